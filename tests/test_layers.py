@@ -25,7 +25,7 @@ LAYERS = (
     "ops",
     "builders",
     *("outputs", "image", "cache"),
-    *("languages.source", "languages.core"),
+    *("languages.source", "languages.text", "languages.core"),
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
     *("passes.simplify", "passes.optimize", "passes"),
     "languages.kind",

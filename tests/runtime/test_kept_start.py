@@ -39,7 +39,7 @@ _NOT_LOADED = {
         "mind_mlir.codegen.library",
         "mind_mlir.lowering",
     ),
-    *("mind_mlir.languages.core.functions", "mind_mlir.passes.optimize", "mind_mlir.passes.structure"),
+    *("mind_mlir.languages.core.function_ids", "mind_mlir.passes.optimize", "mind_mlir.passes.structure"),
     *(
         "mind_mlir.ops.convolution",
         "mind_mlir.languages.ptir",

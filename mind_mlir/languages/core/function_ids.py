@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ir.names import NO_NAMES, Names
+from mind_mlir.languages.core.syntax import spans
 from mind_mlir.languages.core.tokens import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
+    from mind_mlir.languages.core.syntax import Alias, Definition
+    from mind_mlir.languages.core.tokens import Statement
+    from mind_mlir.languages.text.report import Report, Span
 
 _SPACE = r"[ \t\r]*+"
 #: Values separated by commas and what follows them, past strings (closed or not) and
@@ -39,7 +43,7 @@ _IN_PROGRESS = 2**63
 
 @dataclass(slots=True)
 class FunctionIds:
-    """The ids of the values of the function that begins at offset ``start`` of ``text``.
+    """The ids of the values of the function that begins at offset ``start``.
 
     Numbers are what they say. Names get the smallest numbers that the function does not spell, in order of
     definition; aliases take none.
@@ -51,12 +55,13 @@ class FunctionIds:
         redefined: Aliases that have several definitions, and where the first one is.
     """
 
-    text: str
+    report: Report
     start: int
     names: Names = field(default_factory=lambda: NO_NAMES)
     circular: set[str] = field(default_factory=set)
     undefined: set[str] = field(default_factory=set)
     redefined: dict[str, int] = field(default_factory=dict)
+    _text: str = field(init=False)
     _by_name: dict[str, int] = field(default_factory=dict)
     _aliases: dict[str, int] = field(default_factory=dict)
     #: The numbers that the function spells, while they are needed.
@@ -66,6 +71,7 @@ class FunctionIds:
     _skipped: int = 0
 
     def __post_init__(self) -> None:
+        self._text = self.report.source.text
         numbers = array("q")
         defined: dict[str, int] = self._by_name
         for match in self._matches():
@@ -93,13 +99,60 @@ class FunctionIds:
         known = self._by_name.get(spelled)
         return self._add(spelled) if known is None else known
 
-    def is_alias(self, spelled: str) -> bool:
-        """Return whether a statement of the function makes ``spelled`` an alias."""
-        return spelled in self._aliases
+    def begin(self, definition: Definition) -> ValueId:
+        """Return the id of the first result of a definition, none of whose results is an alias.
+
+        Raises:
+            ParseError: E4002.
+        """
+        if self.redefined:
+            for span in [definition.result.span, *spans(definition.others)]:
+                self.not_redefined(span)
+        return self.of(definition.result.text)
+
+    def define(self, operation: CoreOperation) -> None:
+        """Take the results of an operation as defined: they are known already."""
+
+    def recover(self, statement: Statement) -> None:
+        """Take what a statement in error defines as defined: it is known already."""
+
+    def alias(self, alias: Alias) -> None:
+        """Report what the verifier cannot see: an alias leaves no operation behind.
+
+        Raises:
+            ParseError: E4001 where it stands for itself or for nothing; E4002 for a second definition.
+        """
+        self.not_redefined(alias.result.span)
+        self.of(alias.result.text)
+        target, span = alias.target.text, alias.target.span
+        if alias.result.text in self.circular:
+            message, help_ = f"{alias.result.text} stands for itself", "name the value that it stands for"
+            raise self.report.error("E4001", message, span, help_, operand=target)
+        if target in self.undefined:
+            message = f"{target} has no definition in this function"
+            help_ = "define the value, or correct the id"
+            raise self.report.error("E4001", message, span, help_, operand=target)
+
+    def not_redefined(self, span: Span) -> None:
+        """Report a second definition of an alias, or an alias that is a second definition."""
+        spelled = self._text[slice(*span)]
+        first = self.redefined.get(spelled)
+        if first is None or first == span[0]:
+            return
+        place = self.report.locate((first, first + len(spelled)))
+        raise self.report.error(
+            "E4002",
+            f"{spelled} is defined twice",
+            span,
+            "give one of the two another id",
+            (f"the first definition is at {place}",),
+            id=spelled,
+            places=(str(place), str(self.report.locate(span))),
+        )
 
     def _matches(self) -> Iterator[re.Match[str]]:
         """Yield the matches of values until the next function."""
-        for match in _VALUES.finditer(self.text, self.start):
+        for match in _VALUES.finditer(self._text, self.start):
             if match["values"] is not None:
                 yield match
             elif match["next"] is not None and match.start() > self.start:
@@ -127,7 +180,7 @@ class FunctionIds:
                 break
             way.append(spelled)
             self._aliases[spelled] = _IN_PROGRESS
-            found = _ALIAS.match(self.text, known - _AT)
+            found = _ALIAS.match(self._text, known - _AT)
             assert found is not None, "it has been found there"
             spelled = found[1]
         if spelled in self._aliases and self._aliases[spelled] != _IN_PROGRESS:
@@ -144,7 +197,7 @@ class FunctionIds:
     def _check_aliases(self) -> None:
         """Find aliases of nothing, and those with several definitions."""
         for known in self._aliases.values():
-            found = _ALIAS.match(self.text, known - _AT)
+            found = _ALIAS.match(self._text, known - _AT)
             if found is not None and found[1] not in self._aliases and found[1] not in self._by_name:
                 self.undefined.add(found[1])
         for match in self._matches():

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.languages.core.statement_reader import END, StatementReader, Unexpected
-from mind_mlir.languages.core.syntax import MAX_ATTRIBUTES, TooManyArguments
+from mind_mlir.languages.core.statement_reader import END, StatementReader, TooManyArguments, Unexpected
+from mind_mlir.languages.core.syntax import MAX_ATTRIBUTES
 from mind_mlir.languages.core.tokens import HEAD
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import SourceText
-    from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.languages.core.syntax import Syntax
     from mind_mlir.languages.core.tokens import Statement
+    from mind_mlir.languages.text.report import Report
 
 #: How a message names what the grammar expects.
 _READABLE = {
@@ -23,18 +21,18 @@ _READABLE = {
     "NUMBER": "a number",
     "STRING": "a string",
     "LIST": "a list",
-    "_EQUAL": "'='",
-    "_COLON": "':'",
-    "_COMMA": "','",
-    "_LPAR": "'('",
-    "_RPAR": "')'",
-    "_LBRACE": "'{'",
-    "_RBRACE": "'}'",
+    "=": "'='",
+    ":": "':'",
+    ",": "','",
+    "(": "'('",
+    ")": "')'",
+    "{": "'{'",
+    "}": "'}'",
     "LABEL": "a label such as ^body",
     "SYMBOL": "a name such as @main",
     "FUNC": "'func'",
     "OPEN": "'{'",
-    "_ARROW": "'->'",
+    "->": "'->'",
     END: "the end of the statement",
 }
 _ATTRIBUTE_VALUE = {"WORD", "NUMBER", "STRING", "LIST"}
@@ -55,12 +53,10 @@ _FORMS = {
 _STATEMENTS = "a function, a label '^body:', an operation '%0 = ...', a terminator or '}'"
 
 
-def parse_statement(
-    statement: Statement, source: SourceText, findings: Findings, *, functions: bool = False
-) -> Syntax | None:
+def parse_statement(statement: Statement, report: Report, *, functions: bool = False) -> Syntax | None:
     """Read one statement, of a text in function form or not, to its end and return its syntax.
 
-    What is wrong goes to ``findings``, and there is no syntax then: E1101, saying what was expected where, or
+    What is wrong goes to ``report``, and there is no syntax then: E1101, saying what was expected where, or
     E1103. Where a lexical error has been reported, what the parser makes of the rest means little.
     """
     problem: Exception | None = None
@@ -73,54 +69,46 @@ def parse_statement(
     statement.finish()
     if statement.broken:
         return None
-    if findings.full and problem:
-        findings.count()
+    if report.findings.full and problem:
+        report.findings.count()
     elif isinstance(problem, Unexpected):
-        findings.add(_unexpected(problem, statement, source, functions=functions))
+        _report(problem, statement, report, functions=functions)
     elif problem:
         message = f"no operation has more than {MAX_ATTRIBUTES} attributes"
-        location = source.locate(culprit.start_pos, culprit.end_pos)
-        findings.add(Diagnostic("E1103", message, location, (), _FORM))
+        report.add("E1103", message, culprit.span, _FORM)
     return syntax
 
 
-def _unexpected(
-    error: Unexpected, statement: Statement, source: SourceText, *, functions: bool
-) -> Diagnostic:
-    token = error.token
+def _report(error: Unexpected, statement: Statement, report: Report, *, functions: bool) -> None:
+    token, first = error.token, statement.first
     expected = error.wanted - (frozenset() if functions else {"OPEN", "SYMBOL"})
-    if token.type == END:
-        found, start, end = "the end of the line", statement.last.end_pos, statement.last.end_pos + 1
+    if token.kind == END:
+        found, span = "the end of the line", (statement.last.end, statement.last.end + 1)
     else:
-        start, end = token.start_pos, token.end_pos
         found = f"'{token.text if len(token.text) <= 24 else token.text[:20] + '...'}'"
-    wanted = _list_expected(expected, statement, start, functions=functions)
-    return Diagnostic(
-        "E1101",
-        f"syntax error: expected {wanted}, found {found}",
-        source.locate(start, end),
-        (),
-        _FORMS.get(_CALL if statement.first.text == _CALL else statement.first.type, _FORM),
-    )
+        span = token.span
+    wanted = _list_expected(expected, statement, span[0], functions=functions)
+    form = _FORMS.get(_CALL if first.text == _CALL else first.kind, _FORM)
+    report.add("E1101", f"syntax error: expected {wanted}, found {found}", span, form)
 
 
 def _list_expected(expected: frozenset[str], statement: Statement, start: int, *, functions: bool) -> str:
     first, second = statement.first, statement.second
-    stray = first.type == "WORD" and first.text not in OUTPUTS_KEYWORDS
-    if start == first.start_pos or (stray and second is not None and start == second.start_pos):
+    stray = first.kind == "WORD" and first.text not in OUTPUTS_KEYWORDS
+    if start == first.start or (stray and second is not None and start == second.start):
         return _STATEMENTS if functions else "a definition '%0 = ...' or 'outputs: ...'"
     if expected >= _ATTRIBUTE_VALUE:
         rest = ["an argument" if "VALUE" in expected else "an attribute value"]
-        rest += [_READABLE[name] for name in _READABLE if name in expected and name in ("_RPAR", "_RBRACE")]
+        rest += [_READABLE[name] for name in _READABLE if name in expected and name in (")", "}")]
         return " or ".join(rest)
     if expected == {"WORD", "VALUE"}:
         return "an operation name or a value"
     if expected == {"WORD", "STRING"}:
         return "an attribute name"
-    if expected >= {"_COLON", "_LBRACE"}:
-        return "a list of operands, attributes or ': <type>'" if "_LPAR" in expected else "': <type>'"
-    if expected == {"_EQUAL", "_COMMA"}:
+    if expected >= {":", "{"}:
+        return "a list of operands, attributes or ': <type>'" if "(" in expected else "': <type>'"
+    if expected == {"=", ","}:
         return "'='"
-    expected = expected - {"_LPAR"} if "TYPE" in expected else expected
+    expected = expected - {"("} if "TYPE" in expected else expected
     names = [text for name, text in _READABLE.items() if name in expected]
     return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else names[0]

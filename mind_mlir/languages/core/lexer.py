@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.languages.core.tokens import (
     BYTE_ORDER_MARK,
     COMMENT,
@@ -34,41 +32,31 @@ from mind_mlir.languages.core.tokens import (
     VALUE,
     WORD,
     Statement,
-    Token,
 )
+from mind_mlir.languages.text.cursor import Token, token_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.diagnostics import SourceText
-    from mind_mlir.diagnostics.findings import Findings
+    from mind_mlir.languages.text.report import Report
 
-_TOKEN = re.compile(
-    rf"""(?P<SPACE>[ \t\r\f\v]+|{COMMENT})
-    |(?P<NEWLINE>\n)
-    |(?P<VALUE>{VALUE})
-    |(?P<TYPE>[Tt]ensor[ \t]*<[^<>\n]*>)
-    |(?P<OPEN_TYPE>[Tt]ensor[ \t]*<[^\n]*)
-    |(?P<WORD>{WORD})
-    |(?P<_ARROW>->)
-    |(?P<LABEL>\^{NAME})
-    |(?P<SYMBOL>@{NAME})
-    |(?P<NUMBER>{NUMBER_RUN})
-    |(?P<STRING>{STRING})
-    |(?P<PUNCTUATION>[=:,(){{}}])
-    |(?P<LIST>\[)""",
-    re.X,
+_TOKEN = token_pattern(
+    {
+        "SPACE": rf"[ \t\r\f\v]+|{COMMENT}",
+        "NEWLINE": r"\n",
+        "VALUE": VALUE,
+        "TYPE": r"[Tt]ensor[ \t]*<[^<>\n]*>",
+        "OPEN_TYPE": r"[Tt]ensor[ \t]*<[^\n]*",
+        "WORD": WORD,
+        "PUNCTUATION": r"->|[=:,(){}]",
+        "LABEL": rf"\^{NAME}",
+        "SYMBOL": rf"@{NAME}",
+        "NUMBER": NUMBER_RUN,
+        "STRING": STRING,
+        "LIST": r"\[",
+    }
 )
-_PUNCTUATION = {
-    "=": "_EQUAL",
-    ":": "_COLON",
-    ",": "_COMMA",
-    "(": "_LPAR",
-    ")": "_RPAR",
-    "{": "_LBRACE",
-    "}": "_RBRACE",
-}
-_DEPTH = {"_LPAR": 1, "_LBRACE": 1, "_RPAR": -1, "_RBRACE": -1}
+_DEPTH = {"(": 1, "{": 1, ")": -1, "}": -1}
 #: Tokens that need a second look.
 _CHECKED = frozenset(("NUMBER", "STRING", "VALUE", "OPEN_TYPE", "LIST", "LABEL", "SYMBOL"))
 #: Words that say what a statement of the function form is.
@@ -100,7 +88,7 @@ _FOLLOWERS = " \t\r\n=(){}[],:"
 _JUNK = re.compile(r"[^\s\w%\[\](){}=:,\"#/]+|.", re.S)
 _CLOSING = {"[": "]", "(": ")"}
 #: A parenthesis after one of these opens a tuple rather than an operand list.
-_BEFORE_TUPLE = frozenset(("_EQUAL", "_COLON", "_COMMA", "_LPAR"))
+_BEFORE_TUPLE = frozenset("=:,(")
 _FORBIDDEN_IN_STRING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 #: What follows a brace that closes a body at the end of a statement; behind another one, more follows.
 _AFTER_CLOSE = re.compile(rf"\}}[ \t\r]*+(?:{COMMENT}|\}}|\n|\Z|{FUNCTION})")
@@ -135,45 +123,43 @@ class _Context:
         """Return the type of the word there: some are keywords where a statement begins with them."""
         return _KEYWORDS.get(self.text[start:end], "WORD") if self.before in ("", "VISIBILITY") else "WORD"
 
-    def punctuation(self, position: int) -> str:
-        """Return the type of the punctuation there, and take it in."""
-        character, first, outside = self.text[position], self.first, self.depth == 0
-        if outside and self.functions and character in "{}":
+    def punctuation(self, mark: str, end: int) -> str:
+        """Return the type of the punctuation that ends there, and take it in."""
+        first, outside = self.first, self.depth == 0
+        if outside and self.functions and mark in ("{", "}"):
             self.ended = True
-            if character == "}" and not first:
+            if mark == "}" and not first:
                 return "CLOSE"
-            regions = self._has_colon and _REGIONS.match(self.text, position + 1)
-            if character == "{" and (first in HEAD or regions):
+            regions = self._has_colon and _REGIONS.match(self.text, end)
+            if mark == "{" and (first in HEAD or regions):
                 return "OPEN"
             self.ended = False
-        kind = _PUNCTUATION[character]
-        if outside and kind == "_COLON":
+        if outside and mark == ":":
             self._has_colon = True
             self.ended = first == "LABEL"
-        if character == "(" and self.before in _BEFORE_TUPLE and not (outside and self.before == "_COLON"):
+        if mark == "(" and self.before in _BEFORE_TUPLE and not (outside and self.before == ":"):
             return "LIST"
-        self.depth += _DEPTH.get(kind, 0)
-        return kind
+        self.depth += _DEPTH.get(mark, 0)
+        return mark
 
 
 @dataclass(slots=True)
 class Lexer:
-    """Tokenises one source, a statement at a time; its findings go to ``findings``.
+    """Tokenises one source, a statement at a time; what is wrong goes to ``report``.
 
     Attributes:
         functions: Whether the text is in function form.
         in_body: Whether the next statement stands in a body; who reads the statements keeps it true.
     """
 
-    source: SourceText
-    findings: Findings
+    report: Report
     functions: bool = False
     in_body: bool = False
     _position: int = 0
 
     def statements(self) -> Iterator[Statement]:
         """Yield the statements that have a token; each must be finished before the next is asked for."""
-        text = self.source.text
+        text = self.report.source.text
         self._position = int(text.startswith(BYTE_ORDER_MARK))
         while self._position < len(text):
             statement = Statement()
@@ -183,7 +169,7 @@ class Lexer:
 
     def _tokens(self, statement: Statement) -> Iterator[Token]:
         """Yield the tokens of the statement that begins at the position, and move the position behind it."""
-        text, match = self.source.text, _TOKEN.match
+        text, match = self.report.source.text, _TOKEN.match
         starts = _STATEMENT_START_IN_FUNCTIONS if self.functions else _STATEMENT_START
         blank = _BLANK.match(text, self._position)
         assert blank is not None, "it matches nothing, too"
@@ -207,7 +193,7 @@ class Lexer:
                 if self.in_body and context.ends_before(start):
                     position = start
                     break
-                kind = context.punctuation(start)
+                kind = context.punctuation(token[0], position)
             elif kind == "WORD" and self.functions:
                 kind = context.word(start, position)
             context.before = kind
@@ -217,38 +203,24 @@ class Lexer:
             yield Token(kind, text[start:position], start, position)
         self._position = position
 
-    def report(
-        self, code: str, message: str, start: int, end: int, help_text: str | None = None, **context: Any
-    ) -> None:
-        """Record a finding about ``[start, end)``."""
-        if self.findings.full:
-            self.findings.count()
-            return
-        location = self.source.locate(start, end)
-        self.findings.add(
-            Diagnostic(code, message, location, (), help_text, context=MappingProxyType(context))
-        )
-
     def _bad_character(self, text: str, start: int) -> int:
         """Report what cannot begin a token and return where to go on."""
         character = text[start]
         if character == '"':
             end = text.find("\n", start)
             end = len(text) if end < 0 else end
-            self.report("E1003", "string is not closed", start, end, 'end the string with " on the same line')
+            help_ = 'end the string with " on the same line'
+            self.report.add("E1003", "string is not closed", (start, end), help_)
             return end
         if character == "%":
             return self._bad_value(text, start)
         junk = _JUNK.match(text, start)
         end = junk.end() if junk else start + 1
-        self.report(
-            "E1002",
+        message, help_ = (
             f"unexpected character {describe(character)}",
-            start,
-            end,
             "names consist of letters, digits and _",
-            character=character,
         )
+        self.report.add("E1002", message, (start, end), help_, character=character)
         return end
 
     def _bad_value(self, text: str, start: int) -> int:
@@ -262,16 +234,20 @@ class Lexer:
         else:
             message = f"{describe(culprit)} may not begin the name of a value"
             end += culprit not in _FOLLOWERS
-        self.report("E1002", message, start, end, "a value is written %0 or %name", character=culprit)
+        help_ = "a value is written %0 or %name"
+        self.report.add("E1002", message, (start, end), help_, character=culprit)
         return end
 
     def _check(self, kind: str, text: str, start: int, end: int, statement: Statement) -> int:
         """Look into a token, report what is wrong with it, and return where it ends."""
-        before = self.findings.total
+        findings = self.report.findings
+        before = findings.total
         if kind == "LIST":
             end = self._scan_list(text, start)
         elif kind == "NUMBER":
-            self._check_number(text[start:end], start)
+            if not NUMBER.match(number := text[start:end]):
+                message = f"malformed number '{number[:40]}'"
+                self.report.add("E1005", message, (start, end), NUMBERS_HELP, text=number)
         elif kind == "STRING":
             self._check_string(text, start, end)
         elif kind in ("LABEL", "SYMBOL"):
@@ -279,36 +255,23 @@ class Lexer:
                 self._check_string(text, start + 1, end)
         elif kind == "OPEN_TYPE":
             end = start + len(text[start:end].rstrip())
-            self.report(
-                "E1101",
-                "the type is not closed: expected '>'",
-                start,
-                end,
-                "write a type as tensor<f32[2, 3]>",
-            )
+            message, help_ = "the type is not closed: expected '>'", "write a type as tensor<f32[2, 3]>"
+            self.report.add("E1101", message, (start, end), help_)
         elif end - start > LONGEST_VALUE and text[start + 1 : end].lstrip("-").isdigit():
-            self.report("E1005", "the number of this value does not fit 64 bits", start, end)
-        statement.broken = statement.broken or self.findings.total > before
+            self.report.add("E1005", "the number of this value does not fit 64 bits", (start, end))
+        statement.broken = statement.broken or findings.total > before
         return end
 
-    def _check_number(self, text: str, start: int) -> None:
-        if not NUMBER.match(text):
-            message = f"malformed number '{text[:40]}'"
-            self.report("E1005", message, start, start + len(text), NUMBERS_HELP, text=text)
-
     def _check_string(self, text: str, start: int, end: int) -> None:
-        for escape in ESCAPE.finditer(text, start + 1, end - 1):
-            if is_bad_escape(escape):
-                message = f"Invalid escape sequence '{escape[0]}'"
-                self.report("E1004", message, *escape.span(), ESCAPES_HELP, escape=escape[0])
-        for character in _FORBIDDEN_IN_STRING.finditer(text, start + 1, end - 1):
-            self.report(
-                "E1002",
-                f"{describe(character[0])} may not stand in a string",
-                *character.span(),
-                f"write \\u{{{ord(character[0]):x}}}",
-                character=character[0],
+        for escape in bad_escapes(text, start, end):
+            message = f"Invalid escape sequence '{escape[0]}'"
+            self.report.add("E1004", message, escape.span(), ESCAPES_HELP, escape=escape[0])
+        for found in _FORBIDDEN_IN_STRING.finditer(text, start + 1, end - 1):
+            message, help_ = (
+                f"{describe(found[0])} may not stand in a string",
+                f"write \\u{{{ord(found[0]):x}}}",
             )
+            self.report.add("E1002", message, found.span(), help_, character=found[0])
 
     def _scan_list(self, text: str, start: int) -> int:
         """Return the end of the balanced list that begins at ``start``, or of the statement it breaks."""
@@ -334,16 +297,17 @@ class Lexer:
                 position = filler.end()
                 continue
             position += 1
-        self.report(
-            "E1101", f"'{text[start]}' is not closed: expected '{_CLOSING[text[start]]}'", start, start + 1
-        )
+        message = f"'{text[start]}' is not closed: expected '{_CLOSING[text[start]]}'"
+        self.report.add("E1101", message, (start, start + 1))
         return position
 
 
-def is_bad_escape(escape: re.Match[str]) -> bool:
-    """Return whether a match of `ESCAPE` is none of the escapes."""
-    code = escape["code"]
-    return escape["bad"] is not None or (code is not None and int(code, 16) > 0x10FFFF)
+def bad_escapes(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Yield what are no escape sequences of the string that stands there, quotes included."""
+    for escape in ESCAPE.finditer(text, start + 1, end - 1):
+        code = escape["code"]
+        if escape["bad"] is not None or (code is not None and int(code, 16) > 0x10FFFF):
+            yield escape
 
 
 def describe(character: str) -> str:

@@ -10,21 +10,19 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.elements import Problem
 from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.languages.core.lexer import describe, is_bad_escape
+from mind_mlir.languages.core.lexer import bad_escapes, describe
 from mind_mlir.languages.core.numbers import convert_elements, convert_plain
 from mind_mlir.languages.core.tokens import (
     COMMENT,
-    ESCAPE,
     ESCAPES_HELP,
     MAX_ELEMENTS,
     NUMBER,
@@ -32,19 +30,26 @@ from mind_mlir.languages.core.tokens import (
     NUMBERS_HELP,
     STRING,
     WORD,
-    Token,
 )
+from mind_mlir.languages.text.cursor import Token, token_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mind_mlir.diagnostics import SourceText
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.languages.text.report import Report
 
-
-_ELEMENT = re.compile(
-    rf"(?P<SPACE>[ \t\r\f\v\n]+|{COMMENT})|(?P<WORD>{WORD})|(?P<NUMBER>{NUMBER_RUN})|(?P<STRING>{STRING})"
-    r"|(?P<OPEN>[\[(])|(?P<CLOSE>[\])])|(?P<COMMA>,)|(?P<COLON>:)"
+_ELEMENT = token_pattern(
+    {
+        "SPACE": rf"[ \t\r\f\v\n]+|{COMMENT}",
+        "WORD": WORD,
+        "NUMBER": NUMBER_RUN,
+        "STRING": STRING,
+        "OPEN": r"[\[(]",
+        "CLOSE": r"[\])]",
+        "COMMA": ",",
+        "COLON": ":",
+    }
 )
 #: Number characters, brackets and the letters of inf, nan, true and false. What else these letters can
 #: spell, the conversion refuses.
@@ -59,59 +64,51 @@ _CHUNK = 1 << 14
 _CHUNK_ELEMENTS = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """One element of a list as written, of kind WORD, NUMBER or STRING; or a bracket, OPEN or CLOSE."""
+def parts_at_commas(token: Token) -> list[tuple[str, int]] | None:
+    """Return the parts of a short list and where they begin; a comma may stand behind the last one.
 
-    text: str
-    kind: str
-    start_pos: int
-    end_pos: int
-
-
-def fail(
-    source: SourceText, code: str, message: str, start: int, end: int, help_text: str | None = None
-) -> NoReturn:
-    """Raise the finding about ``[start, end)``."""
-    raise ParseError(Diagnostic(code, message, source.locate(start, end), (), help_text))
+    For more than `MAX_ELEMENTS` parts, it is None.
+    """
+    parts = token.text[1:-1].split(",", MAX_ELEMENTS)
+    if len(parts) > 1 and not parts[-1].strip():
+        parts.pop()
+    starts = accumulate((len(part) + 1 for part in parts), initial=token.start + 1)
+    return None if len(parts) > MAX_ELEMENTS else list(zip(parts, starts, strict=False))
 
 
-def read_list(token: Token, source: SourceText, leaf: Callable[[Leaf], Any]) -> tuple[Any, ...]:
-    """Return the nested tuple that a LIST token spells, each element converted by ``leaf``.
+def read_list(token: Token, report: Report, convert: Callable[[Token], Any]) -> tuple[Any, ...]:
+    """Return the nested tuple that a LIST token spells, each element made by ``convert``.
 
     Raises:
         ParseError: E1101 for anything that is not a list; E1005 for a malformed number; E1103 for a list of
             more than `MAX_ELEMENTS` elements.
     """
     stack: list[list[Any]] = [[]]
-    for number, part in enumerate(_parts(token, source)):
+    for number, part in enumerate(_parts(token, report)):
         if number > MAX_ELEMENTS:
             message = f"the list of an attribute has more than {MAX_ELEMENTS:,} elements"
-            fail(source, "E1103", message, token.start_pos, token.end_pos)
+            raise report.error("E1103", message, token.span)
         if part.kind == "OPEN":
             stack.append([])
         elif part.kind == "CLOSE":
             closed = tuple(stack.pop())
             stack[-1].append(closed)
         else:
-            stack[-1].append(leaf(part))
+            stack[-1].append(convert(part))
     ((found,),) = stack
     assert isinstance(found, tuple), "a list is made of lists"
     return found
 
 
-def _parts(token: Token, source: SourceText) -> Iterator[Leaf]:
-    """Yield the brackets (of kind OPEN and CLOSE) and elements of a list.
-
-    Raises:
-        ParseError: E1101 for anything that is not a list; E1005 for a malformed number.
-    """
+def _parts(token: Token, report: Report) -> Iterator[Token]:
+    """Yield the elements of a list, of kind WORD, NUMBER or STRING, and its brackets, OPEN and CLOSE."""
     depth = 0
     expects_element = True
-    for kind, text, start in _elements(token, source):
+    for part in _elements(token, report):
+        kind = part.kind
         if kind == "OPEN" and expects_element:
             if depth >= MAX_DEPTH:
-                fail(source, "E1101", f"lists nest more than {MAX_DEPTH} deep", start, start + 1)
+                raise report.error("E1101", f"lists nest more than {MAX_DEPTH} deep", part.span)
             depth += 1
         elif kind == "CLOSE":
             # An element may be missing before the bracket: `[]`, and the trailing comma of `(2,)`.
@@ -124,46 +121,43 @@ def _parts(token: Token, source: SourceText) -> Iterator[Leaf]:
             expects_element = False
         else:
             expected = "an element" if expects_element else "',' or a closing bracket"
-            message = f"syntax error: expected {expected}, found '{text[:20]}'"
-            fail(source, "E1101", message, start, start + len(text))
-        yield Leaf(text, kind, start, start + len(text))
+            message = f"syntax error: expected {expected}, found '{part.text[:20]}'"
+            raise report.error("E1101", message, part.span)
+        yield part
 
 
-def _elements(token: Token, source: SourceText) -> Iterator[tuple[str, str, int]]:
-    """Yield kind, text and offset of the elements, brackets and commas of a list."""
-    text, base, position = token.text, token.start_pos, 0
+def _elements(token: Token, report: Report) -> Iterator[Token]:
+    """Yield the elements, brackets and commas of a list."""
+    text, base, position = token.text, token.start, 0
     while position < len(text):
         match = _ELEMENT.match(text, position)
         start = base + position
         if match is None:
-            fail(source, "E1002", f"unexpected character {describe(text[position])}", start, start + 1)
+            raise report.error(
+                "E1002", f"unexpected character {describe(text[position])}", (start, start + 1)
+            )
         kind, position = match.lastgroup, match.end()
         assert kind is not None, "every alternative of the expression is named"
-        if kind == "NUMBER" and not NUMBER.match(match[0]):
-            message = f"malformed number '{match[0][:40]}'"
-            fail(source, "E1005", message, start, base + position, NUMBERS_HELP)
+        part = Token(kind, match[0], start, base + position)
+        if kind == "NUMBER" and not NUMBER.match(part.text):
+            raise report.error("E1005", f"malformed number '{part.text[:40]}'", part.span, NUMBERS_HELP)
         if kind == "STRING":
-            _check_escapes(match[0], start, source)
+            for escape in bad_escapes(part.text, 0, len(part.text)):
+                span = (start + escape.start(), start + escape.end())
+                raise report.error("E1004", f"Invalid escape sequence '{escape[0]}'", span, ESCAPES_HELP)
         if kind != "SPACE":
-            yield kind, match[0], start
+            yield part
 
 
-def _check_escapes(text: str, start: int, source: SourceText) -> None:
-    for escape in ESCAPE.finditer(text, 1, len(text) - 1):
-        if is_bad_escape(escape):
-            message = f"Invalid escape sequence '{escape[0]}'"
-            fail(source, "E1004", message, start + escape.start(), start + escape.end(), ESCAPES_HELP)
-
-
-def read_literal(token: Token, source: SourceText, dtype: DType) -> TensorLiteral:
+def read_literal(token: Token, report: Report, dtype: DType) -> TensorLiteral:
     """Return the tensor that a LIST token or a single number spells.
 
     Raises:
         ParseError: E3010 where the nesting is ragged, E4005 where ``dtype`` cannot hold an element.
     """
-    plain = _read_plain(token.text, dtype) if token.type == "LIST" else None
+    plain = _read_plain(token.text, dtype) if token.kind == "LIST" else None
     if plain is None:
-        plain = _read_elementwise(token, source, dtype)
+        plain = _read_elementwise(token, report, dtype)
     return TensorLiteral.from_array(plain)
 
 
@@ -221,26 +215,25 @@ def _regular_shape(skeleton: str, *, has_elements: bool) -> tuple[int, ...] | No
     return tuple(reversed(shape)) if skeleton == unit else None
 
 
-def _read_elementwise(token: Token, source: SourceText, dtype: DType) -> Array:
+def _read_elementwise(token: Token, report: Report, dtype: DType) -> Array:
     """Return a literal of any spelling; its text is read twice, rather than all elements kept."""
-    if token.type != "LIST":
-        leaves = iter((Leaf(token.text, token.type, token.start_pos, token.end_pos),))
+    if token.kind != "LIST":
+        leaves = iter((token,))
         shape: tuple[int, ...] = ()
     else:
-        shape = _nested_shape(token, source)
-        leaves = (part for part in _parts(token, source) if part.kind not in ("OPEN", "CLOSE"))
-    pieces = [_convert([], source, dtype)]
+        shape = _nested_shape(token, report)
+        leaves = (part for part in _parts(token, report) if part.kind not in ("OPEN", "CLOSE"))
+    pieces = [_convert([], report, dtype)]
     while some := list(islice(leaves, _CHUNK_ELEMENTS)):
-        pieces.append(_convert(some, source, dtype))
+        pieces.append(_convert(some, report, dtype))
     return _with_shape(np.concatenate(pieces), shape, dtype)
 
 
-def _convert(leaves: list[Leaf], source: SourceText, dtype: DType) -> Array:
+def _convert(leaves: list[Token], report: Report, dtype: DType) -> Array:
     try:
         return convert_elements([leaf.text for leaf in leaves], dtype)
     except Problem as problem:
-        leaf = leaves[problem.index]
-        fail(source, problem.code, problem.message, leaf.start_pos, leaf.end_pos, problem.help)
+        raise report.error(problem.code, problem.message, leaves[problem.index].span, problem.help)
 
 
 @dataclass(slots=True)
@@ -258,10 +251,10 @@ class _Level:
     begins_with_number: bool = False
 
 
-def _nested_shape(token: Token, source: SourceText) -> tuple[int, ...]:
+def _nested_shape(token: Token, report: Report) -> tuple[int, ...]:
     """Return the shape of a nested list; reports E3010 where it is ragged."""
     shape: list[int] = []
-    for level in _levels(token, source):
+    for level in _levels(token, report):
         if level.begins_with_number:
             break
         lengths = sorted(level.lengths | ({-1} if level.has_numbers else set()))
@@ -269,22 +262,22 @@ def _nested_shape(token: Token, source: SourceText) -> tuple[int, ...]:
             found = " and ".join("a number" if n < 0 else f"{n} elements" for n in lengths[:2])
             message = f"the literal is ragged: dimension {len(shape)} has {found}"
             help_text = "all lists of one level must have the same length"
-            fail(source, "E3010", message, token.start_pos, token.end_pos, help_text)
+            raise report.error("E3010", message, token.span, help_text)
         shape += lengths
     else:
         return tuple(shape)
     if level.lengths:
         message = f"the literal is ragged: dimension {len(shape)} mixes numbers and lists"
         help_text = "all elements of one level must have the same depth"
-        fail(source, "E3010", message, token.start_pos, token.end_pos, help_text)
+        raise report.error("E3010", message, token.span, help_text)
     return tuple(shape)
 
 
-def _levels(token: Token, source: SourceText) -> list[_Level]:
+def _levels(token: Token, report: Report) -> list[_Level]:
     """Return what stands at every depth of a list, the list itself first."""
     levels: list[_Level] = []
     lengths: list[int] = []  # so far, of the lists that are open
-    for part in _parts(token, source):
+    for part in _parts(token, report):
         if part.kind == "CLOSE":
             levels[len(lengths) - 1].lengths.add(lengths.pop())
             continue

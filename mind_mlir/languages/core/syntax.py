@@ -1,80 +1,61 @@
 """The parsed form of one statement of Core IR text: small records of tokens and offsets.
 
 A statement may be as long as its text. So of what can be many in one (operands, results, types, parameters)
-only offsets are kept, the start and end of each in turn. Nobody compares or prints these records.
+only offsets are kept, the start and end of each in turn.
 """
 
 from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from mind_mlir.languages.core.tokens import Token
+from mind_mlir.languages.text.cursor import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
-    Integers = array[int]
-else:
-    Integers = array  # which takes no parameter at run time
+    from mind_mlir.languages.text.report import Span
+
+    Offsets: TypeAlias = array[int]
 
 #: Attributes and trailing arguments that one statement may have; far more than any operation takes.
 MAX_ATTRIBUTES = 256
 
 
-class TooManyArguments(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
-    """Ends the parsing of a statement that has more attributes than any operation."""
-
-
-class Offsets(Integers):
-    """Starts and ends, in turn."""
-
-    __slots__ = ()
-
-    def __new__(cls, offsets: Iterable[int] = ()) -> Self:
-        """Make it of these."""
-        return cast("Self", super().__new__(cls, "q", offsets))
-
-
-#: Of an operation of one result: those of the others.
-NO_RESULTS = Offsets()
-
-
-def no_offsets() -> Integers:
-    """Return a list of offsets to append to; cheaper than one of a class of ours."""
+def no_offsets() -> Offsets:
+    """Return a list of offsets to append to."""
     return array("q")
 
 
-class Types(Offsets):
-    """Of several types, or of one in parentheses."""
+def spans(offsets: Offsets) -> Iterator[Span]:
+    """Return the places that ``offsets`` are the beginnings and ends of."""
+    return zip(offsets[::2], offsets[1::2], strict=True)
 
-    __slots__ = ()
+
+#: Of an operation of one result: those of the others.
+NO_RESULTS = no_offsets()
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class PaddingSyntax:
+class PaddingSyntax(NamedTuple):
     """``Custom([[t, b], [l, r]])``."""
 
     keyword: Token
     pairs: Token
 
+    @property
+    def span(self) -> Span:
+        """Return where it stands."""
+        return self.keyword.start, self.pairs.end + 1
+
 
 RawValue: TypeAlias = Token | PaddingSyntax
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Positional:
-    """A trailing argument of the grammar form."""
+class Attribute(NamedTuple):
+    """``name=value`` or ``name: value``; without a name, a trailing argument of the grammar form."""
 
-    value: RawValue
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Attribute:
-    """``name=value`` or ``name: value``."""
-
-    name: Token
+    name: Token | None
     value: RawValue
 
 
@@ -87,26 +68,11 @@ class Arguments:
         others: The arguments that are no operands, each with the number of operands before it.
     """
 
-    values: Integers = field(default_factory=no_offsets)
-    others: list[tuple[int, Positional | Attribute]] = field(default_factory=list)
-
-    def append(self, argument: Token | Positional | Attribute) -> Arguments:
-        """Take one more argument and return this.
-
-        Raises:
-            TooManyArguments: No operation has so many attributes.
-        """
-        if isinstance(argument, Token):
-            self.values.extend((argument.start_pos, argument.end_pos))
-        elif len(self.others) == MAX_ATTRIBUTES:
-            raise TooManyArguments
-        else:
-            self.others.append((len(self.values) // 2, argument))
-        return self
+    values: Offsets = field(default_factory=no_offsets)
+    others: list[tuple[int, Attribute]] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Definition:
+class Definition(NamedTuple):
     """``%0 = Opcode (...) {...} : type``, or ``%0, %1 = call @f (...) : (type, type)``.
 
     Attributes:
@@ -124,28 +90,25 @@ class Definition:
     opcode: Token
     callee: Token | None
     arguments: Arguments
-    types: Integers
+    types: Offsets
     opens: bool
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Alias:
+class Alias(NamedTuple):
     """``%7 = %6``."""
 
     result: Token
     target: Token
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Outputs:
+class Outputs(NamedTuple):
     """``outputs: %1, %2``; of the values, it has the offsets, start and end of each."""
 
     keyword: Token
     values: Offsets
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Parameters:
+class Parameters(NamedTuple):
     """``%x: type, %0 {name="a b"}: type``.
 
     Attributes:
@@ -153,55 +116,48 @@ class Parameters:
         attributes: What stands in braces, by the number of the parameter.
     """
 
-    offsets: Offsets = field(default_factory=Offsets)
-    attributes: dict[int, Arguments] = field(default_factory=dict)
+    offsets: Offsets
+    attributes: dict[int, Arguments]
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Head:
+class Head(NamedTuple):
     """``func @name(%x: type) -> (type) {``; ``visibility`` is a word before ``func``."""
 
     visibility: Token | None
     name: Token
     parameters: Parameters
-    types: Integers
+    types: Offsets
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Label:
+class Label(NamedTuple):
     """``^name(%x: type):``."""
 
     name: Token
     parameters: Parameters
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class TargetSyntax:
+class TargetSyntax(NamedTuple):
     """``^name(%x, %y)`` in a branch; of the arguments, it has the offsets."""
 
     name: Token
     values: Offsets
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class BranchSyntax:
+class BranchSyntax(NamedTuple):
     """``br ^a(%x)`` or ``cond_br %p, ^a(%x), ^b``."""
 
-    keyword: Token
     condition: Token | None
     targets: tuple[TargetSyntax, ...]
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Exit:
+class Exit(NamedTuple):
     """``return %x, %y`` or ``yield %x``."""
 
     keyword: Token
     values: Offsets
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Closing:
+class Closing(NamedTuple):
     """``}``."""
 
     brace: Token

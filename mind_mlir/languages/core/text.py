@@ -1,208 +1,237 @@
-"""Reads Core IR text: the reference encoding and the grammar form (core-ir-text.md, spellings 1 and 2).
+"""Reads Core IR text: the reference encoding, the grammar form and the function form (core-ir-text.md).
 
-A text with functions is in function form, which `core_functions` reads.
+    func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {
+    ^entry:
+      %p = ...
+      cond_br %p, ^then(%x), ^done
+    ...
+    }
 
-Before: a source. After: a flat module in which every operation knows where its parts stand. Nothing is
-verified beyond what the in-memory IR cannot hold: an unknown operation, a value defined twice or a wrong type
-are the verifier's to report. The findings of a source are collected and raised together. Statements are read
-one by one, and neither tokens nor syntax are kept: they take many times the memory of the text.
+A flat text, of one of the first two spellings, is read as the body of a function that it does not write: one
+block, which the outputs line ends wherever it stands.
 
-Ids: numbers stay as written; names get the numbers that follow the greatest one, in order of definition (one
-that is used before, which the verifier refuses, at its use), and every operation holds them. `%7 = %6` makes
-every later `%7` mean `%6`. An outputs line may stand anywhere, once.
+Before: a source. After: a module in which every operation knows where its parts stand; of profile
+core-functions where the text has functions, else flat. Nothing is verified beyond what the in-memory IR
+cannot hold: an unknown operation, a value defined twice or a wrong type are the verifier's to report. The
+findings of a source are collected and raised together. Statements are read one by one, and neither tokens nor
+syntax are kept, which take many times the memory of the text: of what stands around a statement, only a stack
+of bodies is kept, those of a function and of the operations whose regions are open.
+
+Ids: numbers stay as written; names get numbers that are not spelled, in order of definition: in a flat text
+those that follow the greatest one (`FlatIds`), in a function the smallest ones (`FunctionIds`). `%7 = %6`
+makes every `%7` mean `%6`, in a flat text every later one. The entry's parameters stand in the head of the
+function; what callers name them is their spelling without the ``%``, or the string in ``%0 {name="a"}: type``.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.diagnostics.findings import Findings
+from mind_mlir.diagnostics import ParseError
 from mind_mlir.diagnostics.source import Spans
-from mind_mlir.ir.module import Module, Return
-from mind_mlir.ir.profiles import CORE_V1
+from mind_mlir.ir.module import Function, Functions, Module, Return
+from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
+from mind_mlir.languages.core.bodies import Bodies, Body, OpenBlock
+from mind_mlir.languages.core.flat_ids import FlatIds
 from mind_mlir.languages.core.grammar import OUTPUTS_KEYWORDS, parse_statement
 from mind_mlir.languages.core.lexer import Lexer
-from mind_mlir.languages.core.names import Aliases, Ids
-from mind_mlir.languages.core.operations import OperationReader
-from mind_mlir.languages.core.syntax import Alias, Definition, Outputs
-from mind_mlir.languages.core.tokens import FUNCTION_LINE, LONGEST_VALUE, VALUE
+from mind_mlir.languages.core.parts import PartReader
+from mind_mlir.languages.core.syntax import Alias, Closing, Definition, Head, Label, Outputs, spans
+from mind_mlir.languages.core.tokens import FUNCTION_LINE, HEAD
+from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.ir.module import CoreOperation, ValueId
-    from mind_mlir.languages.core.tokens import Statement, Token
+    from mind_mlir.diagnostics import SourceText
+    from mind_mlir.languages.core.function_ids import FunctionIds
+    from mind_mlir.languages.core.syntax import Syntax, TerminatorSyntax
+    from mind_mlir.languages.core.tokens import Statement
 
-_VALUE = re.compile(VALUE)
+_HEAD_HELP = "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"
 
 
 def parse(source: SourceText) -> Module:
-    """Return the module that ``source`` spells: of profile core-functions where it has functions, else flat.
+    """Return the module that ``source`` spells.
 
     Raises:
         ParseError: Everything that is wrong with the text, in source order (E1xxx; E4005 and E3010 for
             literals that do not fit their type; E4001 and E4002 for aliases; E4111 and E4112 for blocks).
     """
-    findings = Findings()
-    if FUNCTION_LINE.search(source.text):
-        from mind_mlir.languages.core.functions import read_functions  # noqa: PLC0415 -- flat texts do without
-
-        return read_functions(source, findings)
-    reader = _ModuleReader(source, findings)
-    for statement in Lexer(source, findings).statements():
+    report = Report(source)
+    reader = _Reader(report, functions=FUNCTION_LINE.search(source.text) is not None)
+    lexer = Lexer(report, functions=reader.functions)
+    for statement in lexer.statements():
         reader.read(statement)
-    if findings.total:
-        raise ParseError(findings.in_source_order())
-    return Module.flat(reader.operations, reader.outputs())
+        lexer.in_body = reader.functions and bool(reader.bodies)
+    reader.bodies.finish(len(source.text))
+    if report.findings.total:
+        raise ParseError(report.findings.in_source_order())
+    return reader.module()
 
 
-@dataclass(slots=True)
-class _ModuleReader:
-    """Collects the operations, aliases and outputs of one source."""
+class _Reader:
+    """Takes the statements of one source, one by one.
 
-    source: SourceText
-    findings: Findings
-    operations: list[CoreOperation] = field(default_factory=list)
-    _ids: Ids = field(init=False)
-    _operation_reader: OperationReader = field(init=False)
-    #: What first defines each value that is no alias: an operation, or the statement in error at an offset.
-    _defined: dict[ValueId, CoreOperation | int] = field(default_factory=dict)
-    _aliases: Aliases = field(default_factory=Aliases)
-    _outputs: Outputs | None = None
+    Attributes:
+        functions: Whether the text has functions; else it is the body of one.
+        bodies: Those that are open.
+    """
 
-    def __post_init__(self) -> None:
-        self._ids = Ids(self.source.text)
-        self._operation_reader = OperationReader(
-            self.source, self._value_at, lambda: self._ids.names, CORE_V1.name
+    def __init__(self, report: Report, *, functions: bool) -> None:
+        self.functions = functions
+        self.bodies = Bodies(report)
+        self._report = report
+        profile = CORE_FUNCTIONS if functions else CORE_V1
+        self._parts = PartReader(report, profile.name, FlatIds(report))
+        self._outputs: Outputs | None = None
+        if not functions:
+            self.bodies.open(Body((0, 0), is_function=True, braced=False, block=OpenBlock("", None)))
+
+    def module(self) -> Module:
+        """Return the module of all statements, which are right."""
+        if self.functions:
+            return Module(Functions(self.bodies.functions), CORE_FUNCTIONS.name)
+        block = self.bodies.innermost.block
+        assert block is not None, "the block of a flat text does not end before it"
+        if self._outputs is None:
+            return Module.flat(block.operations, Return(()))
+        # Aliases hold wherever they are defined: behind the outputs, too.
+        return Module.flat(
+            block.operations, Return(*self._parts.values(self._outputs.values), self._parts.ids.names)
         )
 
     def read(self, statement: Statement) -> None:
         """Take one statement; what is wrong with it goes to the findings."""
-        syntax = parse_statement(statement, self.source, self.findings)
-        try:
-            match syntax:
-                case None:
-                    self._define_anyway(statement)
-                case Definition():
-                    self._define(syntax)
-                case Alias():
-                    self._alias(syntax)
-                case Outputs():
-                    self._set_outputs(syntax)
-                case _:
-                    self._fail(
-                        "E1101",
-                        "syntax error: labels and blocks stand in a function",
-                        statement.first,
-                        (),
-                        "write a function around them: func @main(%x: tensor<f32[]>) -> (tensor<f32[]>) {",
-                    )
-        except ParseError as error:
-            self.findings.extend(error.diagnostics)
-            self._define_anyway(statement)
-
-    def outputs(self) -> Return:
-        """Return the module's outputs; aliases hold wherever they are defined."""
-        if self._outputs is None:
-            return Return(())
-        offsets = self._outputs.values
-        values = tuple(map(self._value_at, offsets[::2], offsets[1::2]))
-        return Return(values, Spans.of(self.source, offsets), self._ids.names)
-
-    def _define_anyway(self, statement: Statement) -> None:
-        """Count what a statement in error defines as defined, so that one mistake is reported once."""
-        first, second = statement.first, statement.second
-        if first.type != "VALUE" or second is None or second.type != "_EQUAL":
+        if statement.first.kind not in HEAD and self.bodies.passes_over(statement):
             return
-        if len(first.text) <= LONGEST_VALUE or not first.text[1:].lstrip("-").isdigit():
-            self._defined.setdefault(self._ids.of(first.text), first.start_pos)
+        syntax = parse_statement(statement, self._report, functions=self.functions)
+        try:
+            if syntax is None:
+                self._recover(statement)
+            else:
+                self._take(syntax, statement)
+        except ParseError as error:
+            self._report.findings.extend(error.diagnostics)
+            self._recover(statement)
 
-    def _value_at(self, start: int, end: int) -> ValueId:
-        return self._aliases.resolve(self._ids.of(self.source.text[start:end]))
-
-    def _locate(self, token: Token) -> Location:
-        return self.source.locate(token.start_pos, token.end_pos)
-
-    def _definition(self, value: ValueId) -> Location:
-        """Return where a value is first defined."""
-        first = self._aliases.start(value) if value in self._aliases else self._defined[value]
-        if isinstance(first, int):
-            start = first
+    def _take(self, syntax: Syntax, statement: Statement) -> None:
+        if isinstance(syntax, Head):
+            self._begin_function(syntax, statement)
+        elif isinstance(syntax, Closing):
+            self.bodies.close(syntax)
+        elif not self.bodies:
+            self.bodies.outside(statement)
+        elif isinstance(syntax, Label):
+            self._begin_block(syntax)
+        elif isinstance(syntax, Outputs):
+            self._take_outputs(syntax)
         else:
-            assert first.location is not None, "it has been read from a text"
-            start = first.location.offsets[0]
-        found = _VALUE.match(self.source.text, start)
-        assert found is not None, "a definition begins with the value"
-        return self.source.locate(*found.span())
+            block = self.bodies.block(statement)
+            self.bodies.not_after_end(block, statement)
+            if isinstance(syntax, Alias):
+                self._parts.ids.alias(syntax)
+            elif isinstance(syntax, Definition):
+                self._define(syntax, block)
+            else:
+                self._end(syntax, block, statement)
 
-    def _define(self, definition: Definition) -> None:
-        value = self._ids.of(definition.result.text)
-        if value in self._aliases:
-            self._defined_twice(value, definition.result)
-        operation = self._operation_reader.read(definition, value)
-        for defined in operation.result_ids:
-            self._defined.setdefault(defined, operation)
-        self.operations.append(operation)
+    def _recover(self, statement: Statement) -> None:
+        """Let a statement in error begin, end and define what it would: one mistake is reported once."""
+        first = statement.first
+        if not self.functions:
+            self._parts.ids.recover(statement)
+        elif first.kind in HEAD:
+            self.bodies.close_all(first)
+            self.bodies.open(Body(first.span, is_function=True, braced=statement.last.kind == "OPEN"))
+            self._begin_ids(first.start)
+        elif not self.bodies:
+            return
+        elif statement.last.kind in ("OPEN", "{"):  # the second one where a bracket is not closed
+            self.bodies.open(Body(first.span, is_function=False))
+        elif first.kind == "LABEL" or _lacks_caret(statement):
+            body = self.bodies.innermost
+            if body.block is None or body.block.span != first.span:
+                self.bodies.end_block()
+                body.has_blocks = True
+                body.block = OpenBlock(first.text.removeprefix("^"), first.span)
+        elif first.kind in ("BR", "COND_BR", "EXIT") and (block := self.bodies.innermost.block):
+            block.ended = block.ended or first.span
 
-    def _alias(self, alias: Alias) -> None:
-        target = self._ids.of(alias.target.text)
-        if target not in self._defined and target not in self._aliases:
-            self._fail(
-                "E4001",
-                f"{alias.target.text} has no definition before this alias",
-                alias.target,
-                (),
-                "define the value first",
-                operand=target,
-            )
-        value = self._ids.of_alias(alias.result.text)
-        if value in self._defined or value in self._aliases:
-            self._defined_twice(value, alias.result)
-        self._aliases.add(value, self._aliases.resolve(target), alias.result.start_pos)
+    def _begin_ids(self, start: int) -> FunctionIds:
+        """Read the ids of the function that begins at ``start``."""
+        from mind_mlir.languages.core.function_ids import FunctionIds  # noqa: PLC0415 -- flat texts do without
 
-    def _defined_twice(self, value: ValueId, again: Token) -> NoReturn:
-        """Report what the verifier cannot see: an alias leaves no operation behind."""
-        first = self._definition(value)
-        self._fail(
-            "E4002",
-            f"{again.text} is defined twice",
-            again,
-            (f"the first definition is at {first}",),
-            "give one of the two another id",
-            id=value,
-            places=(str(first), str(self._locate(again))),
-        )
+        self._parts.ids = ids = FunctionIds(self._report, start)
+        return ids
 
-    def _set_outputs(self, outputs: Outputs) -> None:
-        if outputs.keyword.text not in OUTPUTS_KEYWORDS:
-            self._fail(
-                "E1101", f"syntax error: expected 'outputs:', found '{outputs.keyword.text}'", outputs.keyword
-            )
+    def _begin_function(self, head: Head, statement: Statement) -> None:
+        self.bodies.close_all(statement.first)
+        ids = self._begin_ids(statement.first.start)
+        public = head.visibility is None or head.visibility.text != "internal"
+        body = Body(head.name.span, is_function=True)
+        self.bodies.open(body)
+        try:
+            types = [self._parts.operations.type_at(*found) for found in spans(head.types)]
+            body.parameters = self._parts.parameters(head.parameters, ids, exported=public)
+        except ParseError as error:
+            self._report.findings.extend(error.diagnostics)
+            return
+        name = self._parts.label(head.name)
+        places = Spans.of(self._report.source, head.types) if types else ()
+        body.function = Function(name, (), public, tuple(types), self._report.locate(head.name.span), places)
+
+    def _begin_block(self, label: Label) -> None:
+        ids = self._parts.ids
+        if isinstance(ids, FlatIds):
+            message = "syntax error: labels and blocks stand in a function"
+            help_ = "write a function around them: func @main(%x: tensor<f32[]>) -> (tensor<f32[]>) {"
+            raise self._report.error("E1101", message, label.name.span, help_)
+        self.bodies.end_block()
+        body = self.bodies.innermost
+        is_entry = body.is_function and not body.has_blocks
+        name = self._parts.label(label.name)
+        body.has_blocks = True
+        body.block = OpenBlock(name, label.name.span, body.parameters)
+        body.parameters = ()
+        if not is_entry:
+            body.block.parameters = self._parts.parameters(label.parameters, ids, exported=None)
+        elif offsets := label.parameters.offsets:
+            message = "syntax error: the first block takes its parameters from the head of the function"
+            raise self._report.error("E1101", message, (offsets[0], offsets[-1]), _HEAD_HELP)
+
+    def _define(self, definition: Definition, block: OpenBlock) -> None:
+        ids = self._parts.ids
+        operation = self._parts.operations.read(definition, ids.begin(definition))
+        ids.define(operation)
+        if definition.opens:
+            span = (definition.result.start, definition.types[-1])
+            self.bodies.open(Body(span, is_function=False, operation=operation))
+        elif not self._report.findings.total:
+            block.operations.append(operation)
+
+    def _end(self, syntax: TerminatorSyntax, block: OpenBlock, statement: Statement) -> None:
+        block.ended = statement.span
+        block.terminator = self._parts.terminator(syntax, self._report.locate(statement.span))
+
+    def _take_outputs(self, outputs: Outputs) -> None:
+        word, span = outputs.keyword.text, outputs.keyword.span
+        if word not in OUTPUTS_KEYWORDS and self.functions:
+            message = f"syntax error: expected '^{word[:40]}:', found '{word[:40]}:'"
+            raise self._report.error("E1101", message, span, "the label of a block begins with ^")
+        if word not in OUTPUTS_KEYWORDS:
+            raise self._report.error("E1101", f"syntax error: expected 'outputs:', found '{word}'", span)
+        if self.functions:
+            message = "syntax error: a function has no outputs line"
+            help_ = "a function names its results in its return: return %0"
+            raise self._report.error("E1101", message, span, help_)
         if self._outputs is not None:
-            place = self._locate(self._outputs.keyword)
-            self._fail(
-                "E1101",
-                "syntax error: a module has one outputs line",
-                outputs.keyword,
-                (f"the first is at {place}",),
-                "list all outputs on one line: outputs: %0, %1",
-            )
+            message = "syntax error: a module has one outputs line"
+            help_ = "list all outputs on one line: outputs: %0, %1"
+            place = self._report.locate(self._outputs.keyword.span)
+            raise self._report.error("E1101", message, span, help_, (f"the first is at {place}",))
         self._outputs = outputs
 
-    def _fail(
-        self,
-        code: str,
-        message: str,
-        token: Token,
-        notes: tuple[str, ...] = (),
-        help_text: str | None = None,
-        **context: Any,
-    ) -> NoReturn:
-        raise ParseError(
-            Diagnostic(
-                code, message, self._locate(token), notes, help_text, context=MappingProxyType(context)
-            )
-        )
+
+def _lacks_caret(statement: Statement) -> bool:
+    first, second = statement.first, statement.second
+    looks_so = first.kind == "WORD" and second is not None and second.kind == ":"
+    return looks_so and first.text not in OUTPUTS_KEYWORDS

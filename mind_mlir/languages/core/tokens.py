@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mind_mlir.languages.text.cursor import Token
+    from mind_mlir.languages.text.report import Span
 
 # Possessive quantifiers: no character is looked at twice, and no way back is kept for each of a long run.
 _DIGITS = "[0-9]++(?:_[0-9]++)*+"
@@ -45,15 +48,6 @@ FUNCTION = r"(?:(?:public|export|internal)[ \t]++)*+func\b"
 FUNCTION_LINE = re.compile(rf"^{BYTE_ORDER_MARK}?[ \t]*{FUNCTION}", re.M)
 
 
-class Token(NamedTuple):
-    """One token; the grammar names the types, the source are offsets into the source."""
-
-    type: str
-    text: str
-    start_pos: int
-    end_pos: int
-
-
 class Statement:
     """One statement, read from its source as far as its tokens have been asked for.
 
@@ -73,6 +67,11 @@ class Statement:
         self.second: Token | None = None
         self.broken = False
         self._rest: Iterator[Token] = iter(())
+
+    @property
+    def span(self) -> Span:
+        """Return where what has been read of it stands."""
+        return self.first.start, self.last.end
 
     def begin(self, tokens: Iterator[Token]) -> bool:
         """Read the first of ``tokens``; return whether there is one."""

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import DType
-from mind_mlir.languages.core.lists import Leaf, read_list, read_literal
+from mind_mlir.languages.core.lists import read_list, read_literal
 from mind_mlir.languages.core.numbers import float_value, integer_value
 from mind_mlir.languages.core.syntax import PaddingSyntax
-from mind_mlir.languages.core.tokens import ESCAPE, NUMBER, NUMBER_WORDS, Token
+from mind_mlir.languages.core.tokens import ESCAPE, NUMBER, NUMBER_WORDS
 from mind_mlir.languages.core.types import read_dtype
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import SourceText
     from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
     from mind_mlir.languages.core.syntax import RawValue
+    from mind_mlir.languages.text.cursor import Token
+    from mind_mlir.languages.text.report import Report
     from mind_mlir.ops.opdef import AttributeDef
 
 _BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 _SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"'}
-
-Element: TypeAlias = Token | Leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class ValueReader:
     list), so that the verifier can say what is wrong with it.
     """
 
-    source: SourceText
+    report: Report
 
     def read(self, raw: RawValue, schema: AttributeDef | None, dtype: DType) -> AttributeValue:
         """Return the value of ``raw``.
@@ -52,33 +50,27 @@ class ValueReader:
         if isinstance(raw, PaddingSyntax):
             return self._custom_padding(raw)
         if schema is not None:
-            found = schema.kind.read(_Written(self, raw), dtype)
+            found = schema.kind.read(_Written(self.report, raw), dtype)
             if found is not None:
                 return found
-        if raw.type == "LIST":
-            return read_list(raw, self.source, self._scalar)
+        if raw.kind == "LIST":
+            return read_list(raw, self.report, self._scalar)
         return self._scalar(raw)
 
-    def string(self, token: Token) -> str:
-        """Return the string that a STRING or WORD token spells."""
-        return self._text(token)
-
-    def _scalar(self, element: Element) -> AttributeValue:
+    def _scalar(self, element: Token) -> AttributeValue:
         """Convert one element by its look."""
-        kind = element.kind if isinstance(element, Leaf) else element.type
         text = element.text
-        if kind == "NUMBER" or text in NUMBER_WORDS:
+        if element.kind == "NUMBER" or text in NUMBER_WORDS:
             return self._number(element)
-        if kind == "STRING":
+        if element.kind == "STRING":
             return _unescape(text)
         if text in _BOOLEANS:
             return _BOOLEANS[text]
-        return DType.from_name(text) or _bare_padding(text) or text
+        if text in ("Valid", "Same"):  # as the printer spells them
+            return Padding(PaddingMode(text))
+        return DType.from_name(text) or text
 
-    def _text(self, token: Token) -> str:
-        return _unescape(token.text) if token.type == "STRING" else token.text
-
-    def _number(self, element: Element) -> int | float:
+    def _number(self, element: Token) -> int | float:
         text = element.text
         match = NUMBER.match(text)
         assert match is not None, "the lexer has checked every number"
@@ -86,66 +78,56 @@ class ValueReader:
             try:
                 return integer_value(text)
             except ValueError:
-                self._fail("E1005", "this number fits no integer type", element)
+                raise self.report.error("E1005", "this number fits no integer type", element.span)
         value = float_value(text)
         if math.isinf(value) and "inf" not in text:
-            self._fail("E1005", f"{text[:40]} is out of range of f64", element, "write inf for an infinity")
+            help_ = "write inf for an infinity"
+            raise self.report.error("E1005", f"{text[:40]} is out of range of f64", element.span, help_)
         return value
 
     def _custom_padding(self, raw: PaddingSyntax) -> Padding:
         if raw.keyword.text.lower() != "custom":
-            self._fail(
-                "E1103",
-                f"unknown padding '{raw.keyword.text}'",
-                raw.keyword,
-                "paddings are Valid, Same and Custom([[top, bottom], [left, right]])",
-            )
-        pairs: Any = read_list(raw.pairs, self.source, self._scalar)
+            message = f"unknown padding '{raw.keyword.text}'"
+            help_ = "paddings are Valid, Same and Custom([[top, bottom], [left, right]])"
+            raise self.report.error("E1103", message, raw.keyword.span, help_)
+        pairs: Any = read_list(raw.pairs, self.report, self._scalar)
         for pair in pairs:
             if not isinstance(pair, tuple) or not all(type(extent) is int for extent in pair):
-                self._fail(
-                    "E1103",
-                    "padding must be given as pairs of integers",
-                    raw.pairs,
-                    "write Custom([[top, bottom], [left, right]])",
-                )
+                message = "padding must be given as pairs of integers"
+                help_ = "write Custom([[top, bottom], [left, right]])"
+                raise self.report.error("E1103", message, raw.pairs.span, help_)
         return Padding(PaddingMode.CUSTOM, pairs)
-
-    def _fail(self, code: str, message: str, element: Element, help_text: str | None = None) -> NoReturn:
-        location = self.source.locate(element.start_pos, element.end_pos)
-        raise ParseError(Diagnostic(code, message, location, (), help_text))
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
     """One value as the record of its kind sees it."""
 
-    reader: ValueReader
+    report: Report
     token: Token
 
     @property
     def word(self) -> str | None:
-        return self.reader.string(self.token) if self.token.type in ("WORD", "STRING") else None
+        return spelled(self.token) if self.token.kind in ("WORD", "STRING") else None
 
     @property
     def is_quoted(self) -> bool:
-        return self.token.type == "STRING"
+        return self.token.kind == "STRING"
 
     @property
     def is_numeric(self) -> bool:
-        return self.token.type in ("LIST", "NUMBER") or self.token.text in (*_BOOLEANS, *NUMBER_WORDS)
+        return self.token.kind in ("LIST", "NUMBER") or self.token.text in (*_BOOLEANS, *NUMBER_WORDS)
 
     def dtype(self) -> DType:
-        start = self.token.start_pos + self.is_quoted
-        return read_dtype(self.reader.string(self.token), start, self.reader.source)
+        return read_dtype(spelled(self.token), self.token.start + self.is_quoted, self.report)
 
     def literal(self, dtype: DType) -> TensorLiteral:
-        return read_literal(self.token, self.reader.source, dtype)
+        return read_literal(self.token, self.report, dtype)
 
 
-def _bare_padding(text: str) -> Padding | None:
-    """Return the padding mode that is spelled exactly as the printer does it, or None."""
-    return Padding(PaddingMode(text)) if text in ("Valid", "Same") else None
+def spelled(token: Token) -> str:
+    """Return the string that a STRING or WORD token spells."""
+    return _unescape(token.text) if token.kind == "STRING" else token.text
 
 
 def _unescape(quoted: str) -> str:

@@ -1,4 +1,4 @@
-"""The open functions, regions and blocks while the function form of Core IR text is read."""
+"""The open functions, regions and blocks while Core IR text is read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from mind_mlir.languages.core.grammar import OUTPUTS_KEYWORDS
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, Parameter, Terminator
-    from mind_mlir.languages.core.function_report import Report, Span
     from mind_mlir.languages.core.syntax import Closing
-    from mind_mlir.languages.core.tokens import Statement, Token
+    from mind_mlir.languages.core.tokens import Statement
+    from mind_mlir.languages.text.cursor import Token
+    from mind_mlir.languages.text.report import Report, Span
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ class Bodies:
         if not self._too_deep:
             return False
         statement.finish()
-        self._too_deep += (statement.last.type == "OPEN") - (statement.first.type == "CLOSE")
+        self._too_deep += (statement.last.kind == "OPEN") - (statement.first.kind == "CLOSE")
         return True
 
     def open(self, body: Body) -> None:
@@ -94,7 +95,7 @@ class Bodies:
             self._too_deep = 1
             message = f"syntax error: regions nest more than {MAX_NESTING} deep"
             help_text = "move what is inside into a function, and call it"
-            self.report.add("E1101", message, body.opening, (), help_text)
+            self.report.add("E1101", message, body.opening, help_text)
         else:
             self._stack.append(body)
 
@@ -103,15 +104,15 @@ class Bodies:
         if not self._stack:
             if not self._lost:
                 self._lost = True
-                span = (closing.brace.start_pos, closing.brace.end_pos)
-                self.report.fail("E1101", "syntax error: this '}' closes nothing", span, (), "remove it")
+                message = "syntax error: this '}' closes nothing"
+                raise self.report.error("E1101", message, closing.brace.span, "remove it")
             return
         self.end_block()
         body = self._stack.pop()
         if body.is_function:
             if not body.has_blocks:
                 message, help_text = "syntax error: a function has a block", "write ^entry: and a return"
-                self.report.fail("E1101", message, body.opening, (), help_text)
+                raise self.report.error("E1101", message, body.opening, help_text)
             if body.function is not None and not self.report.findings.total:
                 self.functions.append(replace(body.function, blocks=tuple(body.blocks)))
         elif body.operation is not None and not self.report.findings.total:
@@ -128,7 +129,7 @@ class Bodies:
         bodies, self._stack = self._stack, []
         if bodies[0].braced:
             self._lost = True  # the brace that is missing may follow
-            self._not_closed(bodies, (head.start_pos, head.end_pos), "another function")
+            self._not_closed(bodies, head.span, "another function")
 
     def finish(self, end: int) -> None:
         """Close what the text leaves open at its ``end``."""
@@ -141,10 +142,10 @@ class Bodies:
         if body.block is None:
             body.block = OpenBlock("", None, flagged=True)
             body.has_blocks = True
-            span = (statement.first.start_pos, statement.first.end_pos)
             message = "syntax error: a statement stands in a block, which begins with a label"
             label = "^entry:" if body.is_function else "^body:"
-            self.report.add("E1101", message, span, (), f"write a label in front of it, such as {label}")
+            help_text = f"write a label in front of it, such as {label}"
+            self.report.add("E1101", message, statement.first.span, help_text)
         return body.block
 
     def end_block(self) -> None:
@@ -167,21 +168,19 @@ class Bodies:
         if block.ended is None or block.flagged:
             return
         block.flagged = True
-        span = (statement.first.start_pos, statement.last.end_pos)
         ended = " ".join(self.report.source.text[slice(*block.ended)].split())
-        self.report.say(lambda place: after_terminator(block.label, ended[:80], place), span)
+        self.report.say(lambda place: after_terminator(block.label, ended[:80], place), statement.span)
 
     def outside(self, statement: Statement) -> None:
         """Report a statement outside of functions: the first one of those in a row."""
         if self._lost:
             return
         self._lost = True
-        first, last = statement.first, statement.last
         message = "syntax error: this stands outside of the functions"
         help_text = "in a text with functions, all statements stand in one"
-        if first.text in OUTPUTS_KEYWORDS:
+        if statement.first.text in OUTPUTS_KEYWORDS:
             help_text = "a function names its results in its return: return %0"
-        self.report.fail("E1101", message, (first.start_pos, last.end_pos), (), help_text)
+        raise self.report.error("E1101", message, statement.span, help_text)
 
     def _not_closed(self, bodies: list[Body], found: Span, what: str) -> None:
         notes = [f"the function at {self.report.locate(bodies[0].opening)} is not closed"]
@@ -189,4 +188,4 @@ class Bodies:
             notes.append(f"nor are the regions of the operation at {self.report.locate(bodies[-1].opening)}")
         message = f"syntax error: expected '}}', found {what}"
         help_text = "functions do not stand in functions; close it with '}'"
-        self.report.add("E1101", message, found, tuple(notes), help_text)
+        self.report.add("E1101", message, found, help_text, tuple(notes))
