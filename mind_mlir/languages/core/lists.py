@@ -233,7 +233,7 @@ def _convert(leaves: list[Token], report: Report, dtype: DType) -> Array:
     try:
         return convert_elements([leaf.text for leaf in leaves], dtype)
     except Problem as problem:
-        raise report.error(problem.code, problem.message, leaves[problem.index].span, problem.help)
+        raise report.error(problem.code, problem.message, leaves[problem.index].span, problem.help) from None
 
 
 @dataclass(slots=True)

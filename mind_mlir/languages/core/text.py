@@ -20,7 +20,7 @@ of bodies is kept, those of a function and of the operations whose regions are o
 Ids: numbers stay as written; names get numbers that are not spelled, in order of definition: in a flat text
 those that follow the greatest one (`FlatIds`), in a function the smallest ones (`FunctionIds`). `%7 = %6`
 makes every `%7` mean `%6`, in a flat text every later one. The entry's parameters stand in the head of the
-function; what callers name them is their spelling without the ``%``, or the string in ``%0 {name="a"}: type``.
+function; what callers name them is their spelling without the ``%``, or the string in ``{name="a b"}``.
 """
 
 from __future__ import annotations

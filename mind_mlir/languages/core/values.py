@@ -78,7 +78,7 @@ class ValueReader:
             try:
                 return integer_value(text)
             except ValueError:
-                raise self.report.error("E1005", "this number fits no integer type", element.span)
+                raise self.report.error("E1005", "this number fits no integer type", element.span) from None
         value = float_value(text)
         if math.isinf(value) and "inf" not in text:
             help_ = "write inf for an infinity"

@@ -32,18 +32,22 @@ _PIECE = 1 << 18
 
 def read_dense(reader: TextReader) -> TensorLiteral:
     """Return the literal that begins here; what is wrong with its data goes to the findings."""
-    start = reader.peek().start
-    type_ = reader.tensor_type()
-    text, inner = reader.source.text, reader.skip() + 1
+    start, text = reader.token.start, reader.text
+    type_, behind = reader.tensor_type()
+    inner = reader.skip(behind) + 1
     opening = text[inner - 1 : inner]
-    if opening not in ("[", '"'):
-        reader.fail("the elements of the literal in brackets, or its bytes in quotes")
     end = text.find("]" if opening == "[" else '"', inner)
-    if end < 0:
-        reader.fail("a literal that is closed")
+    if opening not in ("[", '"') or end < 0:
+        reader.go_to(behind)
+        known = opening in ("[", '"')
+        reader.fail(
+            "a literal that is closed"
+            if known
+            else "the elements of the literal in brackets, or its bytes in quotes"
+        )
     reader.go_to(end + 1)
     try:
-        data = _elements(text[inner:end], type_) if opening == "[" else _hexadecimal(text[inner:end])
+        data = _elements(text[inner:end], type_) if opening == "[" else bytes.fromhex(text[inner:end])
         return literal_of(type_, data)
     except LiteralProblem as problem:
         code, message, help_text, facts = problem.code, problem.message, problem.help, problem.context
@@ -53,12 +57,8 @@ def read_dense(reader: TextReader) -> TensorLiteral:
     except ValueError:
         code, message = "E4005", "the bytes of a literal are pairs of hexadecimal digits"
         help_text, facts = None, {"declared": str(type_), "issue": "bytes", "id": None}
-    reader.findings.add(reader.finding(code, message, start, end + 1, help_text, **facts))
+    reader.report.add(code, message, (start, end + 1), help_text, **facts)
     return BAD_LITERAL
-
-
-def _hexadecimal(text: str) -> bytes:
-    return bytes.fromhex(text)
 
 
 def _elements(text: str, type_: TensorType) -> bytes:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType
+from mind_mlir.languages.ptir.compact_clauses import spell_field
 from mind_mlir.languages.ptir.compact_literals import spell_dense
-from mind_mlir.languages.ptir.compact_spelling import spell_field
 from mind_mlir.languages.ptir.compact_values import function_names, region_names, used_by
 from mind_mlir.languages.ptir.program import TupleElement
 from mind_mlir.languages.ptir.regions import region_results

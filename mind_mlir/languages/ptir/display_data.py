@@ -26,20 +26,17 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.languages.ptir.reading import Path
     from mind_mlir.languages.ptir.schema import Form
-    from mind_mlir.languages.ptir.text import TextReader
+    from mind_mlir.languages.ptir.text import Spans, TextReader
     from mind_mlir.ops.contract import Field
 
 #: Words that say which of several a value is.
 _TAGS = frozenset(("Static", "Dynamic", "Explicit", *SCALAR_KINDS))
 _CONSTANTS = {"true": True, "false": False, "None": None}
 
-#: Where each part of some data stands.
-Spans = dict["Path", tuple[int, int]]
-
 
 def read_data(reader: TextReader, path: Path, spans: Spans) -> Any:
     """Return the data that begin here, and note where their parts stand."""
-    start = reader.peek().start
+    start = reader.token.start
     if reader.depth == MAX_NESTING:
         reader.fail("something that nests less deep")
     reader.depth += 1
@@ -50,7 +47,7 @@ def read_data(reader: TextReader, path: Path, spans: Spans) -> Any:
 
 
 def _data(reader: TextReader, path: Path, spans: Spans) -> Any:
-    token = reader.take()
+    token = reader.advance()
     match token.kind, token.text:
         case "NUMBER", _:
             return reader.number(token)
@@ -68,8 +65,7 @@ def _data(reader: TextReader, path: Path, spans: Spans) -> Any:
             return _map(reader, path, spans)
         case "WORD", word:
             return _word(reader, word, path, spans)
-    reader.go_to(token.start)
-    return reader.fail("a value")
+    return reader.unexpected(token, "a value")
 
 
 def _word(reader: TextReader, word: str, path: Path, spans: Spans) -> Any:
@@ -78,12 +74,12 @@ def _word(reader: TextReader, word: str, path: Path, spans: Spans) -> Any:
     if word in NON_FINITE:
         return NON_FINITE[word]
     inner = (*path, word) if word in _TAGS else path
-    if word in MAP_KINDS and reader.at("("):
+    if word in MAP_KINDS and reader.word == "(":
         inner = (*path, "value")
     if reader.accept("("):
         data = read_data(reader, inner, spans)
         reader.expect(")")
-    elif reader.at("{"):
+    elif reader.word == "{":
         data = read_struct(reader, inner, spans)
     else:
         return word
@@ -94,25 +90,18 @@ def _word(reader: TextReader, word: str, path: Path, spans: Spans) -> Any:
 
 def _items(reader: TextReader, closing: str, path: Path, spans: Spans) -> list[Any]:
     found: list[Any] = []
-    while not reader.accept(closing):
-        if found:
-            reader.expect(",")
-            if reader.accept(closing):
-                break
+    for _ in reader.separated(closing):
         found.append(read_data(reader, (*path, len(found)), spans))
     return found
 
 
 def _map(reader: TextReader, path: Path, spans: Spans) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    while not reader.accept("}"):
-        if found:
-            reader.expect(",")
+    for _ in reader.separated("}", trailing=False):
         token = reader.kind("STRING", "a name in quotes")
         key = reader.string(token.text, token)
         if key in found:
-            reader.go_to(token.start)
-            reader.fail("a name that has not been there yet")
+            reader.unexpected(token, "a name that has not been there yet")
         reader.expect(":")
         found[key] = read_data(reader, (*path, key), spans)
     return found
@@ -122,18 +111,13 @@ def read_struct(reader: TextReader, path: Path, spans: Spans) -> dict[str, Any]:
     """Return the fields between the braces that begin here."""
     reader.expect("{")
     found: dict[str, Any] = {}
-    while not reader.accept("}"):
-        if found:
-            reader.expect(",")
-            if reader.accept("}"):
-                break
+    for _ in reader.separated("}"):
         key = reader.kind("WORD", "the name of a field")
         if key.text in found:
-            reader.go_to(key.start)
-            reader.fail("a field that has not been there yet")
+            reader.unexpected(key, "a field that has not been there yet")
         reader.expect(":")
-        start = reader.peek().start
-        if key.text == "bytes" and reader.at("["):
+        start = reader.token.start
+        if key.text == "bytes" and reader.word == "[":
             found["bytes"] = _bytes(reader)
         else:
             found[key.text] = read_data(reader, (*path, key.text), spans)
@@ -142,13 +126,13 @@ def read_struct(reader: TextReader, path: Path, spans: Spans) -> dict[str, Any]:
 
 
 def _bytes(reader: TextReader) -> ByteList:
-    start = reader.take().end
-    end = reader.source.text.find("]", start)
+    start = reader.token.end
+    end = reader.text.find("]", start)
     if end < 0:
-        reader.go_to(len(reader.source.text))
+        reader.go_to(len(reader.text))
         reader.fail("']' at the end of a list of bytes")
     reader.go_to(end + 1)
-    return ByteList(reader.source.text, start, end)
+    return ByteList(reader.text, start, end)
 
 
 # Writing.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.languages.ptir.program import Instruction
     from mind_mlir.languages.ptir.text import TextReader
+    from mind_mlir.languages.text.cursor import Token
 
 HINT = "fused_hint"
 
@@ -45,13 +46,12 @@ def read_hints(reader: TextReader, body: Callable[[], Iterable[Instruction]]) ->
     return found
 
 
-def _assigned(reader: TextReader, name: str, kind: str, what: str) -> tuple[str, Any]:
+def _assigned(reader: TextReader, name: str, kind: str, what: str) -> tuple[str, Token]:
     reader.expect(name)
     reader.expect("=")
     token = reader.kind(kind, what)
     if kind == "NUMBER" and not token.text.isdigit():
-        reader.go_to(token.start)
-        reader.fail(what)
+        reader.unexpected(token, what)
     return token.text, token
 
 
@@ -61,13 +61,10 @@ def _values(reader: TextReader, section: str) -> list[int]:
     reader.expect(":")
     reader.expect("[")
     found: list[int] = []
-    while not reader.accept("]"):
-        if found:
-            reader.expect(",")
+    for _ in reader.separated("]", trailing=False):
         token = reader.kind("VALUE", "a value, such as %0")
         if not token.text[1:].isdigit():
-            reader.go_to(token.start)
-            reader.fail("the number of a value, such as %0")
+            reader.unexpected(token, "the number of a value, such as %0")
         found.append(reader.identifier(token.text[1:], token))
     return found
 
@@ -77,7 +74,7 @@ def _attributes(reader: TextReader) -> dict[str, Any]:
     if not reader.accept("attrs"):
         return found
     reader.expect(":")
-    while not reader.at("body") and not reader.at("}"):
+    while reader.word not in ("body", "}"):
         name = reader.kind("WORD", "the name of an attribute").text
         reader.expect("=")
         found[name] = read_data(reader, (name,), {})
