@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from mind_mlir.languages.mind.syntax.tokens import Token
+    from mind_mlir.languages.text.cursor import Token
 
 _COMMENTS = (
     *(" // {}\n ", "\n // {}\n ", "\n\n\n // {}\n // and more\n ", "// {}\n\n "),

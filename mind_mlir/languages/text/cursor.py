@@ -30,7 +30,7 @@ def token_pattern(*tables: dict[str, str], flags: int = 0) -> re.Pattern[str]:
 
     Args:
         tables: The kinds of tokens and the expressions that match them, in order. The kind of a match is its
-            `lastgroup`, so that groups within them have no names.
+            `lastgroup`.
         flags: Those of `re`.
     """
     kinds = [item for table in tables for item in table.items()]

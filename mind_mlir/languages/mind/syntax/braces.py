@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.mind.syntax.tokens import Token
+from mind_mlir.languages.text.cursor import Token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING, Ident
-from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.languages.text import cursor
+from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.languages.mind.syntax.nodes import Span
-    from mind_mlir.languages.mind.syntax.tokens import Token
+    from mind_mlir.languages.text.cursor import Token
+
+_T = TypeVar("_T")
 
 #: Words that a statement or an item begins with, and no expression.
 BEGINNINGS = frozenset(("let", "return", "while", "for", "fn", "struct", "export", "import", "type"))
@@ -31,7 +32,7 @@ class Fault(Exception):  # noqa: N818 -- a signal that never reaches a user
     """Ends the reading of what cannot be read; it has been reported."""
 
 
-class Cursor:
+class Cursor(cursor.Cursor):
     """Goes through the words of a text.
 
     Attributes:
@@ -40,7 +41,6 @@ class Cursor:
         token: The word that comes next.
         word: The same for comparing: the text of a symbol or a keyword, the kind of any other.
         last_end: Where the word before it ends.
-        findings: What is wrong so far.
         depth: How many levels are open.
         structs: Whether ``{`` behind a name may begin a struct's fields: not where a block must follow.
     """
@@ -48,7 +48,7 @@ class Cursor:
     def __init__(self, source: SourceText, tokens: Sequence[Token], findings: Findings) -> None:
         self.source = source
         self.tokens = list(tokens)
-        self.findings = findings
+        self._report = Report(source, findings)
         self.place = 0
         self.last_end = 0
         self.depth = 0
@@ -75,13 +75,6 @@ class Cursor:
             self.token = self.tokens[place]
             self.word = self._words[place]
         return token
-
-    def take(self, word: str) -> bool:
-        """Go on where the next word is ``word``, and return whether it was."""
-        if self.word != word:
-            return False
-        self.advance()
-        return True
 
     def ahead(self, number: int = 1) -> str:
         """Return the word behind the next one, or one further on, as `word` has it."""
@@ -126,22 +119,12 @@ class Cursor:
         help_: str | None = None,
         *,
         code: str = "E1101",
-        notes: tuple[str, ...] = (),
         **context: object,
     ) -> None:
         """Record a finding; a second one in the same place is a consequence of the first."""
-        if span[0] == self._reported:
-            return
-        self._reported = span[0]
-        if self.findings.full:
-            self.findings.count()
-            return
-        location = self.source.locate(*span)
-        self.findings.add(Diagnostic(code, message, location, notes, help_, context=FrozenDict(context)))
-
-    def behind(self) -> Span:
-        """Return the place just behind the last word, where something is missing."""
-        return (self.last_end, self.last_end + 1)
+        if span[0] != self._reported:
+            self._reported = span[0]
+            self._report.add(code, message, span, help_, **context)
 
     def silent(self) -> bool:
         """Return whether what is wrong here follows from a word that has been reported."""
@@ -152,17 +135,17 @@ class Cursor:
             return True
         return self.place > 0 and self._words[self.place - 1] == "bad" and self.begins_line()
 
-    def expected(self, what: str, help_: str | None = None, notes: tuple[str, ...] = ()) -> Fault:
+    def expected(self, what: str, help_: str | None = None) -> Fault:
         """Report that ``what`` should stand here, and return what ends the reading of what cannot do without.
 
         Where the next word stands in another line, the place is the end of this one.
         """
         if not self.silent():
-            found, span = self.shown(), (self.token.start, self.token.end)
+            found, span = self.shown(), self.token.span
             if self.place and (self.word == "end" or self.begins_line()):
-                span = self.behind()
+                span = (self.last_end, self.last_end + 1)
                 found = found if self.word == "end" else "the end of the line"
-            self.report(f"expected {what}, found {found}", span, help_, notes=notes)
+            self.report(f"expected {what}, found {found}", span, help_)
         return Fault()
 
     def fault(self, message: str, help_: str | None = None) -> Fault:
@@ -171,20 +154,12 @@ class Cursor:
             self.report(message, (self.token.start, max(self.token.end, self.token.start + 1)), help_)
         return Fault()
 
-    def expect(self, word: str, what: str, help_: str | None = None) -> Token:
-        """Go on by ``word``, which must come next; ``what`` says where it is wanted."""
-        token = self.token
-        if self.word != word:
-            raise self.expected(f"'{word}' {what}", help_)
-        self.advance()
-        return token
-
     def name(self, what: str) -> Ident:
         """Go on by a name, which must come next."""
         token = self.token
         if token.text and self.word in ("name", "bad"):
             self.advance()
-            return Ident(token.text, (token.start, token.end))
+            return Ident(token.text, token.span)
         help_ = None
         if token.kind == "keyword" and not self.begins_line():
             help_ = f"'{token.text}' is a word of the language: choose another name"
@@ -192,14 +167,15 @@ class Cursor:
 
     # Levels
 
-    @contextmanager
-    def nested(self) -> Iterator[None]:
-        """Go a level deeper; too deep is E1109."""
-        self.deeper()
+    def attempt(self, read: Callable[[], _T], skip: Callable[[], None]) -> _T | None:
+        """Return what ``read`` does; where it ends in a fault, skip what it was to read, and return None."""
+        depth = self.depth
         try:
-            yield
-        finally:
-            self.depth -= 1
+            return read()
+        except Fault:
+            self.depth, self.structs = depth, True
+            skip()
+            return None
 
     def deeper(self) -> None:
         """Begin a level."""
@@ -255,7 +231,7 @@ class Cursor:
         while self.word not in (";", "{", "}", "end"):
             word = self.word
             if not opened and word in (closing, ")", "]"):
-                self.take(closing)
+                self.accept(closing)
                 return
             opened.follow(word)
             self.advance()

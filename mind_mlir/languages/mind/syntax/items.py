@@ -5,42 +5,58 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.cursor import Fault, TooDeep
+from mind_mlir.languages.mind.syntax.cursor import Cursor, Fault, TooDeep
+from mind_mlir.languages.mind.syntax.lists import ListReader
 from mind_mlir.languages.mind.syntax.statements import StatementReader
+from mind_mlir.languages.mind.syntax.types import TypeReader
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.syntax.tokens import Token
+    from collections.abc import Sequence
+
+    from mind_mlir.diagnostics import SourceText
+    from mind_mlir.diagnostics.findings import Findings
+    from mind_mlir.languages.text.cursor import Token
 
 _FUNCTION = "write fn f(x: f32) -> f32 { ... }"
 _EXPORTED = frozenset(("fn", "struct", "type"))
 
 
-class ItemReader(StatementReader):
-    """Reads a file."""
+class ItemReader:
+    """Reads a file, with parts that share one cursor."""
+
+    def __init__(self, source: SourceText, tokens: Sequence[Token], findings: Findings) -> None:
+        self.cursor = Cursor(source, tokens, findings)
+        self.lists = ListReader(self.cursor)
+        self.types = TypeReader(self.cursor, self.lists)
+        self.statements = StatementReader(self.cursor, self.lists, self.types, self.function)
 
     def program(self) -> nodes.Program:
         """Read all of it; this raises nothing."""
+        cursor = self.cursor
         items: list[nodes.Item] = []
-        while self.word != "end":
-            first = self.token
+        while cursor.word != "end":
+            first = cursor.token
             try:
                 self._item(items)
             except (Fault, TooDeep):
-                self.depth, self.structs = 0, True
-                if self.token is first:
-                    self.advance()
-                self.skip_item()
-        return nodes.Program(items, (0, len(self.source.text)))
+                cursor.depth, cursor.structs = 0, True
+                if cursor.token is first:
+                    cursor.advance()
+                cursor.skip_item()
+        return nodes.Program(items, (0, len(cursor.source.text)))
 
     def _item(self, items: list[nodes.Item]) -> None:
-        first = self.token
-        word = self._foreign() if self.word == "name" else self.word
+        cursor = self.cursor
+        first = cursor.token
+        word = self.statements.foreign_word() if cursor.word == "name" else cursor.word
         exported = word == "export"
         if exported:
-            self.advance()
-            word = self._foreign() if self.word == "name" else self.word
+            cursor.advance()
+            word = self.statements.foreign_word() if cursor.word == "name" else cursor.word
             if word not in _EXPORTED:
-                raise self.expected("fn, struct or type behind export", "write export fn f() -> f32 { ... }")
+                raise cursor.expected(
+                    "fn, struct or type behind export", "write export fn f() -> f32 { ... }"
+                )
         if word == "fn":
             function = self._function(first.start, exported=exported)
             items += [function] if function.name.text else []
@@ -51,28 +67,26 @@ class ItemReader(StatementReader):
         elif word == "import":
             items.extend(self._import())
         elif word == "let":
-            items.append(self.let())
-        elif not self.take(";"):
+            items.append(self.statements.let())
+        elif not cursor.accept(";"):
             raise self._no_item()
-
-    def _foreign(self) -> str:
-        return self.foreign_word()
 
     def _no_item(self) -> Fault:
         """Report what is no item, and return what ends the reading of it."""
-        if self.word == "}":
-            return self.fault("this '}' closes nothing", "leave it out, or add the '{' that is missing")
-        span = (self.token.start, max(self.token.end, self.token.start + 1))
-        if not self.silent():
+        cursor = self.cursor
+        if cursor.word == "}":
+            return cursor.fault("this '}' closes nothing", "leave it out, or add the '{' that is missing")
+        span = (cursor.token.start, max(cursor.token.end, cursor.token.start + 1))
+        if not cursor.silent():
             help_ = f"statements stand in functions: {_FUNCTION}"
-            self.report(f"expected fn, struct, type, let or import, found {self.shown()}", span, help_)
+            cursor.report(f"expected fn, struct, type, let or import, found {cursor.shown()}", span, help_)
         return Fault()
 
     # Functions
 
     def function(self) -> nodes.Statement:
         """Read a function in a block."""
-        found = self._function(self.token.start, exported=False)
+        found = self._function(self.cursor.token.start, exported=False)
         return found if found.name.text else nodes.Evaluate(nodes.Invalid(found.span), found.span)
 
     def _function(self, start: int, *, exported: bool) -> nodes.Function:
@@ -81,148 +95,152 @@ class ItemReader(StatementReader):
         Raises:
             Fault: It has no name, and no body either.
         """
-        self.advance()
+        cursor = self.cursor
+        cursor.advance()
         name = self._function_name()
         parameters, result = self._signature()
-        head = (start, self.last_end)
+        head = (start, cursor.last_end)
         body = self._body()
-        return nodes.Function(name, parameters, result, body, exported, head, (start, self.last_end))
+        return nodes.Function(name, parameters, result, body, exported, head, (start, cursor.last_end))
 
     def _function_name(self) -> nodes.Ident:
-        if self.word == "(":
-            self.expected("the name of the function", _FUNCTION)
-            return nodes.Ident("", (self.token.start, self.token.start))
-        return self.name("the name of the function")
+        cursor = self.cursor
+        if cursor.word == "(":
+            cursor.expected("the name of the function", _FUNCTION)
+            return nodes.Ident("", (cursor.token.start, cursor.token.start))
+        return cursor.name("the name of the function")
 
     def _signature(self) -> tuple[list[nodes.Parameter], nodes.Type | None]:
+        cursor = self.cursor
         parameters: list[nodes.Parameter] = []
-        depth = self.depth
+        depth = cursor.depth
         result: nodes.Type | None = None
         try:
-            if self.word != "(":
-                raise self.expected("'(' behind the name of the function", _FUNCTION)
-            self.listed(self._parameter, "parameters", into=parameters)
-            if self.word in (":", "=>"):
-                self.expected("'->' before the type of the result", "write -> T { ... }")
-                self.advance()
-                if self.begins_line() or self.word == "{":
-                    return parameters, nodes.Invalid((self.last_end, self.last_end))
-                return parameters, self.type()
-            if self.take("->"):
-                result = self.type()
+            if cursor.word != "(":
+                raise cursor.expected("'(' behind the name of the function", _FUNCTION)
+            self.lists.read(self._parameter, "parameters", into=parameters)
+            if cursor.word in (":", "=>"):
+                cursor.expected("'->' before the type of the result", "write -> T { ... }")
+                cursor.advance()
+                if cursor.begins_line() or cursor.word == "{":
+                    return parameters, nodes.Invalid((cursor.last_end, cursor.last_end))
+                return parameters, self.types.type()
+            if cursor.accept("->"):
+                result = self.types.type()
         except Fault:
-            self.depth = depth
-            result = nodes.Invalid((self.last_end, self.last_end))
-            while self.word not in ("{", "}", ";", "end") and not self.at_margin():
-                self.advance()
+            cursor.depth = depth
+            result = nodes.Invalid((cursor.last_end, cursor.last_end))
+            while cursor.word not in ("{", "}", ";", "end") and not cursor.at_margin():
+                cursor.advance()
         return parameters, result
 
     def _body(self) -> nodes.Block:
-        depth = self.depth
-        if self.word != "{":
-            self.lacking.append(self.token.start)
-            self.expected("'->' or '{' behind the parameters", _FUNCTION)
-            if self.begins_line() and not self.at_margin():
-                return self.unopened()
-            while self.word not in ("{", "}", "end") and not self.at_margin():
-                self.advance()
-        if self.word != "{":
-            self.take("}")
+        cursor = self.cursor
+        depth = cursor.depth
+        if cursor.word != "{":
+            cursor.lacking.append(cursor.token.start)
+            cursor.expected("'->' or '{' behind the parameters", _FUNCTION)
+            if cursor.begins_line() and not cursor.at_margin():
+                return self.statements.unopened()
+            while cursor.word not in ("{", "}", "end") and not cursor.at_margin():
+                cursor.advance()
+        if cursor.word != "{":
+            cursor.accept("}")
             return self._no_body()
         try:
-            return self.block()
+            return self.statements.block()
         except TooDeep:
             if depth:
                 raise
-            self.depth, self.structs = 0, True
-            self.skip_item()
+            cursor.depth, cursor.structs = 0, True
+            cursor.skip_item()
             return self._no_body()
 
     def _no_body(self) -> nodes.Block:
-        span = (self.last_end, self.last_end)
+        cursor = self.cursor
+        span = (cursor.last_end, cursor.last_end)
         return nodes.Block([], nodes.Invalid(span), span)
 
     def _parameter(self) -> nodes.Parameter:
-        if self.word in ("&", "*"):
-            raise self.fault(f"there is no '{self.word}'", "leave it out")
-        if self.token.text == "mut" and self.ahead() == "name":
-            self.report("there is no 'mut'", (self.token.start, self.token.end), "leave it out")
-            self.advance()
-        if self.word == "(":
-            self.expected("the name of a parameter", _FUNCTION)
-            self.advance()
-        if self.word == "name" and self.ahead() in (",", ")", "{", "->", "="):
-            name = self.name("the name of a parameter")
+        cursor = self.cursor
+        if cursor.word in ("&", "*"):
+            raise cursor.fault(f"there is no '{cursor.word}'", "leave it out")
+        if cursor.token.text == "mut" and cursor.ahead() == "name":
+            cursor.report("there is no 'mut'", cursor.token.span, "leave it out")
+            cursor.advance()
+        if cursor.word == "(":
+            cursor.expected("the name of a parameter", _FUNCTION)
+            cursor.advance()
+        if cursor.word == "name" and cursor.ahead() in (",", ")", "{", "->", "="):
+            name = cursor.name("the name of a parameter")
             help_ = f"write {name.text}: f32, or {name.text}: Tensor<f32, [n]>"
-            self.report(f"parameter {name.text} has no type", name.span, help_)
+            cursor.report(f"parameter {name.text} has no type", name.span, help_)
             return nodes.Parameter(name, nodes.Invalid(name.span))
-        name = self.declared("a parameter", _FUNCTION)
+        name = self.types.declared("a parameter", _FUNCTION)
         found = nodes.Parameter(name, self._declared_type())
-        if self.word == "=":
-            self.fault("parameters have no defaults", "give the argument in each call")
-            self.advance()
-            self.expression()
+        if cursor.word == "=":
+            cursor.fault("parameters have no defaults", "give the argument in each call")
+            cursor.advance()
+            self.statements.expressions.expression()
         return found
 
     def _declared_type(self) -> nodes.Type:
         """Read the type of a parameter or a field; where it is wrong, the name is declared nevertheless."""
-        start, depth = self.token.start, self.depth
-        if self.word == ":":
-            self.expected("a type")
-            self.advance()
-        try:
-            return self.type()
-        except Fault:
-            self.depth = depth
-            self.skip_element()
-            return nodes.Invalid((start, max(start, self.last_end)))
+        cursor = self.cursor
+        start = cursor.token.start
+        if cursor.word == ":":
+            cursor.expected("a type")
+            cursor.advance()
+        found = cursor.attempt(self.types.type, cursor.skip_element)
+        return found or nodes.Invalid((start, max(start, cursor.last_end)))
 
     # Other items
 
     def _struct_item(self, first: Token, *, exported: bool) -> nodes.Struct:
-        self.advance()
-        name = self.name("the name of the struct")
-        if self.word != "{":
-            self.lacking.append(self.token.start)
-            raise self.expected("'{' behind the name of the struct", "write struct P { w: f32 }")
-        fields = self.listed(self._field_type, "fields")
-        self.take(";")
-        return nodes.Struct(name, fields, exported, (first.start, self.last_end))
+        cursor = self.cursor
+        cursor.advance()
+        name = cursor.name("the name of the struct")
+        if cursor.word != "{":
+            cursor.lacking.append(cursor.token.start)
+            raise cursor.expected("'{' behind the name of the struct", "write struct P { w: f32 }")
+        fields = self.lists.read(self._field_type, "fields")
+        cursor.accept(";")
+        return nodes.Struct(name, fields, exported, (first.start, cursor.last_end))
 
     def _field_type(self) -> nodes.FieldType:
-        name = self.declared("a field", "write struct P { w: f32 }")
+        name = self.types.declared("a field", "write struct P { w: f32 }")
         return nodes.FieldType(name, self._declared_type())
 
     def _alias(self, first: Token, *, exported: bool) -> nodes.Alias:
-        self.advance()
-        name = self.name("the name of the type")
-        depth = self.depth
+        cursor = self.cursor
+        cursor.advance()
+        name = cursor.name("the name of the type")
+        depth = cursor.depth
         try:
-            self.expect("=", "behind the name", "write type Matrix = Tensor<f32, [2, 2]>;")
-            type_ = self.type()
-            return nodes.Alias(name, type_, exported, self.end(first.start))
+            if not cursor.accept("="):
+                cursor.fail("'=' behind the name", "write type Matrix = Tensor<f32, [2, 2]>;")
+            type_ = self.types.type()
+            return nodes.Alias(name, type_, exported, self.statements.end(first.start))
         except Fault:
-            self.depth = depth
-            self.skip_statement(first)
-            span = (first.start, self.last_end)
+            cursor.depth = depth
+            cursor.skip_statement(first)
+            span = (first.start, cursor.last_end)
             return nodes.Alias(name, nodes.Invalid(span), exported, span)
 
     def _import(self) -> list[nodes.Import]:
-        first = self.advance()
-        path = [self.name("the name of a module")]
+        cursor = self.cursor
+        first = cursor.advance()
+        path = [cursor.name("the name of a module")]
         found: list[list[nodes.Ident]] = []
-        while self.word in ("::", "."):
-            if self.word == ".":
-                self.expected("'::'", "modules and names stand between '::': import diff::grad;")
-            self.advance()
-            if self.word == "{":
-                names = self.listed(lambda: self.name("a name"), "names")
+        while cursor.word in ("::", "."):
+            if cursor.word == ".":
+                cursor.expected("'::'", "modules and names stand between '::': import diff::grad;")
+            cursor.advance()
+            if cursor.word == "{":
+                names = self.lists.read(lambda: cursor.name("a name"), "names")
                 found = [[*path, name] for name in names]
                 break
-            path.append(self.name("a name"))
-        try:
-            span = self.end(first.start)
-        except Fault:
-            self.skip_statement(first)
-            span = (first.start, self.last_end)
+            path.append(cursor.name("a name"))
+        end, skip = self.statements.end, cursor.skip_statement
+        span = cursor.attempt(lambda: end(first.start), lambda: skip(first)) or (first.start, cursor.last_end)
         return [nodes.Import(each, span) for each in found or [path]]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.languages.mind.syntax.characters import QUOTES, advice, meant, shown
 from mind_mlir.languages.mind.syntax.literals import ESCAPE, ESCAPES, number
-from mind_mlir.languages.mind.syntax.tokens import KEYWORDS, Token
-from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
+from mind_mlir.languages.text.cursor import Token, token_pattern
+from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from mind_mlir.languages.mind.syntax.tokens import Kind
 
 # A separator stands between two digits. What touches a number behind it makes it malformed.
-_WORD = re.compile(
-    r"(?P<blank>\s+)"
-    r"|(?P<comment>//[^\n]*|/\*)"
-    r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<number>(?:0[xX][0-9a-fA-F](?:_?[0-9a-fA-F])*|0[bB][01](?:_?[01])*|0[oO][0-7](?:_?[0-7])*"
-    r"|[0-9](?:_?[0-9])*(?:\.(?![.\w])|\.[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?)(?P<rest>[\w.]*))"
-    r"|(?P<string>\")"
-    r"|(?P<symbol>->|::|==|!=|<=|>=|=>|&&|\|\||\.\.=?|\+=|-=|\*=|/=|\*\*|:=|[-+*/%<>=!&|^:;,.(){}\[\]])"
+_WORD = token_pattern(
+    {
+        "blank": r"\s+",
+        "comment": r"//[^\n]*|/\*",
+        "name": r"[^\W\d]\w*",
+        "number": r"(?:0[xX][0-9a-fA-F](?:_?[0-9a-fA-F])*|0[bB][01](?:_?[01])*|0[oO][0-7](?:_?[0-7])*"
+        r"|[0-9](?:_?[0-9])*(?:\.(?![.\w])|\.[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?)(?P<rest>[\w.]*)",
+        "string": r"\"",
+        "symbol": r"->|::|==|!=|<=|>=|=>|&&|\|\||\.\.=?|\+=|-=|\*=|/=|\*\*|:=|[-+*/%<>=!&|^:;,.(){}\[\]]",
+    }
 )
 _DIGITS = re.compile(r"[0-9]+")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*(?:(")|\\)?')
@@ -51,7 +53,7 @@ class Lexer:
     def __init__(self, source: SourceText, findings: Findings) -> None:
         self.tokens: list[Token] = []
         self._source = source
-        self._findings = findings
+        self._report = Report(source, findings)
         self._rules: dict[str, Callable[[re.Match[str]], int]] = {
             "comment": self._comment,
             "name": self._name,
@@ -82,17 +84,10 @@ class Lexer:
                 position = rules[str(kind)](found)
         tokens.append(Token("end", "", end, end))
 
-    def _report(self, code: str, message: str, start: int, end: int, help_: str, **context: object) -> None:
-        if self._findings.full:
-            self._findings.count()
-            return
-        location = self._source.locate(start, end)
-        self._findings.add(Diagnostic(code, message, location, (), help_, context=FrozenDict(context)))
-
     def _character(self, start: int, end: int) -> None:
         character = self._source.text[start]
         message = f"{shown(character)} may not stand here"
-        self._report("E1002", message, start, end, advice(character), character=character)
+        self._report.add("E1002", message, (start, end), advice(character), character=character)
 
     def _add(self, kind: Kind, text: str, start: int, end: int) -> int:
         self.tokens.append(Token(kind, text, start, end))
@@ -104,7 +99,7 @@ class Lexer:
             return self._add("comment", found[0], start, found.end())
         close = text.find("*/", start + 2)
         if close < 0:
-            self._report("E1006", "this comment is not closed", start, start + 2, "end it with */")
+            self._report.add("E1006", "this comment is not closed", (start, start + 2), "end it with */")
             return self._add("bad", "", start, len(text))
         return self._add("comment", text[start : close + 2], start, close + 2)
 
@@ -198,7 +193,7 @@ class Lexer:
         elif rest.isidentifier() and not rest.startswith("_") and not word.startswith("0"):
             help_ = f"between a number and a name stands an operator: {found[0][: -len(rest)]} * {rest}"
         short = word if len(word) <= _SHOWN else f"{word[:_SHOWN]}..."
-        self._report("E1005", f"malformed number {short}", start, end, help_, text=short)
+        self._report.add("E1005", f"malformed number {short}", (start, end), help_, text=short)
         return self._add("bad", "", start, end)
 
     def _string(self, found: re.Match[str]) -> int:
@@ -207,7 +202,9 @@ class Lexer:
         assert read is not None, "a string begins with a quote"
         word, end = read[0], read.end()
         if not read[1]:
-            self._report("E1003", "this string is not closed", start, end, 'end it with " on the same line')
+            self._report.add(
+                "E1003", "this string is not closed", (start, end), 'end it with " on the same line'
+            )
             return self._add("bad", "", start, end)
         kind: Kind = "string"
         for escape in ESCAPE.finditer(word):
@@ -215,5 +212,5 @@ class Lexer:
                 kind = "bad"
                 at, help_ = start + escape.start(), 'the escapes are \\n, \\r, \\t, \\\\ and \\"'
                 message = f"Invalid escape sequence {escape[0]}"
-                self._report("E1004", message, at, at + 2, help_, escape=escape[0])
+                self._report.add("E1004", message, (at, at + 2), help_, escape=escape[0])
         return self._add(kind, word if kind == "string" else "", start, end)

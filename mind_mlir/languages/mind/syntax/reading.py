@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.languages.mind.syntax import nodes
     from mind_mlir.languages.mind.syntax.braces import Trouble
-    from mind_mlir.languages.mind.syntax.tokens import Token
+    from mind_mlir.languages.text.cursor import Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def read(source: SourceText) -> Reading:
             return Reading(program, tuple(found.in_source_order()), tuple(tokens))
     reader = ItemReader(source, repair.words, findings)
     program = reader.program()
-    lacking, abandoned = sorted(reader.lacking), sorted(reader.abandoned)
+    lacking, abandoned = sorted(reader.cursor.lacking), sorted(reader.cursor.abandoned)
     for trouble in repair.troubles:
         if _within(trouble, abandoned) or (trouble.left_over and _within(trouble, lacking)):
             continue  # where a { is missing, a } is left over

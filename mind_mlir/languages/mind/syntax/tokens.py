@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 KEYWORDS = frozenset(
     (
@@ -13,12 +13,3 @@ KEYWORDS = frozenset(
 
 #: ``bad`` is what holds a character that stands nowhere, which has been reported; ``end`` follows the last.
 Kind: TypeAlias = Literal["name", "keyword", "number", "string", "symbol", "comment", "bad", "end"]
-
-
-class Token(NamedTuple):
-    """A word: what it is, as it is written (of a bad name, its good characters), and where."""
-
-    kind: Kind
-    text: str
-    start: int
-    end: int
