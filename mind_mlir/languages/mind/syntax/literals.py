@@ -8,6 +8,7 @@ import re
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 #: What may follow a backslash -> what it stands for.
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"'}
+_BASES = {"0x": 16, "0b": 2, "0o": 8}
 #: The largest number that a literal may have: -2^63 is written with its absolute value.
 _LARGEST = 2**63
 #: Digits beyond which no integer has 64 bits, in base 2.
@@ -22,13 +23,12 @@ def string(word: str) -> str:
 def number(word: str) -> int | float | None:
     """Return what a well-formed number is worth; None where it is too large."""
     plain = word.replace("_", "")
-    base = plain[:2].lower()
-    if base in ("0x", "0b", "0o") or plain.isdigit():
-        digits = plain[2:] if base in ("0x", "0b", "0o") else plain
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > _LONGEST:
-            return None
-        value = int(digits, {"0x": 16, "0b": 2, "0o": 8}.get(base, 10))
-        return value if value <= _LARGEST else None
-    found = float(plain)
-    return None if found == float("inf") else found
+    base = _BASES.get(plain[:2].lower())
+    if base is None and not plain.isdigit():
+        found = float(plain)
+        return None if found == float("inf") else found
+    digits = (plain[2:] if base else plain).lstrip("0") or "0"
+    if len(digits) > _LONGEST:
+        return None
+    value = int(digits, base or 10)
+    return value if value <= _LARGEST else None
