@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.languages.mind.elaboration.types import spell_dtype
 from mind_mlir.languages.mind.expression_graph import MAX_DEPTH, Graph
-from mind_mlir.languages.mind.expression_literals import write_elements
 from mind_mlir.languages.mind.expressions import (
     OPERATORS,
     BinaryOperation,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.types import DType
+    from mind_mlir.languages.mind.expressions import Element
     from mind_mlir.languages.mind.syntax.nodes import Span
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ def _node(writer: Writer, expression: Expression) -> nodes.Expression:
     if isinstance(expression, Variable):
         return nodes.Name(expression.name, writer.put(expression.name))
     if isinstance(expression, Literal):
-        return write_elements(writer, expression.shape, expression.elements)
+        return _elements(writer, expression.shape, expression.elements)
     if isinstance(expression, BinaryOperation):
         return _binary(writer, expression)
     if isinstance(expression, UnaryOperation):
@@ -193,6 +193,36 @@ def _item(writer: Writer, item: Expression | Slice) -> nodes.Expression | nodes.
     writer.put(":")
     step = writer.write(item.step)
     return nodes.Slice(start, end, step, (begin, writer.end))
+
+
+def _elements(
+    writer: Writer, shape: tuple[int, ...], elements: tuple[Element, ...], start: int = 0
+) -> nodes.Expression:
+    """Write the part of a literal that begins with the element ``start`` and has ``shape``."""
+    if not shape:
+        return _write_element(writer, elements[start])
+    size = 1
+    for extent in shape[1:]:
+        size *= extent
+    first, _ = writer.put("[")
+    items: list[nodes.Expression] = []
+    for row in range(shape[0]):
+        if row:
+            writer.put(", ")
+        items.append(_elements(writer, shape[1:], elements, start + row * size))
+    _, end = writer.put("]")
+    return nodes.List(items, (first, end))
+
+
+def _write_element(writer: Writer, element: Element) -> nodes.Expression:
+    if isinstance(element, bool):
+        return nodes.Bool(element, writer.put("true" if element else "false"))
+    text = repr(element)
+    if not text.startswith("-"):
+        return nodes.Number(element, text, writer.put(text))
+    operator = writer.put("-")
+    number = nodes.Number(-element, text[1:], writer.put(text[1:]))
+    return nodes.Unary("-", number, operator, (operator[0], number.span[1]))
 
 
 @dataclass(frozen=True, slots=True)

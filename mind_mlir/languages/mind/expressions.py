@@ -13,18 +13,20 @@ several times is evaluated once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+import numpy as np
+
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.nested import flattened, is_masked
 from mind_mlir.ir.types import DType, dtype_of
 from mind_mlir.languages.mind.elaboration.types import spell_dtype
-from mind_mlir.languages.mind.expression_literals import elements_of
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mind_mlir.languages.mind.expression_literals import Element
+    from collections.abc import Callable, Sequence
 
 #: The operators of two operands; those of one line bind as strongly, more than those above.
 OPERATORS = (
@@ -35,6 +37,55 @@ OPERATORS = (
     ("*", "/"),
 )
 _BINARY = tuple(operator for line in OPERATORS for operator in line)
+
+
+#: A number or truth value.
+Element: TypeAlias = bool | int | float
+
+_EXPECTED = "a number, a truth value, nested lists of them or an array"
+
+
+def _elements_of(value: object) -> tuple[tuple[int, ...], tuple[Element, ...], DType | None]:
+    """Return the shape of ``value``, its elements row by row, and the dtype that it has as numpy's, or None.
+
+    Raises:
+        TypeError: It is no number, and no lists or array of numbers.
+        VerificationError: E3010, lists are ragged, or nest deeper than any tensor.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        dtype = dtype_of(value.dtype)
+        if dtype is None or value.dtype.kind == "c" or is_masked(value):
+            argument_checks.reject("value", _EXPECTED, value)
+        return value.shape, tuple([_element(item) for item in value.ravel().tolist()]), dtype
+    try:
+        shape, elements = flattened(value)
+    except Problem as problem:
+        finding = Diagnostic(problem.code, problem.message, None, (), problem.help)
+        raise VerificationError(finding) from None
+    return shape, tuple([_element(item) for item in elements]), None
+
+
+def _element(item: Any) -> Element:
+    """Return the plain number that an element is."""
+    if type(item) in (bool, int, float):
+        return item  # type: ignore[no-any-return]  # one of the three
+    plain = item.item() if isinstance(item, np.generic) else item
+    number = argument_checks.whole(plain)
+    if number is not None:
+        return number
+    if isinstance(plain, (bool, float)):
+        return plain if isinstance(plain, bool) else float(plain)
+    return argument_checks.reject("each element of value", "a number or a truth value", item)
+
+
+def _operator(operator: str) -> Callable[[Expression, Any], BinaryOperation]:
+    """Return the method of Python's operator that stands for one of the language."""
+    return lambda self, other: BinaryOperation(operator, self, other)
+
+
+def _swapped(operator: str) -> Callable[[Expression, Any], BinaryOperation]:
+    """Return the method for an expression on the right of the operator."""
+    return lambda self, other: BinaryOperation(operator, other, self)
 
 
 class Expression:
@@ -64,59 +115,19 @@ class Expression:
     def __invert__(self) -> UnaryOperation:
         return UnaryOperation("!", self)
 
-    def __add__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("+", self, other)
-
-    def __radd__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("+", other, self)
-
-    def __sub__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("-", self, other)
-
-    def __rsub__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("-", other, self)
-
-    def __mul__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("*", self, other)
-
-    def __rmul__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("*", other, self)
-
-    def __truediv__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("/", other, self)
-
     def __matmul__(self, other: Any) -> Call:
         return Call("matmul", self, other)
 
     def __rmatmul__(self, other: Any) -> Call:
         return Call("matmul", other, self)
 
-    def __lt__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("<", self, other)
-
-    def __le__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("<=", self, other)
-
-    def __gt__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation(">", self, other)
-
-    def __ge__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation(">=", self, other)
-
-    def __and__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("&&", self, other)
-
-    def __rand__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("&&", other, self)
-
-    def __or__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("||", self, other)
-
-    def __ror__(self, other: Any) -> BinaryOperation:
-        return BinaryOperation("||", other, self)
+    __add__, __radd__ = _operator("+"), _swapped("+")
+    __sub__, __rsub__ = _operator("-"), _swapped("-")
+    __mul__, __rmul__ = _operator("*"), _swapped("*")
+    __truediv__, __rtruediv__ = _operator("/"), _swapped("/")
+    __and__, __rand__ = _operator("&&"), _swapped("&&")
+    __or__, __ror__ = _operator("||"), _swapped("||")
+    __lt__, __le__, __gt__, __ge__ = _operator("<"), _operator("<="), _operator(">"), _operator(">=")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -152,7 +163,7 @@ class Literal(Expression):
     dtype: DType | None
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
-        shape, elements, own = elements_of(value)
+        shape, elements, own = _elements_of(value)
         wanted = own if dtype is None else dtype_of(dtype)
         if wanted is None and dtype is not None:
             argument_checks.reject("dtype", "a DType, its name or its numpy type", dtype)

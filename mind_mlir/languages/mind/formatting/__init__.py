@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import ParseError, SourceText
-from mind_mlir.languages.mind.formatting import blocks, items, types  # noqa: F401 -- they register rules
+from mind_mlir.languages.mind.formatting import blocks, expressions  # noqa: F401 -- they register rules
 from mind_mlir.languages.mind.formatting.layout import lay_out
 from mind_mlir.languages.mind.formatting.rules import document
 from mind_mlir.languages.mind.formatting.superfluous import superfluous

@@ -1,4 +1,4 @@
-"""Formatting rules of blocks and what has blocks: statements, branches, loops, functions."""
+"""Formatting rules of a file, its items, and what has blocks: functions, branches, loops."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from mind_mlir.languages.mind.formatting.documents import (
     Indented,
     concat,
 )
-from mind_mlir.languages.mind.formatting.expressions import expression, parameter
-from mind_mlir.languages.mind.formatting.rules import document, listed
+from mind_mlir.languages.mind.formatting.rules import document, exported, expression, listed, row
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.languages.mind.formatting.documents import Document
     from mind_mlir.languages.mind.formatting.words import Words
@@ -120,33 +119,6 @@ def _statement(node: nodes.Statement, words: Words, *, last: bool) -> Document:
     return document(node, words)
 
 
-@document.register(nodes.Let)
-def _(node: nodes.Let, words: Words) -> Document:
-    parts = [words.take("let"), " ", document(node.pattern, words)]
-    if node.type is not None:
-        parts += (words.take(":"), " ", document(node.type, words))
-    return concat((*parts, " ", words.take("="), " ", expression(node.value, words), words.take(";")))
-
-
-@document.register(nodes.Assign)
-def _(node: nodes.Assign, words: Words) -> Document:
-    target = document(node.target, words)
-    return concat((target, " ", words.take("="), " ", expression(node.value, words), words.take(";")))
-
-
-@document.register(nodes.Evaluate)
-def _(node: nodes.Evaluate, words: Words) -> Document:
-    return concat((expression(node.value, words), words.take(";")))
-
-
-@document.register(nodes.Return)
-def _(node: nodes.Return, words: Words) -> Document:
-    parts = [words.take("return")]
-    if node.value is not None:
-        parts += (" ", expression(node.value, words))
-    return concat((*parts, words.take(";")))
-
-
 @document.register(nodes.While)
 def _(node: nodes.While, words: Words) -> Document:
     return concat((_head(words, "while", node.condition), block(node.body, words)))
@@ -154,15 +126,70 @@ def _(node: nodes.While, words: Words) -> Document:
 
 @document.register(nodes.For)
 def _(node: nodes.For, words: Words) -> Document:
-    head = [words.take("for"), " ", document(node.variable, words), " "]
-    return concat((*head, _head(words, "in", node.iterable), block(node.body, words)))
+    head = row(words, "for ", node.variable, " ")
+    return concat((head, _head(words, "in", node.iterable), block(node.body, words)))
+
+
+# Items
 
 
 @document.register(nodes.Function)
 def _(node: nodes.Function, words: Words) -> Document:
-    parts = [words.take("export"), " "] if node.exported else []
-    parts += (words.take("fn"), " ", document(node.name, words))
-    parts.append(listed(words, "()", node.parameters, lambda item: parameter(item, words)).lines())
-    if node.result is not None:
-        parts += (" ", words.take("->"), " ", document(node.result, words))
-    return concat((Group(concat(parts)), " ", block(node.body, words)))
+    name = row(words, exported(node), "fn ", node.name)
+    parameters = listed(words, "()", node.parameters).lines()
+    result = row(words, " -> ", node.result) if node.result is not None else ""
+    return concat((Group(concat((name, parameters, result))), " ", block(node.body, words)))
+
+
+@document.register(nodes.Struct)
+def _(node: nodes.Struct, words: Words) -> Document:
+    head = row(words, exported(node), "struct ", node.name, " ")
+    return concat((head, listed(words, "{}", node.fields).spread(SPACE)))
+
+
+def _imports(group: Sequence[nodes.Import], words: Words) -> Document:
+    """Return the import of a name, or of several of one module that were written as one."""
+    *path, last = group[0].path
+    parts: list[Document] = [words.take("import"), " "]
+    for name in path:
+        parts += (document(name, words), words.take("::"))
+    if len(group) == 1:
+        parts += (words.drop("{"), document(last, words))
+        parts += (words.drop("::"), words.drop("{"), words.drop("}"))  # of m::{a}, and m::{}
+    else:
+        names = [each.path[-1] for each in group]
+        parts.append(listed(words, "{}", names).spread())
+    return concat((*parts, words.take(";")))
+
+
+def _grouped(items: Iterable[nodes.Item]) -> Iterator[list[nodes.Item]]:
+    """Yield the items, those together that come of one import."""
+    group: list[nodes.Item] = []
+    for item in items:
+        if group and not (isinstance(item, nodes.Import) and item.span == group[0].span != nodes.NOWHERE):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
+
+
+@document.register(nodes.Program)
+def _(node: nodes.Program, words: Words) -> Document:
+    lines: Lines = []
+    before: nodes.Item | None = None
+    for group in _grouped(node.items):
+        item = group[0]
+        first = len(lines)
+        lines += words.lines()
+        imports = [each for each in group if isinstance(each, nodes.Import)]
+        lines.append((words.blank, _imports(imports, words) if imports else document(item, words)))
+        if before is not None and _apart(before, item) and not any(blank for blank, _ in lines[first:]):
+            lines[first] = True, lines[first][1]
+        before = item
+    return joined([*lines, *words.lines()])
+
+
+def _apart(before: nodes.Item, item: nodes.Item) -> bool:
+    """Return whether two items have an empty line between them in any case."""
+    return type(before) is not type(item) or isinstance(item, nodes.Function)

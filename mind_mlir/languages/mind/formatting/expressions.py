@@ -1,11 +1,11 @@
-"""Formatting rules of expressions, except for those with blocks."""
+"""Formatting rules of expressions, except for those with blocks, and of types and patterns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.languages.mind.formatting.documents import SPACE, Fill, Group, Indented, breaks, concat
-from mind_mlir.languages.mind.formatting.rules import document, listed
+from mind_mlir.languages.mind.formatting.rules import document, expression, listed, row
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
@@ -24,13 +24,6 @@ _POWER = {
     **dict.fromkeys("+-", 4),
     **dict.fromkeys("*/", 5),
 }
-
-
-def expression(node: nodes.Expression, words: Words) -> Document:
-    """Return an expression; comments on lines before it indent it."""
-    own = words.own()
-    whole = document(node, words)
-    return whole if own == "" else Indented(concat((own, whole)))
 
 
 def operand(node: nodes.Expression, words: Words, power: int, operator: str = "") -> Document:
@@ -52,10 +45,11 @@ def _needs_parentheses(node: nodes.Expression, power: int, operator: str) -> boo
     return isinstance(node, nodes.Closure | nodes.Block | nodes.If)
 
 
+@document.register(nodes.Ident)
 @document.register(nodes.Name)
 @document.register(nodes.Number)
 @document.register(nodes.String)
-def _(node: nodes.Name | nodes.Number | nodes.String, words: Words) -> Document:
+def _(node: nodes.Ident | nodes.Name | nodes.Number | nodes.String, words: Words) -> Document:
     return words.take(node.text)
 
 
@@ -66,7 +60,7 @@ def _(node: nodes.Bool, words: Words) -> Document:
 
 @document.register(nodes.List)
 def _(node: nodes.List, words: Words) -> Document:
-    found = listed(words, "[]", node.items, lambda item: expression(item, words))
+    found = listed(words, "[]", node.items, expression)
     words_ = tuple(item for item in found.items if isinstance(item, str))
     if node.items and len(words_) == len(node.items) and all(map(_is_number, node.items)):
         found.items = [Fill(words_)]
@@ -80,24 +74,26 @@ def _is_number(node: nodes.Expression) -> bool:
 
 
 @document.register(nodes.Tuple)
-def _(node: nodes.Tuple, words: Words) -> Document:
-    single = len(node.items) == 1
-    return listed(words, "()", node.items, lambda item: expression(item, words), comma=single).spread()
+@document.register(nodes.TupleType)
+@document.register(nodes.TuplePattern)
+def _(node: nodes.Tuple | nodes.TupleType | nodes.TuplePattern, words: Words) -> Document:
+    write = expression if isinstance(node, nodes.Tuple) else document
+    items: list[Any] = [*node.items]
+    return listed(words, "()", items, write, comma=len(items) == 1).spread()
+
+
+@document.register(nodes.Tensor)
+def _(node: nodes.Tensor, words: Words) -> Document:
+    head = row(words, "Tensor", "<", node.dtype, ", ")
+    return concat((head, listed(words, "[]", node.dimensions).spread(), words.take(">")))
 
 
 @document.register(nodes.StructLiteral)
 def _(node: nodes.StructLiteral, words: Words) -> Document:
     in_head = words.in_head
     head = concat((words.take(node.name.text), words.inner(), " "))
-    fields = listed(words, "{}", node.fields, lambda item: _field_value(item, words)).spread(SPACE)
+    fields = listed(words, "{}", node.fields).spread(SPACE)
     return concat(("(", head, fields, ")") if in_head else (head, fields))
-
-
-def _field_value(node: nodes.FieldValue, words: Words) -> Document:
-    name = words.take(node.name.text)
-    if node.short:
-        return name
-    return concat((name, words.take(":"), " ", expression(node.value, words)))
 
 
 @document.register(nodes.Unary)
@@ -143,10 +139,10 @@ def _postfix(node: _Postfix, words: Words) -> Document:
         return concat((*comments, ".", words.take(node.name.text)))
     if isinstance(node, nodes.Index):
         behind = words.inner()  # no line feed may stand before the bracket
-        items = listed(words, "[]", node.items, lambda item: _index(item, words))
+        items = listed(words, "[]", node.items, _index)
         return concat((behind, items.spread()))
     behind = words.inner()
-    found = listed(words, "()", node.arguments, lambda item: _argument(item, words))
+    found = listed(words, "()", node.arguments)
     last = node.arguments[-1].value if node.arguments else None
     block = isinstance(last, nodes.Block) or (
         isinstance(last, nodes.Closure) and isinstance(last.body, nodes.Block)
@@ -154,12 +150,6 @@ def _postfix(node: _Postfix, words: Words) -> Document:
     literal = isinstance(last, nodes.List | nodes.StructLiteral) and len(node.arguments) == 1
     hugs = found.plain and (block or literal) and not any(map(breaks, found.items[:-1]))
     return concat((behind, found.hugging() if hugs else found.spread()))
-
-
-def _argument(node: nodes.Argument, words: Words) -> Document:
-    if node.name is None:
-        return expression(node.value, words)
-    return concat((words.take(node.name.text), words.take("="), expression(node.value, words)))
 
 
 def _index(node: nodes.Expression | nodes.Slice, words: Words) -> Document:
@@ -182,17 +172,9 @@ def _index(node: nodes.Expression | nodes.Slice, words: Words) -> Document:
 def _(node: nodes.Closure, words: Words) -> Document:
     parts = [words.take("|")]
     for number, item in enumerate(node.parameters, 1):
-        parts.append(parameter(item, words))
+        parts.append(document(item, words))
         if number < len(node.parameters):
             parts += (words.take(","), " ")
         else:
             parts.append(words.drop(","))
     return concat((*parts, words.take("|"), " ", expression(node.body, words)))
-
-
-def parameter(node: nodes.Parameter, words: Words) -> Document:
-    """Return ``a: T`` or ``a``."""
-    name = words.take(node.name.text)
-    if node.type is None:
-        return name
-    return concat((name, words.take(":"), " ", document(node.type, words)))

@@ -1,10 +1,11 @@
-"""The formatting rules: one for each type of node, registered in the module of its kind."""
+"""The formatting rules: one for each type of node, registered in the module of its kind, or a row here."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.languages.mind.formatting.documents import (
     COMMA,
@@ -16,20 +17,73 @@ from mind_mlir.languages.mind.formatting.documents import (
     Indented,
     concat,
 )
+from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.languages.mind.formatting.documents import Document
     from mind_mlir.languages.mind.formatting.words import Words
 
 Item = TypeVar("Item")
+_PIECES = re.compile(" |[^ ]+")
 
 
 @singledispatch
 def document(node: object, words: Words) -> Document:
     """Return the document of a node, whose first word is next in ``words``; go on behind its last one."""
     raise AssertionError(f"no rule for {type(node).__name__}")
+
+
+def expression(node: nodes.Expression, words: Words) -> Document:
+    """Return an expression; comments on lines before it indent it."""
+    own = words.own()
+    whole = document(node, words)
+    return whole if own == "" else Indented(concat((own, whole)))
+
+
+def row(words: Words, *parts: Any) -> Document:
+    """Return parts one behind the other: texts are words of the language and blanks, others are nodes."""
+    found: list[Document] = []
+    for part in parts:
+        if isinstance(part, str):
+            found += [piece if piece == " " else words.take(piece) for piece in _PIECES.findall(part)]
+        else:
+            found.append((expression if isinstance(part, nodes.Expression) else document)(part, words))
+    return concat(found)
+
+
+def typed(node: nodes.Let | nodes.Parameter) -> tuple[Any, ...]:
+    """Return the parts of a row that say a type, if there is one."""
+    return () if node.type is None else (": ", node.type)
+
+
+def exported(node: nodes.Function | nodes.Struct | nodes.Alias) -> str:
+    """Return what stands before an item that is exported."""
+    return "export " if node.exported else ""
+
+
+#: The nodes whose rule is a row of their parts.
+_ROWS: Mapping[type, Callable[[Any], tuple[Any, ...]]] = {
+    nodes.NamedType: lambda node: (node.name,),
+    nodes.Parameter: lambda node: (node.name, *typed(node)),
+    nodes.FieldType: lambda node: (node.name, ": ", node.type),
+    nodes.FieldValue: lambda node: (node.name,) if node.short else (node.name, ": ", node.value),
+    nodes.Argument: lambda node: (node.value,) if node.name is None else (node.name, "=", node.value),
+    nodes.Alias: lambda node: (exported(node), "type ", node.name, " = ", node.type, ";"),
+    nodes.Let: lambda node: ("let ", node.pattern, *typed(node), " = ", node.value, ";"),
+    nodes.Assign: lambda node: (node.target, " = ", node.value, ";"),
+    nodes.Evaluate: lambda node: (node.value, ";"),
+    nodes.Return: lambda node: ("return", *(() if node.value is None else (" ", node.value)), ";"),
+}
+
+
+def _row(parts: Callable[[Any], tuple[Any, ...]], node: object, words: Words) -> Document:
+    return row(words, *parts(node))
+
+
+for _kind, _parts in _ROWS.items():
+    document.register(_kind, partial(_row, _parts))
 
 
 @dataclass(slots=True)
@@ -75,7 +129,11 @@ class Listed:
 
 
 def listed(
-    words: Words, brackets: str, items: Sequence[Item], write: Callable[[Item], Document], comma: bool = False
+    words: Words,
+    brackets: str,
+    items: Sequence[Item],
+    write: Callable[[Item, Words], Document] = document,
+    comma: bool = False,
 ) -> Listed:
     """Read items between the two ``brackets``; ``comma`` says that the last one must have one."""
     within, words.in_head = words.in_head, False
@@ -83,7 +141,7 @@ def listed(
     written: list[Document] = []
     plain = open_ == brackets[0]
     for number, item in enumerate(items, 1):
-        own, text = words.own(), write(item)
+        own, text = words.own(), write(item, words)
         behind = words.take(",") if number < len(items) else ""
         plain = plain and own == "" and behind in {",", ""}
         written.append(concat((own, text, behind)))
