@@ -12,8 +12,7 @@ from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.core.syntax import Attribute, PaddingSyntax, spans
-from mind_mlir.languages.core.types import read_ranges, read_type
-from mind_mlir.languages.core.values import ValueReader, spelled
+from mind_mlir.languages.core.values import ValueReader, read_ranges, read_type, spelled
 from mind_mlir.languages.text.cursor import Token
 from mind_mlir.ops import registry
 from mind_mlir.ops.unknown import fixed_attribute, unknown_operation

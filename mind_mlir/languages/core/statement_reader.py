@@ -133,8 +133,7 @@ class StatementReader(Cursor):
             self.fail()
         return syntax
 
-    def value_statement(self) -> Definition | Alias:
-        """Read a definition or an alias, which both begin with a value."""
+    def _value_statement(self) -> Definition | Alias:
         result, others = self._take("VALUE"), NO_RESULTS
         several = self.accept(",") is not None
         if several:
@@ -161,14 +160,12 @@ class StatementReader(Cursor):
         opens = self.accept("OPEN") is not None
         return Definition(result, others, opcode, callee, arguments, types, opens)
 
-    def outputs(self) -> Outputs:
-        """Read the outputs line."""
+    def _outputs(self) -> Outputs:
         keyword = self._take("WORD")
         self._take(":")
         return Outputs(keyword, self._values())
 
-    def head(self) -> Head:
-        """Read the head of a function."""
+    def _head(self) -> Head:
         visibility = self.accept("VISIBILITY")
         self._take("FUNC")
         name = self._take("SYMBOL")
@@ -178,20 +175,17 @@ class StatementReader(Cursor):
         self._take("OPEN")
         return Head(visibility, name, parameters, types)
 
-    def label(self) -> Label:
-        """Read the label of a block."""
+    def _label(self) -> Label:
         name = self._take("LABEL")
         parameters = self._parameters() if self.accept("(") is not None else Parameters(no_offsets(), {})
         self._take(":")
         return Label(name, parameters)
 
-    def branch(self) -> BranchSyntax:
-        """Read a branch."""
+    def _branch(self) -> BranchSyntax:
         self._take("BR")
         return BranchSyntax(None, (self._target(),))
 
-    def cond_branch(self) -> BranchSyntax:
-        """Read a conditional branch."""
+    def _cond_branch(self) -> BranchSyntax:
         self._take("COND_BR")
         condition = self._take("VALUE")
         self._take(",")
@@ -199,12 +193,10 @@ class StatementReader(Cursor):
         self._take(",")
         return BranchSyntax(condition, (target, self._target()))
 
-    def exit(self) -> Exit:
-        """Read what ends a function or a region."""
+    def _exit(self) -> Exit:
         return Exit(self._take("EXIT"), self._values())
 
-    def closing(self) -> Closing:
-        """Read a brace that closes a body."""
+    def _closing(self) -> Closing:
         return Closing(self._take("CLOSE"))
 
     def _target(self) -> TargetSyntax:
@@ -291,13 +283,13 @@ class StatementReader(Cursor):
 
 #: What reads a statement, by the kind of its first token.
 _STATEMENTS: Mapping[str, Callable[[StatementReader], Syntax]] = {
-    "VALUE": StatementReader.value_statement,
-    "WORD": StatementReader.outputs,
-    "VISIBILITY": StatementReader.head,
-    "FUNC": StatementReader.head,
-    "LABEL": StatementReader.label,
-    "BR": StatementReader.branch,
-    "COND_BR": StatementReader.cond_branch,
-    "EXIT": StatementReader.exit,
-    "CLOSE": StatementReader.closing,
+    "VALUE": StatementReader._value_statement,
+    "WORD": StatementReader._outputs,
+    "VISIBILITY": StatementReader._head,
+    "FUNC": StatementReader._head,
+    "LABEL": StatementReader._label,
+    "BR": StatementReader._branch,
+    "COND_BR": StatementReader._cond_branch,
+    "EXIT": StatementReader._exit,
+    "CLOSE": StatementReader._closing,
 }

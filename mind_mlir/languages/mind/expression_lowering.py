@@ -16,8 +16,7 @@ from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.programs import completed
 from mind_mlir.languages.mind.elaboration.routines import instance_of
 from mind_mlir.languages.mind.elaboration.values import Routine
-from mind_mlir.languages.mind.expression_graph import Graph
-from mind_mlir.languages.mind.expression_text import written
+from mind_mlir.languages.mind.expression_text import Graph, written
 from mind_mlir.languages.mind.expressions import Expression, as_expression, identifier
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support import argument_checks

@@ -3,9 +3,9 @@
     let t1 = x * x;
     sum(t1 + 1.0, axes=[0])
 
-An object that is used several times is evaluated once: it becomes a `let`. So does a literal with a dtype of
-its own, which only the type of a `let` can say. Text and time are then linear in the number of objects,
-however often each of them is used.
+Expressions are a graph: an object that is used several times is evaluated once, and becomes a `let`. So does
+a literal with a dtype of its own, which only the type of a `let` can say. Text and time are then linear in
+the number of objects, however often each of them is used; nothing recurses along the graph.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
+from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.languages.mind.elaboration.types import spell_dtype
-from mind_mlir.languages.mind.expression_graph import MAX_DEPTH, Graph
 from mind_mlir.languages.mind.expressions import (
-    OPERATORS,
     BinaryOperation,
     Call,
     Expression,
@@ -29,6 +28,8 @@ from mind_mlir.languages.mind.expressions import (
     Variable,
 )
 from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING
+from mind_mlir.languages.mind.syntax.slips import COMPARISON, LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -37,11 +38,96 @@ if TYPE_CHECKING:
     from mind_mlir.languages.mind.expressions import Element
     from mind_mlir.languages.mind.syntax.nodes import Span
 
+#: Expressions nest at most so deep, as in a text.
+MAX_DEPTH = MAX_NESTING
+
+
+def operands_of(expression: Expression) -> tuple[Expression, ...]:
+    """Return the expressions that one is made of, in the order in which they are evaluated."""
+    if isinstance(expression, BinaryOperation):
+        return (expression.left, expression.right)
+    if isinstance(expression, UnaryOperation):
+        return (expression.operand,)
+    if isinstance(expression, Call):
+        return (*expression.arguments, *[value for _, value in expression.named])
+    if isinstance(expression, List):
+        return expression.items
+    if not isinstance(expression, Index):
+        return ()
+    bounds = [item.bounds if isinstance(item, Slice) else (item,) for item in expression.items]
+    return (expression.value, *[each for some in bounds for each in some])
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Expressions and all that they are made of.
+
+    Attributes:
+        objects: The objects, each once, after its operands.
+        uses: How often each is used, by its id.
+    """
+
+    objects: list[Expression]
+    uses: dict[int, int]
+
+    @classmethod
+    def of(cls, roots: Sequence[Expression]) -> Graph:
+        """Return what ``roots`` are made of."""
+        found: list[Expression] = []
+        uses: dict[int, int] = {}
+        stack = [(root, False) for root in reversed(roots)]
+        while stack:
+            each, finished = stack.pop()
+            if finished:
+                found.append(each)
+                continue
+            uses[id(each)] = uses.get(id(each), 0) + 1
+            if uses[id(each)] == 1:
+                stack.append((each, True))
+                stack.extend([(operand, False) for operand in reversed(operands_of(each))])
+        return cls(found, uses)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Return the names that are read."""
+        return frozenset([each.name for each in self.objects if isinstance(each, Variable)])
+
+    def named(self) -> Iterator[Expression]:
+        """Yield what a `let` is to compute: what is used several times, and literals that say their dtype."""
+        return (each for each in self.objects if self.has_name(each))
+
+    def has_name(self, expression: Expression) -> bool:
+        """Return whether a `let` is to compute ``expression``."""
+        if isinstance(expression, Literal):
+            return expression.dtype is not None
+        return self.uses[id(expression)] > 1 and not isinstance(expression, Variable)
+
+    def check_depth(self) -> None:
+        """Check that expressions nest at most `MAX_DEPTH` deep; what has a name nests as deep as a name.
+
+        Raises:
+            VerificationError: E1109.
+        """
+        depths: dict[int, int] = {}
+        for each in self.objects:
+            inner = [depths[id(operand)] + 1 for operand in operands_of(each)]
+            if isinstance(each, BinaryOperation) and isinstance(each.left, BinaryOperation):
+                inner[0] -= 1  # long sums lean to the left, and are written without nesting
+            depth = max(inner, default=1)
+            if depth > MAX_DEPTH:
+                raise VerificationError(
+                    Diagnostic(
+                        "E1109",
+                        f"expressions nest deeper than {MAX_DEPTH} levels",
+                        help="an object that is used twice becomes a variable: what is in it counts apart",
+                    )
+                )
+            depths[id(each)] = 1 if self.has_name(each) else depth
+
+
 T = TypeVar("T")
 
-#: How strongly operators bind; those of one operand, calls and brackets, and what needs no operator, most.
-_STRENGTH = {operator: level for level, line in enumerate(OPERATORS, 1) for operator in line}
-_COMPARISON = _STRENGTH["<"]
+#: How strongly operators of one operand, calls and brackets, and what needs no operator bind.
 _UNARY, _POSTFIX, _ATOM = 6, 7, 8
 
 
@@ -102,7 +188,7 @@ class Writer:
 
 def _strength(expression: Expression) -> int:
     if isinstance(expression, BinaryOperation):
-        return _STRENGTH[expression.operator]
+        return LEVELS[expression.operator]
     if isinstance(expression, Literal):
         negative = not expression.shape and repr(expression.elements[0]).startswith("-")
         return _UNARY if negative else _ATOM
@@ -170,7 +256,7 @@ def _encloses(outer: BinaryOperation, left: BinaryOperation) -> bool:
 def _strength_of_left(expression: BinaryOperation) -> int:
     """Return how strongly the left operand has to bind; comparisons do not follow one another."""
     own = _strength(expression)
-    return own + 1 if own == _COMPARISON else own
+    return own + 1 if own == COMPARISON else own
 
 
 def _argument(writer: Writer, name: str | None, value: Expression) -> nodes.Argument:

@@ -22,21 +22,12 @@ from mind_mlir.ir.elements import Problem
 from mind_mlir.ir.nested import flattened, is_masked
 from mind_mlir.ir.types import DType, dtype_of
 from mind_mlir.languages.mind.elaboration.types import spell_dtype
+from mind_mlir.languages.mind.syntax.slips import LEVELS
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-#: The operators of two operands; those of one line bind as strongly, more than those above.
-OPERATORS = (
-    ("||",),
-    ("&&",),
-    ("<", "<=", ">", ">=", "==", "!="),
-    ("+", "-"),
-    ("*", "/"),
-)
-_BINARY = tuple(operator for line in OPERATORS for operator in line)
 
 
 #: A number or truth value.
@@ -204,7 +195,7 @@ class BinaryOperation(Expression):
     right: Expression
 
     def __init__(self, operator: str, left: Any, right: Any) -> None:
-        object.__setattr__(self, "operator", argument_checks.choice(operator, _BINARY, "operator"))
+        object.__setattr__(self, "operator", argument_checks.choice(operator, tuple(LEVELS), "operator"))
         object.__setattr__(self, "left", as_expression(left))
         object.__setattr__(self, "right", as_expression(right))
 

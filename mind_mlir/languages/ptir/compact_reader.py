@@ -10,8 +10,7 @@ from mind_mlir.diagnostics import ParseError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.languages.ptir.compact_clauses import data_of, read_items
 from mind_mlir.languages.ptir.compact_literals import read_dense
-from mind_mlir.languages.ptir.compact_values import numbers_of
-from mind_mlir.languages.ptir.compact_writer import default_entry
+from mind_mlir.languages.ptir.compact_writer import default_entry, numbers_of
 from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Region, TupleElement, ValueRef
 from mind_mlir.languages.ptir.reading import clip
 from mind_mlir.languages.ptir.regions import region_results

@@ -14,8 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir import spelling
-from mind_mlir.languages.ptir.byte_lists import spell_bytes
-from mind_mlir.languages.ptir.literals import ByteList
+from mind_mlir.languages.ptir.literals import ByteList, spell_bytes
 from mind_mlir.languages.ptir.reading import MAX_NESTING
 from mind_mlir.languages.ptir.text import NON_FINITE
 from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind

@@ -1,4 +1,18 @@
-"""Reads programs from the display text (ptir-formats.md, "Display text")."""
+"""Reads programs from the display text (ptir-formats.md, "Display text").
+
+The producer's text shows the hints of a function, too, of which lists that are empty are left out:
+
+    fused_hint id=0 kind=ElementwiseDag policy=Preferred {
+      inputs: [%0, %1]
+      exports: [%3]
+      attrs:
+        tile = I64(8)
+      body:
+        %2 = ElementwiseUnary(Exp)(%0) -> tensor<F32 x 4>
+    }
+
+What is made of them is what the JSON of the same program has.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import ParseError
 from mind_mlir.languages.ptir.display_data import read_data, read_struct
-from mind_mlir.languages.ptir.display_hints import HINT, read_hints
+from mind_mlir.languages.ptir.json_writer import instruction_data
 from mind_mlir.languages.ptir.operation_reading import InstructionValues
 from mind_mlir.languages.ptir.program import Function, Instruction, Region, TupleElement, ValueRef
 from mind_mlir.languages.ptir.regions import region_results
@@ -15,6 +29,8 @@ from mind_mlir.languages.ptir.schema import forms
 from mind_mlir.languages.ptir.text import TextReader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Operand, Operation, Program
@@ -228,3 +244,58 @@ class _DisplayReader(TextReader):
         if not token.text[1:].isdigit():
             self.unexpected(token, "the number of a value, such as %0")
         return self.identifier(token.text[1:], token)
+
+
+HINT = "fused_hint"
+
+
+def read_hints(reader: TextReader, body: Callable[[], Iterable[Instruction]]) -> list[Any]:
+    """Return the hints that begin here; ``body`` reads the section of that name."""
+    found = []
+    while reader.accept(HINT):
+        number = reader.identifier(*_assigned(reader, "id", "NUMBER", "a number"))
+        kind, _ = _assigned(reader, "kind", "WORD", "the kind of the hint")
+        policy, _ = _assigned(reader, "policy", "WORD", "a policy")
+        reader.expect("{")
+        inputs, exports = _values(reader, "inputs"), _values(reader, "exports")
+        attrs = _attributes(reader)
+        held = [instruction_data(instruction) for instruction in body()]
+        reader.expect("}")
+        parts = {"inputs": inputs, "exports": exports, "body": held, "attrs": attrs}
+        found.append({"id": number, "kind": kind, "policy": policy, **parts})
+    return found
+
+
+def _assigned(reader: TextReader, name: str, kind: str, what: str) -> tuple[str, Token]:
+    reader.expect(name)
+    reader.expect("=")
+    token = reader.kind(kind, what)
+    if kind == "NUMBER" and not token.text.isdigit():
+        reader.unexpected(token, what)
+    return token.text, token
+
+
+def _values(reader: TextReader, section: str) -> list[int]:
+    if not reader.accept(section):
+        return []
+    reader.expect(":")
+    reader.expect("[")
+    found: list[int] = []
+    for _ in reader.separated("]", trailing=False):
+        token = reader.kind("VALUE", "a value, such as %0")
+        if not token.text[1:].isdigit():
+            reader.unexpected(token, "the number of a value, such as %0")
+        found.append(reader.identifier(token.text[1:], token))
+    return found
+
+
+def _attributes(reader: TextReader) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if not reader.accept("attrs"):
+        return found
+    reader.expect(":")
+    while reader.word not in ("body", "}"):
+        name = reader.kind("WORD", "the name of an attribute").text
+        reader.expect("=")
+        found[name] = read_data(reader, (name,), {})
+    return found

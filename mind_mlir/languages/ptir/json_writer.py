@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.languages.ptir import spelling
-from mind_mlir.languages.ptir.byte_lists import spell_bytes
+from mind_mlir.languages.ptir.literals import spell_bytes
 from mind_mlir.languages.ptir.schema import known_form
 
 if TYPE_CHECKING:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from mind_mlir.languages.text.cursor import Cursor, Token
 
 Shape: TypeAlias = tuple[int, ...]
 
 #: numpy's limit of an array's rank.
 _MAX_DEPTH = 64
 _SHOWN = 20
-_SPACE = re.compile(r"\s*")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_.])")
-_WORD = re.compile(r"([+-]?)(nan|inf(?:inity)?|true|false)(?![A-Za-z0-9_.])", re.IGNORECASE)
+_END = r"(?![A-Za-z0-9_.])"
+_TOKEN = re.compile(
+    r"\s*+(?:"
+    rf"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?{_END})"
+    rf"|(?P<word>(?:[+-]?(?:nan|inf(?:inity)?)|true|false){_END})"
+    r"|(?P<mark>[\[\],]))?",
+    re.IGNORECASE,
+)
 
 
 class LiteralError(ValueError):
@@ -40,38 +46,54 @@ def parse_literal(text: str) -> tuple[list[str], Shape]:
     return reader.elements, shape
 
 
-@dataclass(slots=True)
-class _Reader:
-    text: str
-    position: int = 0
-    elements: list[str] = field(default_factory=list)
+class _Reader(Cursor):
+    """Reads one value; its elements stand in `elements`, row by row."""
+
+    def __init__(self, text: str) -> None:
+        self.elements: list[str] = []
+        self._text = text
+        self._go_to(0)
+
+    def advance(self) -> Token:
+        """Go behind the next token, and return it."""
+        token = self.token
+        self._go_to(token.end)
+        return token
+
+    def _go_to(self, position: int) -> None:
+        found = _TOKEN.match(self._text, position)
+        assert found is not None, "it matches nothing, too"
+        self.word = found[found.lastgroup] if found.lastgroup else ""
+        self.token = Token(found.lastgroup or "", self.word, found.end() - len(self.word), found.end())
+
+    def expected(self, what: str, help_: str | None = None) -> LiteralError:
+        """Return what is wrong where ``what`` should stand."""
+        wanted = "',' or ']'" if what == "','" else what
+        rest = self._text[self.token.start :]
+        if not rest:
+            return LiteralError(f"it ends where {wanted} should stand")
+        found = rest if len(rest) <= _SHOWN else f"{rest[:_SHOWN]}..."
+        return LiteralError(
+            f"{wanted} should stand at character {self.token.start + 1}, not '{found}'{help_ or ''}"
+        )
 
     def value(self, depth: int) -> Shape:
         """Read one value, add its elements to those before, and return its shape."""
-        if self._take("["):
+        if self.accept("["):
             return self._list(depth + 1)
-        if match := _NUMBER.match(self.text, self.position):
-            self.position = match.end()
-            self.elements.append(match[0])
-            return ()
-        if match := _WORD.match(self.text, self.position):
-            sign, word = match[1], match[2].lower()
-            if not (sign and word in ("true", "false")):
-                self.position = match.end()
-                self.elements.append(f"{sign}{word.removesuffix('inity')}")
-                return ()
-        raise self._unexpected("a number, true, false, nan, inf or '['")
+        if self.token.kind not in ("number", "word"):
+            self.fail("a number, true, false, nan, inf or '['")
+        word = self.advance().text
+        self.elements.append(word if word[-1:] in "0123456789." else word.lower().removesuffix("inity"))
+        return ()
 
     def _list(self, depth: int) -> Shape:
         if depth > _MAX_DEPTH:
             raise LiteralError(f"lists nest more than {_MAX_DEPTH} deep")
         length = 0
         shape: Shape = ()
-        while not self._take("]"):
-            if length and not self._take(","):
-                raise self._unexpected("',' or ']'")
-            self._skip()
-            start = self.position
+        for _ in self.separated("]", trailing=False):
+            start = self.token.start
             found = self.value(depth)
             if length and found != shape:
                 raise LiteralError(
@@ -82,27 +104,9 @@ class _Reader:
         return (length, *shape)
 
     def end(self) -> None:
-        self._skip()
-        if self.position < len(self.text):
-            raise self._unexpected("the end")
-
-    def _take(self, mark: str) -> bool:
-        self._skip()
-        found = self.text.startswith(mark, self.position)
-        self.position += found
-        return found
-
-    def _skip(self) -> None:
-        space = _SPACE.match(self.text, self.position)
-        assert space is not None, "it matches the empty text"
-        self.position = space.end()
-
-    def _unexpected(self, wanted: str) -> LiteralError:
-        rest = self.text[self.position :]
-        if not rest:
-            return LiteralError(f"it ends where {wanted} should stand")
-        found = rest if len(rest) <= _SHOWN else f"{rest[:_SHOWN]}..."
-        return LiteralError(f"{wanted} should stand at character {self.position + 1}, not '{found}'")
+        """Make sure that nothing follows."""
+        if self.token.start < len(self._text):
+            self.fail("the end")
 
 
 def _describe(shape: Shape) -> str:

@@ -13,8 +13,8 @@ from lowered import lowered
 import mind_mlir
 from mind_mlir import DType, TensorType, VerificationError
 from mind_mlir.ir.types import SymbolicDim
-from mind_mlir.languages.mind.expression_graph import MAX_DEPTH
 from mind_mlir.languages.mind.expression_lowering import SymbolTable
+from mind_mlir.languages.mind.expression_text import MAX_DEPTH
 from mind_mlir.languages.mind.expressions import BinaryOperation, Call, Expression, Literal, Slice, Variable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from benchmarks.ptir_literals import program
 from mind_mlir.diagnostics import ParseError
 from mind_mlir.languages.ptir import dumps, parse
-from mind_mlir.languages.ptir.byte_lists import NoByte, read_bytes, spell_bytes
 from mind_mlir.languages.ptir.files import FORMATS, pieces
+from mind_mlir.languages.ptir.literals import NoByte, read_bytes, spell_bytes
 
 if TYPE_CHECKING:
     from mind_mlir.languages.ptir.files import Format

@@ -13,8 +13,7 @@ from mind_mlir.diagnostics import ParseError, SourceText
 from mind_mlir.languages.mind.formatting import blocks, expressions  # noqa: F401 -- they register rules
 from mind_mlir.languages.mind.formatting.layout import lay_out
 from mind_mlir.languages.mind.formatting.rules import document
-from mind_mlir.languages.mind.formatting.superfluous import superfluous
-from mind_mlir.languages.mind.formatting.words import Words
+from mind_mlir.languages.mind.formatting.words import Words, superfluous
 from mind_mlir.languages.mind.syntax.reading import read
 
 if TYPE_CHECKING:

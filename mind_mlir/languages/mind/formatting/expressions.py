@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mind_mlir.languages.mind.formatting.documents import SPACE, Fill, Group, Indented, breaks, concat
 from mind_mlir.languages.mind.formatting.rules import document, expression, listed, row
 from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.languages.mind.syntax.slips import COMPARISON, LEVELS
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.formatting.documents import Document
@@ -15,15 +16,8 @@ if TYPE_CHECKING:
 _Postfix: TypeAlias = nodes.Call | nodes.Index | nodes.Field
 
 _LOGICAL = ("||", "&&")
-#: Binding power of the operators: a chain is of operators with the same one; comparisons make none.
-_COMPARING, _UNARY, _POSTFIX = 3, 6, 7
-_POWER = {
-    "||": 1,
-    "&&": 2,
-    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARING),
-    **dict.fromkeys("+-", 4),
-    **dict.fromkeys("*/", 5),
-}
+#: How tightly signs and brackets bind, among the `LEVELS` of operators.
+_UNARY, _POSTFIX = 6, 7
 
 
 def operand(node: nodes.Expression, words: Words, power: int, operator: str = "") -> Document:
@@ -39,7 +33,7 @@ def operand(node: nodes.Expression, words: Words, power: int, operator: str = ""
 def _needs_parentheses(node: nodes.Expression, power: int, operator: str) -> bool:
     if isinstance(node, nodes.Binary):
         mixed = operator in _LOGICAL and node.operator in _LOGICAL and node.operator != operator
-        return mixed or _POWER[node.operator] < power
+        return mixed or LEVELS[node.operator] < power
     if isinstance(node, nodes.Unary | nodes.Number):
         return power == _POSTFIX
     return isinstance(node, nodes.Closure | nodes.Block | nodes.If)
@@ -103,13 +97,13 @@ def _(node: nodes.Unary, words: Words) -> Document:
 
 @document.register(nodes.Binary)
 def _(node: nodes.Binary, words: Words) -> Document:
-    power = _POWER[node.operator]
+    power = LEVELS[node.operator]
     links = [node]
     left = node.left
-    while isinstance(left, nodes.Binary) and _POWER[left.operator] == power != _COMPARING:
+    while isinstance(left, nodes.Binary) and LEVELS[left.operator] == power != COMPARISON:
         links.append(left)
         left = left.left
-    first = operand(left, words, power + (power == _COMPARING), node.operator)
+    first = operand(left, words, power + (power == COMPARISON), node.operator)
     rest: list[Document] = []
     for link in reversed(links):
         rest += (SPACE, words.own(), words.take(link.operator), " ")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.languages.mind.syntax.lists import same
-from mind_mlir.languages.mind.syntax.literals import number, string
 from mind_mlir.languages.mind.syntax.slips import NO_EXPRESSIONS
+from mind_mlir.languages.mind.syntax.tokens import number, string
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from __future__ import annotations
 LEVELS = {
     "||": 1,
     "&&": 2,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 3),
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), 3),
     "+": 4,
     "-": 4,
     "*": 5,

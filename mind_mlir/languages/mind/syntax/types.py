@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.languages.mind.syntax.cursor import Fault
 from mind_mlir.languages.mind.syntax.lists import same
-from mind_mlir.languages.mind.syntax.literals import number
+from mind_mlir.languages.mind.syntax.tokens import number
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
