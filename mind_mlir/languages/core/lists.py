@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
@@ -236,58 +235,44 @@ def _convert(leaves: list[Token], report: Report, dtype: DType) -> Array:
         raise report.error(problem.code, problem.message, leaves[problem.index].span, problem.help) from None
 
 
-@dataclass(slots=True)
-class _Level:
-    """The lists and numbers at one depth of a literal.
-
-    Attributes:
-        lengths: The lengths of the lists there.
-        has_numbers: Whether numbers stand there, too.
-        begins_with_number: Whether the first thing there is a number.
-    """
-
-    lengths: set[int] = field(default_factory=set)
-    has_numbers: bool = False
-    begins_with_number: bool = False
-
-
 def _nested_shape(token: Token, report: Report) -> tuple[int, ...]:
     """Return the shape of a nested list; reports E3010 where it is ragged."""
     shape: list[int] = []
-    for level in _levels(token, report):
-        if level.begins_with_number:
+    for found, begins_with_number in _levels(token, report):
+        lengths = sorted(found)
+        if begins_with_number and len(lengths) > 1:
+            message = f"the literal is ragged: dimension {len(shape)} mixes numbers and lists"
+            help_text = "all elements of one level must have the same depth"
+            raise report.error("E3010", message, token.span, help_text)
+        if begins_with_number:
             break
-        lengths = sorted(level.lengths | ({-1} if level.has_numbers else set()))
         if len(lengths) > 1:
-            found = " and ".join("a number" if n < 0 else f"{n} elements" for n in lengths[:2])
-            message = f"the literal is ragged: dimension {len(shape)} has {found}"
+            both = " and ".join("a number" if n < 0 else f"{n} elements" for n in lengths[:2])
+            message = f"the literal is ragged: dimension {len(shape)} has {both}"
             help_text = "all lists of one level must have the same length"
             raise report.error("E3010", message, token.span, help_text)
         shape += lengths
-    else:
-        return tuple(shape)
-    if level.lengths:
-        message = f"the literal is ragged: dimension {len(shape)} mixes numbers and lists"
-        help_text = "all elements of one level must have the same depth"
-        raise report.error("E3010", message, token.span, help_text)
     return tuple(shape)
 
 
-def _levels(token: Token, report: Report) -> list[_Level]:
-    """Return what stands at every depth of a list, the list itself first."""
-    levels: list[_Level] = []
+def _levels(token: Token, report: Report) -> list[tuple[set[int], bool]]:
+    """Return the lengths of the lists at every depth of a list, the list itself first.
+
+    Numbers count as a length of -1; with each depth comes whether a number is the first thing there.
+    """
+    levels: list[tuple[set[int], bool]] = []
     lengths: list[int] = []  # so far, of the lists that are open
     for part in _parts(token, report):
         if part.kind == "CLOSE":
-            levels[len(lengths) - 1].lengths.add(lengths.pop())
+            levels[len(lengths) - 1][0].add(lengths.pop())
             continue
         is_number = part.kind != "OPEN"
         if len(lengths) == len(levels):
-            levels.append(_Level(begins_with_number=is_number))
+            levels.append((set(), is_number))
         if lengths:
             lengths[-1] += 1
         if is_number:
-            levels[len(lengths)].has_numbers = True
+            levels[len(lengths)][0].add(-1)
         else:
             lengths.append(0)
     return levels
