@@ -52,7 +52,8 @@ class FlatIds:
 
     def of(self, spelled: str) -> ValueId:
         """Return the id of a value as spelled, ``%7`` or ``%name``: for an alias, what that stands for."""
-        return self._resolved(self._id(spelled))
+        value = self._id(spelled)
+        return self._resolved(value) if self._others or self._targets else value
 
     def begin(self, definition: Definition) -> ValueId:
         """Return the id of the first result of a definition, which no alias has.

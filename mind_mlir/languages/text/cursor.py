@@ -81,8 +81,9 @@ class Cursor:
         if self.accept(closing):
             return
         yield
-        while not self.accept(closing):
-            self.expect(",")
+        while self.accept(","):
             if trailing and self.accept(closing):
                 return
             yield
+        if not self.accept(closing):
+            self.fail("','")
