@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.ir.types import TupleType
-from mind_mlir.languages.ptir.program import SPEC_VERSION, TupleElement, ValueRef
+from mind_mlir.languages.ptir.program import SPEC_VERSION
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.languages.ptir.program import Function, Instruction, Region
+    from mind_mlir.languages.ptir.program import Function, Region
 
 
 def wrong_version(found: str, where: Location, path: str | None = None) -> Diagnostic | None:
