@@ -17,7 +17,6 @@ LONGEST = 3
 
 #: Folders and files whose classes may stand in longer chains, with the reason. Each is needed.
 EXCEPTIONS = {
-    "languages/mind/syntax": "the readers of the surface language; they are becoming parts of one reader",
     "lowering/schedule/attention": "the emission of attention; it is written anew on its own",
 }
 
