@@ -21,8 +21,8 @@ from mind_mlir.support import argument_checks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.support.options import CompileOptions
+    from mind_mlir.support.stages import Observer
 
 
 def compile_program(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.core.printer import print_module
-from mind_mlir.passes.forms import STEPS
-from mind_mlir.passes.optimize import optimize
-from mind_mlir.passes.verify import verify
+from mind_mlir.passes.forms import FrontHalf, text_of
 from mind_mlir.support.interrupts import held
 from mind_mlir.support.stages import CORE_FORMS
 from mind_mlir.target import named_target
 from mind_mlir.tools.cli.variables import check_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
 
     from mind_mlir.ir.module import Module
@@ -67,19 +62,8 @@ def native(log: StageLog) -> ModuleType:
 
 
 def _core_form(module: Module, form: str, log: StageLog, options: CompileOptions) -> str:
+    front = FrontHalf(options, observer=log, pass_observer=log.see_pass, timer=log.timed)
     if form == "optimized":
         check_variables()
-    log("core", lambda: print_module(module))
-    with log.timed("verify"):
-        verify(module)
-    steps: dict[str, Callable[[Module], Module]] = {**STEPS, "optimized": partial(_optimized, log, options)}
-    for stage in CORE_FORMS[1 : CORE_FORMS.index(form) + 1]:
-        with log.timed(stage):
-            module = steps[stage](module)
-        log(stage, partial(print_module, module))
-    return print_module(module)
-
-
-def _optimized(log: StageLog, options: CompileOptions, module: Module) -> Module:
-    target = named_target(options.target)
-    return optimize(module, options.disabled_passes, observer=log.see_pass, target=target)
+        front.target = named_target(options.target)
+    return text_of(front.run(module, form))

@@ -43,7 +43,7 @@ def print_form(
         debug_info=debug_info,
     )
     try:
-        text = lowering.run(module, until="llvm" if form == "asm" else form)
+        text = lowering.run(module, until=form)
     finally:
         log.add(lowering.timings)
     if form != "asm":

@@ -19,7 +19,8 @@ from click.shell_completion import ShellComplete
 from mind_mlir import __version__, get_num_threads
 from mind_mlir.lowering import pipeline
 from mind_mlir.lowering.schedule import schedule as given
-from mind_mlir.tools.cli import forms, sources
+from mind_mlir.passes import forms
+from mind_mlir.tools.cli import sources
 from mind_mlir.tools.cli.main import COMMANDS, program
 from mind_mlir.tools.opt import main as opt
 from mind_mlir.tools.opt import stage_passes as mlir_passes
