@@ -10,7 +10,7 @@ from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.analysis.call_graph import callee_of
+from mind_mlir.ir.analysis.call_graph import with_calls_renamed
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.conversion.target import ConversionTarget
-    from mind_mlir.ir.module import Block, CoreOperation
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.programs.kinds import AnyProgram
 
@@ -151,20 +150,11 @@ def _renamed(module: Module, names: Mapping[str, str]) -> Module:
     if all(old == new for old, new in names.items()):
         return module
     functions = (
-        replace(each, name=names[each.name], blocks=tuple(_block(block, names) for block in each.blocks))
+        replace(
+            each,
+            name=names[each.name],
+            blocks=tuple(with_calls_renamed(block, names) for block in each.blocks),
+        )
         for each in module.functions
     )
     return replace(module, functions=Functions(functions))
-
-
-def _block(block: Block, names: Mapping[str, str]) -> Block:
-    return replace(block, operations=tuple(_operation(each, names) for each in block.operations))
-
-
-def _operation(operation: CoreOperation, names: Mapping[str, str]) -> CoreOperation:
-    callee = callee_of(operation)
-    if callee is not None:
-        return replace(operation, attributes={**operation.attributes, "callee": names[callee]})
-    if not operation.regions:
-        return operation
-    return replace(operation, regions=tuple(_block(region, names) for region in operation.regions))

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.counted import as_counted
-from mind_mlir.lowering.functions.calls import callee_of
-from mind_mlir.lowering.functions.deep_loops import DEEP, as_function
-from mind_mlir.lowering.invariants import without_invariants
+from mind_mlir.lowering.loops import DEEP, as_counted, as_function, without_invariants
 from mind_mlir.lowering.run_time_checks import (
     both,
     conjunction,
@@ -25,6 +22,7 @@ from mind_mlir.lowering.run_time_checks import (
 )
 from mind_mlir.mlir.bindings import arith, func, ir, scf
 from mind_mlir.mlir.scalars import element_of
+from mind_mlir.mlir.values import callee_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -19,13 +19,14 @@ from mind_mlir.ir.types import DType
 from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.dialect import PREFIX, decode_attributes
 from mind_mlir.lowering.functions.calls import functions_of, is_private
-from mind_mlir.lowering.hoisting import hoisted
+from mind_mlir.lowering.loops import hoisted
 from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
 from mind_mlir.mlir.bindings import arith, func, ir, tensor
 from mind_mlir.mlir.context import LoweringContext, Outcome
 from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.scalars import element_of, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
+from mind_mlir.mlir.values import terminator_of
 from mind_mlir.ops.registry import by_mnemonic
 from mind_mlir.support.interrupts import deliver
 
@@ -187,8 +188,7 @@ class FunctionLowering:
 
     @property
     def _terminator(self) -> Operation:
-        operations = self._source.body.blocks[0].operations
-        return operations[len(operations) - 1].operation
+        return terminator_of(self._source.body.blocks[0])
 
     def _function(self, name: str, arguments: Sequence[Type], *, private: bool = False) -> tuple[Any, Block]:
         """Append a function; its type is completed when it is known what there is to return."""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics import InternalError, MindError
-from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.interrupts import allowed, deliver
@@ -104,7 +104,7 @@ def verified(module: Module) -> Module:
             call cannot be expanded.
     """
     verify(module)
-    if not any(op.opcode == "CustomCall" for each in module.functions for op in operations_of(each.blocks)):
+    if not any(op.opcode == CUSTOM_CALL for each in module.functions for op in operations_of(each.blocks)):
         return module
     from mind_mlir.passes.expand import expanded  # noqa: PLC0415 -- few programs have any
 

@@ -25,17 +25,10 @@ def restricted(module: Module, *names: str | None) -> Module:
     """
     if any(name is None for name in names):
         return module
-    chosen = {entry_function(module, name).name: None for name in names}
+    chosen = {entry_function(module, name).name for name in names}
     if len(module.functions) == 1:
         return module
-    calls = CallGraph.of(module.functions).calls
-    needed = dict(chosen)
-    pending = list(chosen)
-    while pending:
-        for callee in calls[pending.pop()]:
-            if callee not in needed:
-                needed[callee] = None
-                pending.append(callee)
+    needed = CallGraph.of(module.functions).reached(chosen)
     functions = [
         function if function.name in chosen else _internalized(function)
         for function in module.functions

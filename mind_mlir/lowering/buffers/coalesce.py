@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.buffers.accesses import Accesses
-from mind_mlir.lowering.buffers.aliases import Use, Uses, buffer_uses, within
+from mind_mlir.lowering.buffers.aliases import Accesses, Use, Uses, buffer_uses, within
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.mlir.bindings import ir, linalg, memref
 from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of

@@ -22,7 +22,7 @@ from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of
-from mind_mlir.mlir.values import is_within
+from mind_mlir.mlir.values import callee_of, is_within
 from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _call_only_reads(call: Operation, number: int) -> bool:
     module = call.parent
     while module.parent is not None:
         module = module.parent
-    callee = ir.SymbolTable(module.operation)[ir.FlatSymbolRefAttr(call.attributes["callee"]).value]
+    callee = ir.SymbolTable(module.operation)[callee_of(call)]
     if LIBRARY_ATTRIBUTE in callee.attributes:
         # Kernels read their first operand; those for products, which have three buffers, the second one, too.
         operands = call.operands

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import func, ir, scf
+from mind_mlir.mlir.bindings import func, scf
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import callee_of
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Module, Operation
@@ -67,11 +68,6 @@ def functions_of(module: Module) -> Functions | None:
             symbol = name if is_private(functions[name]) else f"{name}.body"
             callees[name] = Callee(symbol, loops[name])
     return Functions(tuple(functions[name] for name in order), callees, control_flow)
-
-
-def callee_of(call: Operation) -> str:
-    """Return the name of the function that a `func.call` calls."""
-    return str(ir.FlatSymbolRefAttr(call.operation.attributes["callee"]).value)
 
 
 def is_private(function: Operation) -> bool:

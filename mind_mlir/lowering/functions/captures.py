@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.memory import byte_size, is_contiguous
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import constant_of, definition, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -135,7 +135,7 @@ class SharedFunctions:
         if alike:
             text = self._text(function)
             for other in alike:
-                name = str(ir.StringAttr(other.attributes["sym_name"]).value)
+                name = name_of(other)
                 if name not in self._texts:
                     self._texts[name] = self._text(other)
                 if self._texts[name] == text:
@@ -148,7 +148,7 @@ class SharedFunctions:
         return name
 
     def _text(self, function: Operation) -> str:
-        name = ir.StringAttr(function.attributes["sym_name"]).value
+        name = name_of(function)
         text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
         return text.replace(f"@{name}(", f"@{self._kind}(", 1)
 
@@ -226,6 +226,4 @@ def _constant_part(offset: Value) -> int:
     owner = definition(offset)
     while owner is not None and owner.name == "arith.addi":
         owner = definition(owner.operands[0])
-    if owner is None or owner.name != "arith.constant":
-        return 0
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    return 0 if owner is None else constant_of(owner.result) or 0

@@ -19,6 +19,7 @@ from mind_mlir.lowering.functions.captures import (
 from mind_mlir.lowering.schedule.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.mlir.bindings import func, ir, scf
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import name_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -125,5 +126,5 @@ def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> 
         closure.enter(body, body.arguments)
         with ir.InsertionPoint(body):
             func.ReturnOp([])
-    prefix = ir.StringAttr(function.attributes["sym_name"]).value
+    prefix = name_of(function)
     call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.names))
