@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.dialect import PREFIX
+from mind_mlir.lowering.functions.captures import captured
 from mind_mlir.lowering.functions.outlining import PROGRAM_LOOP_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, func, ir
 from mind_mlir.mlir.values import constant_of, terminator_of
@@ -265,38 +266,21 @@ def as_function(loop: Operation, name: str, before: Operation) -> list[Value]:
         name: The name of the function.
         before: The function to put it before.
     """
-    captured, users = _captures(loop)
+    users, _ = captured([loop], ())
+    values = list(users)
     types = [result.type for result in loop.results]
     with ir.InsertionPoint(before), loop.location:
-        function = func.FuncOp(name, ([value.type for value in captured], types), visibility="private")
+        function = func.FuncOp(name, ([value.type for value in values], types), visibility="private")
     body = function.add_entry_block()
     with ir.InsertionPoint(loop), loop.location:
-        call = func.CallOp(types, ir.FlatSymbolRefAttr.get(name), captured)
+        call = func.CallOp(types, ir.FlatSymbolRefAttr.get(name), values)
     for old, new in zip(loop.results, call.results, strict=True):
         old.replace_all_uses_with(new)
-    inside = dict(zip(captured, body.arguments, strict=True))
     loop.detach_from_parent()
     body.append(loop)
-    for user, number, value in users:
-        user.operands[number] = inside[value]
+    for (value, readers), argument in zip(users.items(), body.arguments, strict=True):
+        for reader in readers:
+            reader.replace_uses_of_with(value, argument)
     with ir.InsertionPoint(body), loop.location:
         func.ReturnOp(list(loop.results))
     return list(call.results)
-
-
-def _captures(loop: Operation) -> tuple[list[Value], list[tuple[Operation, int, Value]]]:
-    """Return the values from around ``loop`` that are used by it or in it, and each such use."""
-    defined: set[Value] = set()
-    used: list[tuple[Operation, int, Value]] = []
-
-    def visit(op: Operation) -> object:
-        used.extend((op, number, value) for number, value in enumerate(op.operands))
-        defined.update(op.results)
-        for region in op.regions:
-            for block in region.blocks:
-                defined.update(block.arguments)
-        return ir.WalkResult.ADVANCE
-
-    loop.walk(visit, ir.WalkOrder.PRE_ORDER)
-    users = [use for use in used if use[2] not in defined]
-    return list(dict.fromkeys(value for _, _, value in users)), users

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.ir.types import DType
-from mind_mlir.lowering.control import CONTROL
+from mind_mlir.lowering.control import CONTROL, functions_of, is_private
 from mind_mlir.lowering.dialect import PREFIX, decode_attributes
-from mind_mlir.lowering.functions.calls import functions_of, is_private
 from mind_mlir.lowering.loops import hoisted
 from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
 from mind_mlir.mlir.bindings import arith, func, ir, tensor
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.functions.calls import Callee
+    from mind_mlir.lowering.control import Callee
     from mind_mlir.mlir.bindings import Block, Module, Operation, Type, Value
 
 

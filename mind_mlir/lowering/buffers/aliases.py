@@ -89,10 +89,7 @@ def _aliases(user: Operation, operand: int) -> Iterator[Value]:
         yield from _carried(user, operand - 3)
         return
     if name not in _TERMINATORS:
-        yield from _buffers(user.results)
-        for region in user.regions:
-            for block in region.blocks:
-                yield from _buffers(block.arguments)
+        yield from _all_buffers(user)
         return
     parent = user.parent.operation
     if name == "scf.yield" and parent.name == "scf.for":
@@ -101,10 +98,7 @@ def _aliases(user: Operation, operand: int) -> Iterator[Value]:
     if name == "scf.yield" and parent.name == "scf.if":
         yield parent.results[operand]
         return
-    yield from _buffers(parent.results)
-    for region in parent.regions:
-        for block in region.blocks:
-            yield from _buffers(block.arguments)
+    yield from _all_buffers(parent)
 
 
 def _carried(loop: Operation, index: int) -> tuple[Value, ...]:
@@ -112,8 +106,10 @@ def _carried(loop: Operation, index: int) -> tuple[Value, ...]:
     return loop.regions[0].blocks[0].arguments[index + 1], loop.results[index]
 
 
-def _buffers(values: Iterable[Value]) -> Iterator[Value]:
-    return (value for value in values if isinstance(value.type, ir.MemRefType))
+def _all_buffers(op: Operation) -> Iterator[Value]:
+    """Iterate over the buffers among the results of ``op`` and the arguments of its blocks."""
+    arguments = (each for region in op.regions for block in region.blocks for each in block.arguments)
+    return (value for value in (*op.results, *arguments) if isinstance(value.type, ir.MemRefType))
 
 
 def within(block: Block, op: Operation) -> Operation | None:

@@ -52,7 +52,7 @@ class Closure:
             code: Operations of one block, one after the other; regions belong to them.
             inside: Values from outside that the function has anyway.
         """
-        self._users, self.names = _captured(code, inside)
+        self._users, self.names = captured(code, inside)
         self._clones: dict[Operation, None] = {}
         self._arguments: dict[Value, None] = {}
         for value in self._users:
@@ -165,7 +165,7 @@ def _places(function: Operation) -> tuple[object, ...]:
     return tuple(found)
 
 
-def _captured(
+def captured(
     code: Iterable[Operation], inside: Iterable[Value]
 ) -> tuple[dict[Value, list[Operation]], tuple[str, ...]]:
     """Return who uses what of the values from outside of ``code``, in order of first use, and its names."""

@@ -19,7 +19,7 @@ from mind_mlir.lowering.functions.captures import (
 from mind_mlir.lowering.schedule.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.mlir.bindings import func, ir, scf
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.mlir.values import name_of
+from mind_mlir.mlir.values import function_around, name_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def outline_kernels(module: Module, *, located: bool = False) -> None:
     kernels = SharedFunctions("kernel", located=located)
     for loop in find_all(module, scf.ForOp):
         if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
-            _outline(_function_of(loop), loop.operation, kernels)
+            _outline(function_around(loop.operation).opview, loop.operation, kernels)
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
@@ -97,14 +97,6 @@ def _is_nest(op: Operation) -> bool:
 def _is_kernel(op: Operation) -> bool:
     """Return whether ``op`` is a kernel: what stands in it, and not in a loop of it, is apart already."""
     return op.operation.name == "func.func" and KERNEL_ATTRIBUTE in op.attributes
-
-
-def _function_of(op: Operation) -> Operation:
-    """Return the function that ``op`` stands in."""
-    around = op.parent
-    while not isinstance(around.opview, func.FuncOp):
-        around = around.parent
-    return around.opview
 
 
 def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> None:

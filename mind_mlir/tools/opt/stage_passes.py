@@ -26,18 +26,23 @@ class OurPass:
     """One of our passes.
 
     Attributes:
-        stage: The stage whose step it runs.
+        run: The pass, which returns the module to go on with: the same one or a new one.
         objection: What it has against an operation of the module it is given.
     """
 
-    stage: str
+    run: Callable[[Module], Module]
     objection: Objection
 
-    def run(self, module: Module) -> Module:
-        """Return the module to go on with: the same one or a new one."""
+
+def _step_of(stage: str) -> Callable[[Module], Module]:
+    """Return what runs the step of a stage over a module."""
+
+    def run(module: Module) -> Module:
         lowering = Lowering(mlir=module)
-        STEPS[self.stage](lowering)
+        STEPS[stage](lowering)
         return lowering.mlir
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +132,8 @@ def _is_packed(element: Type) -> bool:
 
 
 PASSES_BY_NAME: Mapping[str, OurPass] = {
-    "convert-mind-to-linalg": OurPass("linalg", _not_mind),
-    "mind-schedule": OurPass("scheduled", _not_tensors),
-    "mind-bufferize": OurPass("bufferized", _not_tensors),
-    "mind-to-llvm": OurPass("llvm", _not_memory),
+    "convert-mind-to-linalg": OurPass(_step_of("linalg"), _not_mind),
+    "mind-schedule": OurPass(_step_of("scheduled"), _not_tensors),
+    "mind-bufferize": OurPass(_step_of("bufferized"), _not_tensors),
+    "mind-to-llvm": OurPass(_step_of("llvm"), _not_memory),
 }
