@@ -16,8 +16,7 @@ from mind_mlir.arguments.programs import ProgramArguments
 from mind_mlir.arguments.tensors import bind, viewed
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.interpreter.machine import execute, too_large
-from mind_mlir.interpreter.plan import context_of, plan
+from mind_mlir.interpreter.machine import context_of, execute, plan, too_large
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of

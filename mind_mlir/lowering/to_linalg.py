@@ -106,10 +106,7 @@ class FunctionLowering:
 
     def lower_public(self) -> tuple[Outcome, ...]:
         """Append the function as callers from outside see it; return its checks."""
-        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
-        function, body = self._function(self._name, arguments)
-        if "arg_attrs" in self._source.attributes:
-            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        function, body = self._public_function()
         with ir.InsertionPoint(body):
             values = self._given(body)
             if self._scalars:
@@ -138,10 +135,7 @@ class FunctionLowering:
 
     def wrap(self, callee: Callee) -> tuple[Outcome, ...]:
         """Append the public function that calls ``callee``, as functions of the module do, too."""
-        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
-        function, body = self._function(self._name, arguments)
-        if "arg_attrs" in self._source.attributes:
-            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        function, body = self._public_function()
         types = [self.carried_type(result) for result in self._terminator.operands]
         ends = [pair_type()] * (2 * len(callee.checks))
         with ir.InsertionPoint(body):
@@ -154,6 +148,14 @@ class FunctionLowering:
             checks = with_outcomes(callee.checks, results[len(types) :])
             self._return(function, results[: len(types)], checks)
         return tuple(checks)
+
+    def _public_function(self) -> tuple[Any, Block]:
+        """Append the function as callers from outside see it, and return it with its empty block."""
+        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
+        function, body = self._function(self._name, arguments)
+        if "arg_attrs" in self._source.attributes:
+            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        return function, body
 
     def _given(self, body: Block) -> list[Value]:
         """Return the arguments of a public function, where ``body`` begins.

@@ -15,12 +15,17 @@ def definition(value: Value) -> Operation | None:
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
 
 
+def is_result_of(value: Value, *names: str) -> bool:
+    """Return whether ``value`` is computed by an operation called one of ``names``."""
+    op = definition(value)
+    return op is not None and op.name in names
+
+
 def constant_of(value: Value) -> int | None:
     """Return the integer that ``value`` is by an `arith.constant`; None where it is another value."""
-    op = definition(value)
-    if op is None or op.name != "arith.constant":
+    if not is_result_of(value, "arith.constant"):
         return None
-    return int(ir.IntegerAttr(op.attributes["value"]).value)
+    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
 
 
 def terminator_of(block: Block) -> Operation:

@@ -112,6 +112,13 @@ def _all_buffers(op: Operation) -> Iterator[Value]:
     return (value for value in (*op.results, *arguments) if isinstance(value.type, ir.MemRefType))
 
 
+def input_count(op: Operation) -> int:
+    """Return how many operands a linalg operation only reads, its first ones; 0 for other operations."""
+    if not op.name.startswith("linalg.") or "operandSegmentSizes" not in op.attributes:
+        return 0
+    return int(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0])
+
+
 def within(block: Block, op: Operation) -> Operation | None:
     """Return the operation of ``block`` that is or contains ``op``, or None if it is elsewhere."""
     while op.block != block:

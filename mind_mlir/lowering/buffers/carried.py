@@ -19,7 +19,7 @@ from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.mlir.bindings import arith, ir, scf
 from mind_mlir.mlir.memory import is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.mlir.values import is_defined_inside, terminator_of
+from mind_mlir.mlir.values import is_defined_inside, is_result_of, terminator_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _see_through(branching: Operation) -> None:
 
 def _uncast(value: Value) -> Value:
     """Return what ``value`` is a cast of."""
-    while _is_result_of(value, "memref.cast"):
+    while is_result_of(value, "memref.cast"):
         value = value.owner.operands[0]
     return value
 
@@ -115,7 +115,7 @@ def _carry_while(loop: Operation) -> None:
 
 def _is_same(value: Value, argument: Value) -> bool:
     """Return whether ``value`` is ``argument``, possibly cast."""
-    while value != argument and _is_result_of(value, "memref.cast"):
+    while value != argument and is_result_of(value, "memref.cast"):
         value = value.owner.operands[0]
     return bool(value == argument)
 
@@ -138,19 +138,15 @@ def _pass_originals(terminator: Operation) -> None:
     dead: list[Operation] = []
     for copy in [op for op in ending if op.name == "memref.copy"]:
         original, duplicate = copy.operands
-        while original.type != duplicate.type and _is_result_of(original, "memref.cast"):
+        while original.type != duplicate.type and is_result_of(original, "memref.cast"):
             original = original.owner.operands[0]
-        made_here = _is_result_of(duplicate, "memref.alloc") and duplicate.owner.operation in ending
+        made_here = is_result_of(duplicate, "memref.alloc") and duplicate.owner.operation in ending
         users = [use.owner.operation for use in duplicate.uses]
         if made_here and original.type == duplicate.type and len(users) == 2 and terminator in users:
             terminator.replace_uses_of_with(duplicate, original)
             dead += [copy, duplicate.owner.operation]
     for op in dead:
         op.erase()
-
-
-def _is_result_of(value: Value, name: str) -> bool:
-    return not isinstance(value, ir.BlockArgument) and bool(value.owner.operation.name == name)
 
 
 def _home(loop: Operation, number: int, *, stays: bool) -> Value:
@@ -163,7 +159,7 @@ def _home(loop: Operation, number: int, *, stays: bool) -> Value:
     """
     initial = loop.operands[number]
     # To bufferization a loop writes what it starts with, so that no temporary is needed again after it.
-    if stays or _is_result_of(initial, "memref.alloc"):
+    if stays or is_result_of(initial, "memref.alloc"):
         return initial
     with ir.InsertionPoint(loop), loop.location:
         home = _allocate(initial.type)
@@ -233,7 +229,7 @@ def _hand_on(terminator: Operation, first: int, homes: Mapping[int, Value], argu
 
 def _store(value: Value, home: Value, terminator: Operation) -> None:
     """Copy ``value`` to ``home`` before ``terminator``, or in those branches that compute something new."""
-    branching = value.owner.operation if _is_result_of(value, "scf.if") else None
+    branching = value.owner.operation if is_result_of(value, "scf.if") else None
     if branching is None or not _may_store_in_branches(branching, value, home, terminator):
         with ir.InsertionPoint(terminator), terminator.location:
             ir.Operation.create("memref.copy", [], [value, home])

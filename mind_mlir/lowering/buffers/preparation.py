@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.lowering.buffers.aliases import input_count
 from mind_mlir.lowering.buffers.destination import (
     buffer_type,
     create_alloc,
@@ -23,6 +24,7 @@ from mind_mlir.lowering.buffers.destination import (
     to_tensor,
 )
 from mind_mlir.mlir.bindings import func, ir
+from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,17 +79,13 @@ def _is_linalg(op: Operation) -> bool:
 def _only_reads(use: Any) -> bool:
     """Return whether ``use`` is as an input of a linalg operation."""
     user = use.owner.operation
-    return _is_linalg(user) and use.operand_number < _input_count(user)
-
-
-def _input_count(op: Operation) -> int:
-    return int(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0])
+    return _is_linalg(user) and use.operand_number < input_count(user)
 
 
 def _has_own_buffer(op: Operation) -> bool:
     """Return whether the result of linalg ``op`` is in a `tensor.empty` that nothing else uses."""
-    while _is_linalg(op) and len(op.operands) == _input_count(op) + 1:
-        destination = op.operands[_input_count(op)]
+    while _is_linalg(op) and len(op.operands) == input_count(op) + 1:
+        destination = op.operands[input_count(op)]
         if isinstance(destination, ir.BlockArgument) or len(list(islice(destination.uses, 2))) > 1:
             return False
         op = destination.owner.operation
@@ -122,7 +120,7 @@ def _bufferize(chain: list[Operation]) -> None:
     whole = first.operands[1]
     with first.location, ir.InsertionPoint(first):
         buffer = create_alloc(buffer_type(whole.type))
-        if isinstance(whole, ir.BlockArgument) or whole.owner.operation.name != "tensor.empty":
+        if not is_result_of(whole, "tensor.empty"):
             _materialize(whole, buffer)
     for op in chain:
         with op.location, ir.InsertionPoint(op):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.memory import byte_size, is_contiguous
 from mind_mlir.mlir.values import constant_of, definition, name_of
@@ -80,6 +80,15 @@ class Closure:
             return True
         entry = function.regions[0].blocks[0]
         return any(_may_alias(entry, value) for value in self.arguments) or _share_bytes(self.arguments)
+
+    def function(self, name: str, types: Sequence[Type], before: Operation) -> Operation:
+        """Return a private function of ``types`` for the code, which stands in function ``before``."""
+        with ir.InsertionPoint(before):
+            made = func.FuncOp(name, (list(types), []), visibility="private")
+        made.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
+        if self.may_alias(before):
+            made.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
+        return made
 
     def enter(self, body: Block, given: Sequence[Value]) -> None:
         """Let the code read ``given`` for the arguments; ``body``, where it is to stand, repeats the rest."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.functions.captures import (
-    ALIASING_ATTRIBUTE,
     KERNEL_ATTRIBUTE,
     Closure,
     SharedFunctions,
@@ -107,11 +106,7 @@ def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> 
     with nest.location:
         with ir.InsertionPoint(nest):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("kernel"), closure.arguments)
-        with ir.InsertionPoint(function):
-            kernel = func.FuncOp("kernel", (closure.types, []), visibility="private")
-        kernel.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
-        if closure.may_alias(function):
-            kernel.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
+        kernel = closure.function("kernel", closure.types, function)
         body = kernel.add_entry_block()
         nest.detach_from_parent()
         body.append(nest)

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.buffers.private import own_size
 from mind_mlir.lowering.functions.captures import (
-    ALIASING_ATTRIBUTE,
-    KERNEL_ATTRIBUTE,
     Closure,
     SharedFunctions,
 )
@@ -108,15 +106,11 @@ def _outline(
     with loop.location as location:
         with ir.InsertionPoint(loop):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("launch"), [count, *closure.arguments])
-        with ir.InsertionPoint(function):
-            types = [ir.IndexType.get(), *closure.types]
-            chunk = func.FuncOp("chunk", (types, []), visibility="private")
-        chunk.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
+        types = [ir.IndexType.get(), *closure.types]
+        chunk = closure.function("chunk", types, function)
         own = [own_size(value.type) if _is_private(value) else 0 for value in closure.arguments]
         if any(own):
             chunk.attributes[PRIVATE_ATTRIBUTE] = ir.DenseI64ArrayAttr.get(own)
-        if closure.may_alias(function):
-            chunk.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
         with ir.InsertionPoint(end):
             func.ReturnOp([])
         end.erase()
