@@ -139,11 +139,11 @@ class Lowering:
             self._timed,
             self.canonical,
         )
-        self._core = front.run(module, until if until in CORE_FORMS else "optimized")
+        self._core = front.run(module, until if until in CORE_FORMS else CORE_FORMS[-1])
         self.canonical = front.canonical
         if until in CORE_FORMS:
             return text_of(self._core)
-        self.lower_mlir(until, after="optimized")
+        self.lower_mlir(until, after=CORE_FORMS[-1])
         return self.schedule_text() if until == "schedule" else None
 
     @held()

@@ -142,7 +142,7 @@ class FrontHalf:
     timer: Timer = lambda *_: nullcontext()
     canonical: Module | None = None
 
-    def run(self, module: Module, until: str = "optimized") -> Module:
+    def run(self, module: Module, until: str) -> Module:
         """Return a module of any profile in form ``until``, one of `CORE_FORMS`; it is verified first.
 
         Raises:
