@@ -49,7 +49,8 @@ def verify(module: Module) -> Module:
         VerificationError: It does not; every error is in it, in source order.
         TypeError: ``module`` is no `Module`.
     """
-    if _VERIFIED.get(id(module)) is module:
+    known = _VERIFIED.get(id(module))
+    if known is not None and known is module:
         return module
     errors = [finding for finding in check(module) if finding.severity == "error"]
     if errors:
