@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.locations import places_of
-from mind_mlir.mlir.memory import byte_size, is_contiguous
+from mind_mlir.mlir.memory import VIEWS, byte_size, is_contiguous
 from mind_mlir.mlir.values import constant_of, definition, name_of
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ KERNEL_ATTRIBUTE = "mind.kernel"
 ALIASING_ATTRIBUTE = "mind.aliasing"
 
 #: Operations that say where in a buffer to look: repeated inside, where the buffer itself is given.
-_VIEWS = (
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.transpose",
-)
+_VIEWS = tuple(each for each in VIEWS if each != "memref.view")
 #: Operations whose results overlap no other buffer that is live.
 _BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import func, ir, llvm
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.memory import VIEWS, is_contiguous
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import callee_of
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
@@ -31,17 +31,7 @@ _LONG = 512
 #: it computes is used further on.
 _PART = 128
 #: Operations without effects, which every part repeats for itself where it needs their results.
-_REPEATED = (
-    "arith.constant",
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.get_global",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.transpose",
-    "memref.view",
-)
+_REPEATED = ("arith.constant", "memref.get_global", *VIEWS)
 
 
 @dataclass(frozen=True, slots=True)
