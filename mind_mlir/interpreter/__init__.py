@@ -144,12 +144,9 @@ def run(module: Module, arguments: Mapping[str, Array], function: str | None = N
 def trace(
     module: Module, arguments: Mapping[str, Array], values: Mapping[ValueId, Array]
 ) -> Iterator[tuple[CoreOperation, Array]]:
-    """Yield each operation with its value; ``values`` must hold those yielded before that it still needs.
+    """Yield each operation of a verified flat module with its value, given arrays for the inputs, by name.
 
-    Args:
-        module: A flat module that passes verification.
-        arguments: Arrays that fit the inputs, by name.
-        values: The caller's environment.
+    ``values``, the caller's environment, must hold those yielded before that it still needs.
     """
     for operation in module.operations:
         if operation.opcode == "Input":

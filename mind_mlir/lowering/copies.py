@@ -30,10 +30,7 @@ _RUN_BYTES = 128
 def expand_copies(copies: Iterable[Operation]) -> None:
     """Cut large ones of ``copies`` in chunks, and turn those of buffers with gaps into loops.
 
-    Only the others are a `memcpy` to the LLVM dialect.
-
-    Args:
-        copies: Each `memref.copy` of a bufferized module.
+    ``copies`` are each `memref.copy` of a bufferized module. The others are a `memcpy` to the LLVM dialect.
     """
     for op in copies:
         source, target = op.operands
@@ -150,11 +147,8 @@ def _part(buffer: Value, places: list[Value], sizes: list[int]) -> Value:
 def expand_fills(fills: Iterable[Operation], target: Target) -> None:
     """Turn those of ``fills`` that fill a contiguous buffer into stores of vectors.
 
-    Loops over scalars take LLVM's passes to become these, and one thread.
-
-    Args:
-        fills: Each `linalg.map` and `linalg.fill` of a bufferized module.
-        target: Says how wide a vector is.
+    ``fills`` are each `linalg.map` and `linalg.fill` of a bufferized module. Loops over scalars take LLVM's
+    passes to become these, and one thread.
     """
     for op in fills:
         value = _value(op)

@@ -105,11 +105,7 @@ class Described:
         return list(dict.fromkeys([self.start[0], *(place[0] for place in self._places.values())]))
 
     def locate(self, scopes: Mapping[tuple[str, str], Attribute]) -> None:
-        """Give the function its description, and each operation its place.
-
-        Args:
-            scopes: The scope of each function in each of its files.
-        """
+        """Give the function its description, and each operation its place, by the scopes in its files."""
         assert self.start is not None
         own, current = self.start[0], self.start
         self.op.operation.location = ir.Location.fused(

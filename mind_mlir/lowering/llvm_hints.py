@@ -34,14 +34,10 @@ SCALAR_ATTRIBUTE = "mind.scalar"
 def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) -> None:
     """Ask LLVM not to unroll the longer ``loops``, and mark functions that gain by its passes.
 
-    Hints that are there already stay.
+    These are each `scf.for` of a module, and each `scf.if` and `scf.while`. Hints that are there stay.
 
     Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
     execution runs it faster.
-
-    Args:
-        loops: Each `scf.for` of a module.
-        branches: Each `scf.if` and `scf.while` of it.
     """
     scalar = ir.UnitAttr.get()
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")

@@ -259,13 +259,7 @@ DEEP = 8
 
 
 def as_function(loop: Operation, name: str, before: Operation) -> list[Value]:
-    """Move ``loop`` to a private function; return the results of a call of it in its place.
-
-    Args:
-        loop: It may use any values from around it.
-        name: The name of the function.
-        before: The function to put it before.
-    """
+    """Move ``loop`` to a private function before another; return the results of a call of it in its place."""
     users, _ = captured([loop], ())
     values = list(users)
     types = [result.type for result in loop.results]

@@ -26,10 +26,9 @@ _WRITES = ("vector.transfer_write", "memref.store")
 
 
 def stream_stores(loops: Iterable[Operation]) -> None:
-    """Let stores in marked ones of ``loops`` go past the cache where they may, in place.
+    """Let stores in marked loops of a bufferized module go past the cache where they may, in place.
 
-    Args:
-        loops: Each `scf.for` of a bufferized module whose kernels are not in functions of their own yet.
+    ``loops`` are each `scf.for` of it; its kernels are not in functions of their own yet.
     """
     fenced: dict[Operation, None] = {}
     for loop in loops:

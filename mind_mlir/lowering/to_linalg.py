@@ -238,12 +238,7 @@ class FunctionLowering:
         self.region = self._regions[-1]
 
     def operations(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
-        """Lower what is in ``block`` at the insertion point; return the operands of its terminator.
-
-        Args:
-            block: A block of the source.
-            arguments: Its arguments, lowered.
-        """
+        """Lower a ``block`` of the source, given its arguments; return the operands of its terminator."""
         inside = len(self._regions) - 1
         self._values.update(zip(block.arguments, arguments, strict=True))
         self._levels.update(dict.fromkeys(block.arguments, inside))

@@ -236,11 +236,7 @@ TRANSFERS = ("vector.transfer_read", "vector.transfer_write")
 
 
 def cast_views(views: Iterable[Operation]) -> bool:
-    """Turn those of ``views`` at constant places into casts; return whether others are left.
-
-    Args:
-        views: All operations of `VIEWS` of a module.
-    """
+    """Turn those of a module's ``views`` at constant places into casts; return whether others are left."""
     others = False
     for view in views:
         type_ = view.results[0].type

@@ -41,11 +41,8 @@ def timed(
 ) -> Iterator[None]:
     """Add the time of a stage to ``timings``.
 
-    Args:
-        timings: Seconds by stage.
-        stage: The stage.
-        reproducer: Returns what the stage works on, for the report of a bug of ours; where there is none,
-            exceptions pass as they are.
+    ``reproducer`` returns what the stage works on, for the report of a bug of ours; where there is none,
+    exceptions pass as they are.
 
     Raises:
         InternalError: The stage raised what is no diagnostic.

@@ -150,12 +150,9 @@ def _pass_originals(terminator: Operation) -> None:
 
 
 def _home(loop: Operation, number: int, *, stays: bool) -> Value:
-    """Return the buffer outside of ``loop`` for the value that it starts with as operand ``number``.
+    """Return the buffer outside of ``loop``, which carries it from then on, for operand ``number``.
 
-    Args:
-        loop: It carries the home from then on.
-        number: Which operand.
-        stays: Whether the loop only ever hands on the buffer that it was given: then that is the home.
+    Where the loop only ever hands on the buffer that it was given, and so ``stays``, that is the home.
     """
     initial = loop.operands[number]
     # To bufferization a loop writes what it starts with, so that no temporary is needed again after it.

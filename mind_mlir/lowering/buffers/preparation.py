@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
 
 def split_fan_out(module: Module, constants: Iterable[Operation]) -> None:
-    """Let no input, constant or complete linalg result have many uses, in place.
+    """Let no input, none of the ``constants`` and no complete linalg result have many uses, in place.
 
-    Args:
-        module: Functions on tensors in destination-passing form.
-        constants: Each `arith.constant` in it.
+    The functions of ``module`` are on tensors in destination-passing form.
     """
     for op in constants:
         if is_tensor(op.result.type) and has_many_uses(op.result):

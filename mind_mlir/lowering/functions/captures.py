@@ -111,11 +111,9 @@ class SharedFunctions:
     """The functions of one kind that were made so far: equal ones are one."""
 
     def __init__(self, kind: str, *, located: bool = False) -> None:
-        """Begin with none.
+        """Begin with none, whose names will say ``kind``.
 
-        Args:
-            kind: What they are, for their names.
-            located: Whether only those are equal whose operations come from the same places of the program.
+        Where they are ``located``, only those are equal that come from the same places of the program.
         """
         self._kind = kind
         self._located = located
@@ -126,10 +124,7 @@ class SharedFunctions:
     def enter(self, function: Operation, prefix: str, names: tuple[str, ...]) -> str:
         """Return the name of ``function``, or of an equal one that was there before, and erase the other.
 
-        Args:
-            function: A private function.
-            prefix: What its own name starts with.
-            names: The names of the operations of its code, in order.
+        It is private; its own name starts with ``prefix``, and its operations are called ``names``.
         """
         # Printing a function takes as long as making it: only those are compared that look alike.
         places = _places(function) if self._located else ()

@@ -138,10 +138,7 @@ def _is_private(value: Value) -> bool:
 def define_launches(module: Module, launches: Iterable[Launch], limit: int) -> None:
     """Define the ``launches`` that `outline_chunks` returned, now that ``module`` is in the LLVM dialect.
 
-    Args:
-        module: What `outline_chunks` was given.
-        launches: What it returned; if nothing, nothing is declared.
-        limit: How many threads share a loop at most; 0 for as many as the process is set to.
+    At most ``limit`` threads share a loop; 0 is for as many as the process is set to.
     """
     functions = {
         name_of(op): op.operation for op in module.body.operations if op.operation.name == "llvm.func"
