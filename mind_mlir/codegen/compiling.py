@@ -16,7 +16,7 @@ from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.references import References
-from mind_mlir.passes.canonical_form import reducible
+from mind_mlir.passes.forms import reducible
 from mind_mlir.support.interrupts import deliver, held
 from mind_mlir.target.abi import symbol_of
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.codegen.entries import EntrySignature
     from mind_mlir.ir.module import Module
-    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.passes.record import Evaluate
     from mind_mlir.support.options import CompileOptions
+    from mind_mlir.support.stages import Observer
     from mind_mlir.target import Target
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 

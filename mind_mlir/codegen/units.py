@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.cutting import shares
 from mind_mlir.codegen.library import append_addresses
-from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 

@@ -23,23 +23,15 @@ if TYPE_CHECKING:
     from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
 
 _HOMES = {
-    "Conversion": "converting",
-    "ConversionTarget": "target",
-    "EntryPoint": "converting",
-    "LegalityTable": "target",
-    "OperationRule": "target",
-    "Visit": "walk",
-    "VisitKind": "walk",
-    "check_program_legality": "legality",
-    "conversion_target_names": "registry",
-    "conversion_target_problems": "registry",
-    "convert": "converting",
-    "entry_point_name": "names",
-    "entry_point_names": "names",
-    "get_conversion_target": "registry",
-    "list_conversion_targets": "registry",
-    "register_conversion_target": "registry",
-    "walk_program": "walk",
+    "converting": ("Conversion", "EntryPoint", "convert"),
+    "legality": ("check_program_legality",),
+    "names": ("entry_point_name", "entry_point_names"),
+    "registry": (
+        *("conversion_target_names", "conversion_target_problems", "get_conversion_target"),
+        *("list_conversion_targets", "register_conversion_target"),
+    ),
+    "target": ("ConversionTarget", "LegalityTable", "OperationRule"),
+    "walk": ("Visit", "VisitKind", "walk_program"),
 }
 
 __all__ = [
@@ -64,9 +56,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
         raise AttributeError(f"module 'mind_mlir.conversion' has no attribute {name!r}")
-    return getattr(import_module(f"mind_mlir.conversion.{_HOMES[name]}"), name)
+    return getattr(import_module(f"mind_mlir.conversion.{home}"), name)
 
 
 def __dir__() -> list[str]:

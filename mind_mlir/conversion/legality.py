@@ -9,29 +9,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.conversion.expansion import expansion_of
+from mind_mlir.builders.builder import Builder
 from mind_mlir.conversion.registry import get_conversion_target
 from mind_mlir.conversion.target import ConversionTarget, OperationRule
 from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.analysis.call_graph import CALL
-from mind_mlir.ir.module import MODULE, Function, Module
-from mind_mlir.ir.types import TupleType
+from mind_mlir.ir.analysis.call_graph import CALL, CUSTOM_CALL
+from mind_mlir.ir.module import MODULE, CoreOperation, Function, Functions, Module
+from mind_mlir.ir.profiles import PTIR
+from mind_mlir.ir.types import SymbolicDim, TupleType
 from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.programs.verification import verify
 from mind_mlir.languages.ptir.program import Function as ProgramFunction
 from mind_mlir.languages.ptir.program import Instruction, Program
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.ops.custom_targets import custom_target
+from mind_mlir.passes.expand import expanded
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.conversion.target import LegalityTable
+    from mind_mlir.conversion.walk import Visit
     from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
 
@@ -250,3 +254,26 @@ def _notes(visit: Visit) -> tuple[str, ...]:
 
 def _listed(dtypes: Iterable[DType]) -> str:
     return ", ".join(str(each) for each in dtypes) or "none"
+
+
+def expansion_of(visit: Visit) -> Sequence[Visit] | None:
+    """Return the operations that a custom call is made of; None for one of a C function, or no custom call.
+
+    Where extents are symbolic, which an expansion may depend on, nothing is known, and nothing said.
+    """
+    record = visit.record
+    if record is None or record.opcode != CUSTOM_CALL or record.contract is None:
+        return None
+    target = custom_target(str(visit.attributes["target"]))
+    if target is None or target.expand is None:
+        return None
+    if any(isinstance(extent, SymbolicDim) for type_ in visit.operands for extent in type_.shape):
+        return ()
+    attributes = visit.attributes
+    if not isinstance(visit.part, CoreOperation) and record.contract.read is not None:
+        attributes = record.contract.read(attributes, visit.operands)
+    builder = Builder(profile=PTIR.name)
+    operands = [builder.parameter(type_, f"x{place}") for place, type_ in enumerate(visit.operands)]
+    results = builder.emit_all(CUSTOM_CALL, *operands, **dict(attributes))
+    module = Module(Functions((builder.function("main", results),)), PTIR.name)
+    return [each for each in walk_program(expanded(module)) if each.kind is VisitKind.OPERATION]

@@ -16,8 +16,7 @@ from mind_mlir.arguments.programs import ProgramArguments
 from mind_mlir.arguments.tensors import bind, viewed
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.interpreter.machine import execute, too_large
-from mind_mlir.interpreter.plan import context_of, plan
+from mind_mlir.interpreter.machine import context_of, execute, plan, too_large
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
@@ -146,12 +145,9 @@ def run(module: Module, arguments: Mapping[str, Array], function: str | None = N
 def trace(
     module: Module, arguments: Mapping[str, Array], values: Mapping[ValueId, Array]
 ) -> Iterator[tuple[CoreOperation, Array]]:
-    """Yield each operation with its value; ``values`` must hold those yielded before that it still needs.
+    """Yield each operation of a verified flat module with its value, given arrays for the inputs, by name.
 
-    Args:
-        module: A flat module that passes verification.
-        arguments: Arrays that fit the inputs, by name.
-        values: The caller's environment.
+    ``values``, the caller's environment, must hold those yielded before that it still needs.
     """
     for operation in module.operations:
         if operation.opcode == "Input":

@@ -155,7 +155,7 @@ class Functions(tuple[Function, ...]):
         raise KeyError(f"no function is called {brief(repr(key))}; the functions are: {names}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Module:
     """A program: functions under one profile.
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of
-from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Module, Return
+from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of, with_calls_renamed
+from mind_mlir.ir.module import CoreOperation, Function, Functions, Module, Return
 from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
@@ -263,22 +263,8 @@ def renamed(function: Function, names: Mapping[str, str]) -> Function:
     name = names.get(function.name, function.name)
     if not any(callee in names for callee in map(callee_of, operations_of(function.blocks))):
         return replace(function, name=name) if name != function.name else function
-    blocks = tuple(_renamed_block(block, names) for block in function.blocks)
+    blocks = tuple(with_calls_renamed(block, names) for block in function.blocks)
     return replace(function, name=name, blocks=blocks)
-
-
-def _renamed_block(block: Block, names: Mapping[str, str]) -> Block:
-    return replace(block, operations=tuple(_renamed_operation(op, names) for op in block.operations))
-
-
-def _renamed_operation(operation: CoreOperation, names: Mapping[str, str]) -> CoreOperation:
-    if operation.regions:  # as deep as regions nest, which is bounded
-        regions = tuple(_renamed_block(region, names) for region in operation.regions)
-        operation = replace(operation, regions=regions)
-    callee = callee_of(operation)
-    if callee is None or callee not in names:
-        return operation
-    return replace(operation, attributes={**operation.attributes, "callee": names[callee]})
 
 
 def _exported(function: Function, names: Sequence[str], name: str) -> Function:

@@ -17,15 +17,15 @@ from mind_mlir.lowering.buffers.coalesce import coalesce_copies
 from mind_mlir.lowering.buffers.concatenation import concatenate_loops
 from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinations
 from mind_mlir.lowering.buffers.epilogues import end_pieces
-from mind_mlir.lowering.buffers.fan_out import split_fan_out
-from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
+from mind_mlir.lowering.buffers.preparation import bufferize_insert_chains, split_fan_out
 from mind_mlir.lowering.buffers.private import leave_stack
 from mind_mlir.lowering.schedule.attention.emission import emit_attentions
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
 from mind_mlir.mlir.bindings import MLIRError, func, ir, memref
 from mind_mlir.mlir.memory import root_of
 from mind_mlir.mlir.passes import find_all, run_passes, survey
+from mind_mlir.mlir.values import callee_of, name_of
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def bufferize(module: Module, *, verify: bool = False, plans: Plans | None = Non
         if len(scratch) < 2:
             return
         for op in module.body.operations:
-            name = op.operation.attributes["sym_name"].value if isinstance(op, func.FuncOp) else None
+            name = name_of(op) if isinstance(op, func.FuncOp) else None
             if name in scratch:
                 op.attributes[SCRATCH_ATTRIBUTE] = _bytes(scratch[name])
 
@@ -102,7 +102,7 @@ def _place_all(module: Module, plans: Plans | None) -> dict[str, int]:
     The arena of a callee is a temporary of its caller, for the time of the call.
     """
     functions = {
-        ir.StringAttr(op.attributes["sym_name"]).value: op
+        name_of(op): op
         for op in module.body.operations
         if isinstance(op, func.FuncOp) and op.regions[0].blocks
     }
@@ -110,14 +110,14 @@ def _place_all(module: Module, plans: Plans | None) -> dict[str, int]:
         name: find_all(function, func.CallOp) if len(functions) > 1 else []
         for name, function in functions.items()
     }
-    graph = {name: [_callee(call) for call in inner] for name, inner in calls.items()}
+    graph = {name: [callee_of(call) for call in inner] for name, inner in calls.items()}
     sizes: dict[str, int | None] = {}
     public: dict[str, int] = {}
     for name in TopologicalSorter(graph).static_order():
         if name not in functions:
             continue  # declared elsewhere
         for call in calls[name]:
-            callee = _callee(call)
+            callee = callee_of(call)
             size = sizes.get(callee)
             if size is None:
                 continue
@@ -129,10 +129,6 @@ def _place_all(module: Module, plans: Plans | None) -> dict[str, int]:
         if not private:
             public[name] = sizes[name] or 0
     return public
-
-
-def _callee(call: Operation) -> str:
-    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
 
 
 def _pass_scratch(call: Operation, size: int) -> Operation:

@@ -41,11 +41,7 @@ class NativeCall:
 
 
 def take_custom_calls(module: Module) -> list[NativeCall]:
-    """Return what is called, and prepare the declarations for the LLVM dialect: bare pointers.
-
-    Args:
-        module: Functions on contiguous memrefs.
-    """
+    """Return what functions on contiguous memrefs call, and prepare the declarations: bare pointers."""
     found = []
     for op in module.body.operations:
         if not isinstance(op, func.FuncOp) or CUSTOM_CALL_ATTRIBUTE not in op.attributes:

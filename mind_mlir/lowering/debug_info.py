@@ -26,6 +26,7 @@ from mind_mlir.lowering.described import Described
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.values import name_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def describe_entry(entry: Operation, function: Operation) -> None:
     scope = str(function.location.metadata)
     name = _NAME.search(scope)
     assert name is not None, "what is described has a name"
-    symbol = _quoted(str(entry.attributes["sym_name"].value))
+    symbol = _quoted(name_of(entry))
     (place,) = function.location.locations
     own = ir.Attribute.parse(f"{scope[: name.start(1)]}{symbol}{scope[name.end(1) :]}")
     entry.location = ir.Location.fused([place], own)
@@ -127,15 +128,13 @@ def describe_entry(entry: Operation, function: Operation) -> None:
     for block in entry.regions[0].blocks:
         for op in block.operations:
             op.operation.location = place
-    _rename(
-        function.parent, {str(function.attributes["sym_name"].value): str(ir.Attribute.parse(name[1]).value)}
-    )
+    _rename(function.parent, {name_of(function): str(ir.Attribute.parse(name[1]).value)})
 
 
 def _kernels(module: Module, callers: Iterable[Described]) -> list[Described]:
     """Return the micro-kernels that are called, a copy for each place from which they are."""
     defined = {
-        str(ir.StringAttr(op.attributes["sym_name"]).value): op
+        name_of(op): op
         for op in module.body.operations
         if _is_plain(op) and LIBRARY_ATTRIBUTE in op.attributes
     }

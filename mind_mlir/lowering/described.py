@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import places_of
+from mind_mlir.mlir.values import callee_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ class Described:
             start: Where all of it is, if it is no code of the program itself.
         """
         self.op = op
-        self.symbol = self.name = str(ir.StringAttr(op.attributes["sym_name"]).value)
+        self.symbol = self.name = name_of(op)
         self.is_public = "sym_visibility" not in op.attributes and LIBRARY_ATTRIBUTE not in op.attributes
         self._operations: list[Operation] = []
         self._wide: dict[Operation, tuple[Place, ...]] = {}
@@ -95,7 +96,7 @@ class Described:
         for op in self._operations:
             current = self._places.get(op, current)
             if op.name == "llvm.call" and "callee" in op.attributes and current is not None:
-                yield ir.FlatSymbolRefAttr(op.attributes["callee"]).value, op, current
+                yield callee_of(op), op, current
 
     @property
     def files(self) -> list[str]:
@@ -104,11 +105,7 @@ class Described:
         return list(dict.fromkeys([self.start[0], *(place[0] for place in self._places.values())]))
 
     def locate(self, scopes: Mapping[tuple[str, str], Attribute]) -> None:
-        """Give the function its description, and each operation its place.
-
-        Args:
-            scopes: The scope of each function in each of its files.
-        """
+        """Give the function its description, and each operation its place, by the scopes in its files."""
         assert self.start is not None
         own, current = self.start[0], self.start
         self.op.operation.location = ir.Location.fused(

@@ -1,6 +1,7 @@
 """Drives a module through the stages, from the in-memory IR to the LLVM dialect.
 
-Stages are called after the form they leave behind, as ``--emit`` takes it; `support/stages.py` lists them. An
+Stages are called after the form they leave behind, as ``--emit`` takes it; `support/stages.py` lists them.
+`passes/forms.py` makes the forms before MLIR, and the table `STEPS` below says what makes those after. An
 observer sees every form as it appears; nothing is printed unless somebody looks.
 """
 
@@ -8,11 +9,10 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from mind_mlir.ir.analysis.call_graph import operations_of
-from mind_mlir.languages.core.printer import print_module
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
@@ -25,15 +25,11 @@ from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.mlir.bindings import new_context
 from mind_mlir.mlir.references import References
 from mind_mlir.mlir.stack import check_stack
-from mind_mlir.passes.canonical_form import reducible, timed
-from mind_mlir.passes.expand import expanded
-from mind_mlir.passes.forms import STEPS
-from mind_mlir.passes.optimize import optimize
-from mind_mlir.passes.verify import verify
+from mind_mlir.passes.forms import FrontHalf, reducible, see, text_of, timed
 from mind_mlir.support.float_mode import fixed
-from mind_mlir.support.interrupts import allowed, deliver, held
+from mind_mlir.support.interrupts import held
 from mind_mlir.support.options import CompileOptions
-from mind_mlir.support.stages import FORMS, MLIR_FORMS
+from mind_mlir.support.stages import CORE_FORMS, FORMS, Kind, stages_after
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
@@ -50,14 +46,8 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import Outcome
     from mind_mlir.passes.optimize.driver import PassObserver
     from mind_mlir.passes.record import Evaluate
+    from mind_mlir.support.stages import Observer
     from mind_mlir.target import Target
-
-
-class Observer(Protocol):
-    """Called with each stage's name and a function that prints the module as it then is."""
-
-    def __call__(self, stage: str, text: Callable[[], str], /) -> None:
-        """Look at a stage."""
 
 
 @dataclass(slots=True)
@@ -103,7 +93,8 @@ class Lowering:
     plan_wanted: bool = False
     arenas: list[Arena] = field(default_factory=list)
     checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
-    _opcodes: Callable[[], Opcodes] = dict
+    _core: Module | None = None
+    _noted: bool = False
 
     @held()
     @fixed()
@@ -139,53 +130,49 @@ class Lowering:
         again.run(module, stage if stage in FORMS else "canonical")
 
     def _run(self, module: Module, until: str) -> str | None:
-        self._see("core", lambda: print_module(module))
-        if until == "core":
-            return print_module(module)
-        given = self.canonical
-        if given is None:
-            with self._timed("verify"):
-                module = expanded(verify(module))
-        for stage, step in STEPS.items():
-            if stage == "canonical" and given is not None:
-                module = given
-            else:
-                module = self._core_step(stage, module, step)
-            if stage == until:
-                return print_module(module)
-        module = self._core_step("optimized", module, self._optimize)
-        if until == "optimized":
-            return print_module(module)
-        with self._timed("mind", lambda: print_module(module)):
-            # The module has been verified: loading the dialect for its checks would take a millisecond.
-            context = new_context(unregistered=True) if self.context is None else self.context
-            self.mlir = emit(module, context)
-        self._opcodes = partial(_opcodes, module)
-        self._see("mind", self.text)
-        self.lower_mlir(until, after="mind")
+        front = FrontHalf(
+            self.options,
+            self.target,
+            self.observer,
+            self.pass_observer,
+            self.evaluate,
+            self._timed,
+            self.canonical,
+        )
+        self._core = front.run(module, until if until in CORE_FORMS else CORE_FORMS[-1])
+        self.canonical = front.canonical
+        if until in CORE_FORMS:
+            return text_of(self._core)
+        self.lower_mlir(until, after=CORE_FORMS[-1])
         return self.schedule_text() if until == "schedule" else None
 
     @held()
     @fixed()
     def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
         """Take `mlir`, which is in form ``after``, down to form ``until``."""
-        steps: dict[str, Callable[[], None]] = {
-            "linalg": self._to_linalg,
-            "scheduled": lambda: self._schedule(until),
-            "bufferized": self._bufferize,
-            "llvm": self._to_llvm,
-        }
-        last = "scheduled" if until == "schedule" else until
-        for stage in MLIR_FORMS[MLIR_FORMS.index(after) + 1 : MLIR_FORMS.index(last) + 1]:
-            with self._timed(stage, self.text):
-                steps[stage]()
-            if stage == "scheduled":
-                self._see("schedule", self.schedule_text)
-            if stage != "scheduled" or until != "schedule":
-                self._see(stage, self.text)
+        self._noted = until == "schedule" or self.observer is not None
+        done = ""
+        for stage in stages_after(after, until):
+            if stage.step != done:
+                with self._timed(stage.step, self._current_text):
+                    STEPS[stage.step](self)
+                done = stage.step
+            see(self.observer, stage.name, self.schedule_text if stage.kind is Kind.LISTING else self.text)
 
-    def _schedule(self, until: str) -> None:
-        self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
+    def _emit(self) -> None:
+        assert self._core is not None, "the front half has run"
+        # The module has been verified: loading the dialect for its checks would take a millisecond.
+        context = new_context(unregistered=True) if self.context is None else self.context
+        self.mlir = emit(self._core, context)
+
+    def _to_linalg(self) -> None:
+        lowered = to_linalg(self.mlir)
+        if self.options.debug:
+            settle_bodies(lowered.module)
+        self.mlir, self.checks_of = lowered.module, lowered.checks_of
+
+    def _schedule(self) -> None:
+        self.decisions = Decisions(wanted=self._noted)
         kernels = schedule(self.mlir, self.target, self.decisions, self.options)
         if self.kernels is not None and self.mlir is not None:
             with self.mlir.context:
@@ -204,28 +191,6 @@ class Lowering:
             opcodes = {place: opcode for (_, place), opcode in self._opcodes().items() if place is not None}
             add_debug_info(self.mlir, Sources(prefixes=self.options.debug_prefixes), opcodes)
 
-    def _optimize(self, module: Module) -> Module:
-        disabled = self.options.disabled_passes
-        if self.options.debug:  # a function for what is repeated would have the lines of the first of them
-            disabled |= {"layers"}
-        return optimize(
-            module, disabled, observer=self.pass_observer, target=self.target, evaluate=self.evaluate
-        )
-
-    def _core_step(self, stage: str, module: Module, step: Callable[[Module], Module]) -> Module:
-        with self._timed(stage, lambda: print_module(module)):
-            result = step(module)
-        if stage == "canonical":
-            self.canonical = result
-        self._see(stage, lambda: print_module(result))
-        return result
-
-    def _to_linalg(self) -> None:
-        lowered = to_linalg(self.mlir)
-        if self.options.debug:
-            settle_bodies(lowered.module)
-        self.mlir, self.checks_of = lowered.module, lowered.checks_of
-
     @held()
     def text(self) -> str:
         """Return the current MLIR module as text, micro-kernels included."""
@@ -239,22 +204,31 @@ class Lowering:
         """Return what the scheduler decided, for people; empty before it has."""
         return "" if self.decisions is None else listing(self.decisions, self.target, self._opcodes())
 
-    def _see(self, stage: str, text: Callable[[], str]) -> None:
-        deliver()
-        if self.observer is not None:
-            with allowed():
-                self.observer(stage, text)
+    def _current_text(self) -> str:
+        """Return what the stage that comes works on."""
+        return text_of(self._core) if self.mlir is None and self._core is not None else self.text()
 
     def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> AbstractContextManager[None]:
         return timed(self.timings, stage, reproducer)
 
+    def _opcodes(self) -> Opcodes:
+        """Return what the program calls its operations, by what `emit` leaves of each in its location."""
+        found: dict[tuple[str, Place | None], str] = {}
+        for function in () if self._core is None else self._core.functions:
+            for operation in operations_of(function.blocks):
+                location = operation.location
+                place = None if location is None else (location.source.name, location.line, location.column)
+                found[operation.label, place] = operation.opcode
+        return found
 
-def _opcodes(module: Module) -> Opcodes:
-    """Return what ``module`` calls its operations, by what `emit` leaves of each in its location."""
-    found: dict[tuple[str, Place | None], str] = {}
-    for function in module.functions:
-        for operation in operations_of(function.blocks):
-            location = operation.location
-            place = None if location is None else (location.source.name, location.line, location.column)
-            found[operation.label, place] = operation.opcode
-    return found
+
+#: What makes each form of the form before it.
+STEPS: Mapping[str, Callable[[Lowering], None]] = MappingProxyType(
+    {
+        "mind": Lowering._emit,
+        "linalg": Lowering._to_linalg,
+        "scheduled": Lowering._schedule,
+        "bufferized": Lowering._bufferize,
+        "llvm": Lowering._to_llvm,
+    }
+)

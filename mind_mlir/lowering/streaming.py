@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, llvm, memref, scf, vector
 from mind_mlir.mlir.memory import is_row_major
+from mind_mlir.mlir.values import terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,10 +26,9 @@ _WRITES = ("vector.transfer_write", "memref.store")
 
 
 def stream_stores(loops: Iterable[Operation]) -> None:
-    """Let stores in marked ones of ``loops`` go past the cache where they may, in place.
+    """Let stores in marked loops of a bufferized module go past the cache where they may, in place.
 
-    Args:
-        loops: Each `scf.for` of a bufferized module whose kernels are not in functions of their own yet.
+    ``loops`` are each `scf.for` of it; its kernels are not in functions of their own yet.
     """
     fenced: dict[Operation, None] = {}
     for loop in loops:
@@ -125,8 +125,7 @@ def _outermost(loop: Operation) -> Operation:
 def _fence(loop: Operation) -> None:
     """Make what a chunk stored visible to other threads before it counts as done."""
     if PARALLEL_ATTRIBUTE in loop.attributes:
-        block = loop.regions[0].blocks[0]
-        point = ir.InsertionPoint(block.operations[len(block.operations) - 1])
+        point = ir.InsertionPoint(terminator_of(loop.regions[0].blocks[0]))
     else:
         point = ir.InsertionPoint.after(loop)
     with loop.location, point:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.ir.types import DType
-from mind_mlir.lowering.control import CONTROL
+from mind_mlir.lowering.control import CONTROL, functions_of, is_private
 from mind_mlir.lowering.dialect import PREFIX, decode_attributes
-from mind_mlir.lowering.functions.calls import functions_of, is_private
-from mind_mlir.lowering.hoisting import hoisted
+from mind_mlir.lowering.loops import hoisted
 from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
 from mind_mlir.mlir.bindings import arith, func, ir, tensor
 from mind_mlir.mlir.context import LoweringContext, Outcome
 from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.scalars import element_of, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
+from mind_mlir.mlir.values import terminator_of
 from mind_mlir.ops.registry import by_mnemonic
 from mind_mlir.support.interrupts import deliver
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.functions.calls import Callee
+    from mind_mlir.lowering.control import Callee
     from mind_mlir.mlir.bindings import Block, Module, Operation, Type, Value
 
 
@@ -106,10 +106,7 @@ class FunctionLowering:
 
     def lower_public(self) -> tuple[Outcome, ...]:
         """Append the function as callers from outside see it; return its checks."""
-        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
-        function, body = self._function(self._name, arguments)
-        if "arg_attrs" in self._source.attributes:
-            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        function, body = self._public_function()
         with ir.InsertionPoint(body):
             values = self._given(body)
             if self._scalars:
@@ -138,10 +135,7 @@ class FunctionLowering:
 
     def wrap(self, callee: Callee) -> tuple[Outcome, ...]:
         """Append the public function that calls ``callee``, as functions of the module do, too."""
-        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
-        function, body = self._function(self._name, arguments)
-        if "arg_attrs" in self._source.attributes:
-            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        function, body = self._public_function()
         types = [self.carried_type(result) for result in self._terminator.operands]
         ends = [pair_type()] * (2 * len(callee.checks))
         with ir.InsertionPoint(body):
@@ -154,6 +148,14 @@ class FunctionLowering:
             checks = with_outcomes(callee.checks, results[len(types) :])
             self._return(function, results[: len(types)], checks)
         return tuple(checks)
+
+    def _public_function(self) -> tuple[Any, Block]:
+        """Append the function as callers from outside see it, and return it with its empty block."""
+        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
+        function, body = self._function(self._name, arguments)
+        if "arg_attrs" in self._source.attributes:
+            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        return function, body
 
     def _given(self, body: Block) -> list[Value]:
         """Return the arguments of a public function, where ``body`` begins.
@@ -187,8 +189,7 @@ class FunctionLowering:
 
     @property
     def _terminator(self) -> Operation:
-        operations = self._source.body.blocks[0].operations
-        return operations[len(operations) - 1].operation
+        return terminator_of(self._source.body.blocks[0])
 
     def _function(self, name: str, arguments: Sequence[Type], *, private: bool = False) -> tuple[Any, Block]:
         """Append a function; its type is completed when it is known what there is to return."""
@@ -237,12 +238,7 @@ class FunctionLowering:
         self.region = self._regions[-1]
 
     def operations(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
-        """Lower what is in ``block`` at the insertion point; return the operands of its terminator.
-
-        Args:
-            block: A block of the source.
-            arguments: Its arguments, lowered.
-        """
+        """Lower a ``block`` of the source, given its arguments; return the operands of its terminator."""
         inside = len(self._regions) - 1
         self._values.update(zip(block.arguments, arguments, strict=True))
         self._levels.update(dict.fromkeys(block.arguments, inside))

@@ -3,34 +3,36 @@
 Functions keep their arguments one for one: a contiguous memref becomes a bare pointer. A public function of
 more than `parts.MAX_BUFFERS` buffers takes one pointer instead, to a table of these. Compiled code calls
 nothing but libm and mem* functions, and where threads share its loops, the pool that they belong to.
+
+Only those passes run that a module needs. A pass takes its time where it finds nothing, too: greedy rewriting
+looks at every operation several times.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.copies import expand_copies
+from mind_mlir.lowering.copies import expand_copies, expand_fills
 from mind_mlir.lowering.custom_calls import define_custom_calls, take_custom_calls
-from mind_mlir.lowering.fills import expand_fills
 from mind_mlir.lowering.functions.captures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.functions.outlining import outline_kernels
 from mind_mlir.lowering.functions.splitting import add_table_functions, cut_into_parts
 from mind_mlir.lowering.functions.threads import define_launches, outline_chunks
-from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
+from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations, fence_shuffles
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
-from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
-from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.mlir.bindings import func, ir
+from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import run_passes, survey
+from mind_mlir.mlir.values import function_around
 from mind_mlir.target import AARCH64, X86_64, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.mlir.bindings import Attribute, Module, Operation
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type
     from mind_mlir.target import Target
 
 #: What every processor of an architecture has.
@@ -184,10 +186,7 @@ def _needed(passes: Iterable[tuple[str, tuple[str, ...]]], names: Iterable[str])
 def _hoist_stack_buffers(buffers: Iterable[Operation]) -> None:
     """Let each buffer on the stack be there once: what a loop allocates in each iteration would add up."""
     for op in buffers:
-        function = op
-        while function.name != "func.func":
-            function = function.parent.operation
-        entry = function.regions[0].blocks[0]
+        entry = function_around(op).regions[0].blocks[0]
         if op.operation.block != entry:
             op.move_before(entry.operations[0])
 
@@ -228,3 +227,53 @@ def _use_full_vectors(function: Operation, target: Target) -> None:
     """
     if SCALAR_ATTRIBUTE in function.attributes:
         function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
+
+
+#: Views that only `expand-strided-metadata` takes apart, unless they are at a place that is a constant.
+VIEWS = ("memref.collapse_shape", "memref.expand_shape", "memref.subview")
+#: What may move more than a row of a buffer at once.
+TRANSFERS = ("vector.transfer_read", "vector.transfer_write")
+
+
+def cast_views(views: Iterable[Operation]) -> bool:
+    """Turn those of a module's ``views`` at constant places into casts; return whether others are left."""
+    others = False
+    for view in views:
+        type_ = view.results[0].type
+        if len(view.operands) > 1 or not _is_static(type_):
+            others = True
+            continue
+        with ir.InsertionPoint(view), view.location:
+            cast = reinterpreted(view.operands[0], type_)
+        view.results[0].replace_all_uses_with(cast)
+        view.erase()
+    return others
+
+
+def _is_static(type_: Type) -> bool:
+    """Return whether shape, strides and offset of a memref type are constants."""
+    strides, offset = type_.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    return bool(type_.has_static_shape) and offset != dynamic and dynamic not in strides
+
+
+def move_rows(transfers: Iterable[Operation]) -> bool:
+    """Return whether ``transfers`` all are of vectors of rank 1 that run along the last axis of a buffer."""
+    buffers: dict[Type, bool] = {}
+    maps: dict[Attribute, bool] = {}
+    for op in transfers:
+        buffer = op.operands[0 if op.name == "vector.transfer_read" else 1].type
+        map_ = op.attributes["permutation_map"]
+        if buffer not in buffers:
+            buffers[buffer] = isinstance(buffer, ir.MemRefType) and _has_dense_rows(buffer)
+        if map_ not in maps:
+            affine = ir.AffineMapAttr(map_).value
+            maps[map_] = affine == ir.AffineMap.get_minor_identity(affine.n_dims, 1)
+        if not (buffers[buffer] and maps[map_]):
+            return False
+    return True
+
+
+def _has_dense_rows(type_: Type) -> bool:
+    strides, _ = type_.get_strides_and_offset()
+    return bool(strides) and strides[-1] == 1

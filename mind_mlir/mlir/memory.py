@@ -113,3 +113,11 @@ def root_of(value: Value) -> Value | None:
             return None
         value = owner.operands[0]
     return value if value.owner.owner.operation.name == "func.func" else None
+
+
+def views_of(root: Value) -> list[Value]:
+    """Return ``root`` and all views of it, each before those that are made of it."""
+    found = [root]
+    for value in found:
+        found += [use.owner.results[0] for use in value.uses if use.owner.operation.name in VIEWS]
+    return found

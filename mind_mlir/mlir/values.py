@@ -1,4 +1,4 @@
-"""The definitions of MLIR's values, and what tells operations apart."""
+"""The definitions of MLIR's values, where operations stand, and what tells them apart."""
 
 from __future__ import annotations
 
@@ -7,12 +7,47 @@ from typing import TYPE_CHECKING
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value
 
 
 def definition(value: Value) -> Operation | None:
     """Return the operation that defines ``value``; None for a block argument."""
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def is_result_of(value: Value, *names: str) -> bool:
+    """Return whether ``value`` is computed by an operation called one of ``names``."""
+    op = definition(value)
+    return op is not None and op.name in names
+
+
+def constant_of(value: Value) -> int | None:
+    """Return the integer that ``value`` is by an `arith.constant`; None where it is another value."""
+    if not is_result_of(value, "arith.constant"):
+        return None
+    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
+
+
+def terminator_of(block: Block) -> Operation:
+    """Return the last operation of ``block``."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def name_of(op: Operation) -> str:
+    """Return what the module calls ``op``, a function or another symbol."""
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def callee_of(call: Operation) -> str:
+    """Return the name of the function that a `func.call` calls."""
+    return str(ir.FlatSymbolRefAttr(call.operation.attributes["callee"]).value)
+
+
+def function_around(op: Operation) -> Operation:
+    """Return the `func.func` that ``op`` stands in, or is."""
+    while op.name != "func.func":
+        op = op.parent.operation
+    return op
 
 
 def attributes_of(op: Operation) -> tuple[tuple[str, Attribute], ...]:

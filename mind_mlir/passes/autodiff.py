@@ -31,8 +31,7 @@ from mind_mlir.passes.autodiff_errors import invalid_gradient_module
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
-from mind_mlir.passes.expand import expanded
-from mind_mlir.passes.forms import structured_form
+from mind_mlir.passes.forms import structured_form, verified
 from mind_mlir.passes.gradient_choice import chosen_names, cotangent_modes, declare_cotangents
 from mind_mlir.passes.unselected import Unselected
 from mind_mlir.passes.verify import verify as verify_module
@@ -104,7 +103,7 @@ def differentiate(
             ``cotangents`` is malformed. All findings are in it.
         TypeError: An argument is not of the type above.
     """
-    module = expanded(verify_module(module))
+    module = verified(module)
     extensions, verify = (
         argument_checks.flag(extensions, "extensions"),
         argument_checks.flag(verify, "verify"),

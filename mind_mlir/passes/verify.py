@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from mind_mlir.builders.type_rules import usable
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
 
 
+#: The modules that obey all rules, by identity: modules never change, so that none is verified twice.
+_VERIFIED: WeakValueDictionary[int, Module] = WeakValueDictionary()
+
+
 def verify(module: Module) -> Module:
     """Return ``module`` when it obeys every rule of its profile.
 
@@ -44,9 +49,18 @@ def verify(module: Module) -> Module:
         VerificationError: It does not; every error is in it, in source order.
         TypeError: ``module`` is no `Module`.
     """
+    known = _VERIFIED.get(id(module))
+    if known is not None and known is module:
+        return module
     errors = [finding for finding in check(module) if finding.severity == "error"]
     if errors:
         raise VerificationError(errors)
+    return trusted(module)
+
+
+def trusted(module: Module) -> Module:
+    """Return a module that was made of a verified one and keeps all rules: `verify` takes it as it is."""
+    _VERIFIED[id(module)] = module
     return module
 
 

@@ -154,7 +154,7 @@ class BlocksVerifier:
                 wrong = type_rules.declared_type(
                     what, parameter.type, self.checker.profile, parameter.location
                 )
-                _take(self.findings, wrong)
+                take(self.findings, wrong)
         for position, operation in enumerate(block.operations):
             deliver()
             regions = self._regions(scope, position, operation)
@@ -232,7 +232,7 @@ class BlocksVerifier:
         where = terminator.condition_location or terminator.location
         spell = terminator.then.spell
         (type_,) = self._read(scope, position, (terminator.condition,), spell, lambda _: where)
-        _take(self.findings, flow_rules.condition(type_, spell(terminator.condition), where))
+        take(self.findings, flow_rules.condition(type_, spell(terminator.condition), where))
 
     def _target(self, scope: int, position: int, target: Target) -> None:
         found = self._read(scope, position, target.arguments, target.spell, target.location_of)
@@ -357,6 +357,7 @@ def _operand_location(operation: CoreOperation, index: int) -> Location | None:
     return locations[index] if index < len(locations) else operation.opcode_location
 
 
-def _take(findings: Findings, found: Diagnostic | None) -> None:
+def take(findings: Findings, found: Diagnostic | None) -> None:
+    """Add what is wrong to ``findings``, if anything is."""
     if found is not None:
         findings.add(found)

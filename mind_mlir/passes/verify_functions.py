@@ -30,7 +30,7 @@ from mind_mlir.ir.analysis.call_graph import CallGraph
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.scopes import Scopes
-from mind_mlir.passes.verify_blocks import BlocksVerifier, known
+from mind_mlir.passes.verify_blocks import BlocksVerifier, known, take
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ def _check_signature(function: Function, checker: OperationCheck) -> bool:
     code = "E4004" if function.public else "E4126"
     for parameter in function.parameters:
         what = f"parameter {parameter.label} of @{name}"
-        _take(findings, type_rules.declared_type(what, parameter.type, profile, parameter.location, code))
+        take(findings, type_rules.declared_type(what, parameter.type, profile, parameter.location, code))
     if function.public:
         _check_argument_names(function, findings)
     for index, type_ in enumerate(function.result_types):
         what, places = f"result {index} of @{name}", function.result_locations
         place = places[index] if index < len(places) else where
-        _take(findings, type_rules.declared_type(what, type_, profile, place))
+        take(findings, type_rules.declared_type(what, type_, profile, place))
     if function.public and not function.result_types:
         message = f"@{name} has no results, so it computes nothing"
         hint = "declare results, and return values: -> (tensor<f32[]>)"
@@ -148,8 +148,3 @@ def _check_argument_names(function: Function, findings: Findings) -> None:
             place = f"at {other.location}" if other.location else other.label
             taken = type_rules.argument_name_taken(function.name, other.name or "", parameter.location, place)
             findings.add(taken)
-
-
-def _take(findings: Findings, found: Diagnostic | None) -> None:
-    if found is not None:
-        findings.add(found)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.languages.ptir.program import Program
-    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.runtime.program_executable import ProgramExecutable
     from mind_mlir.runtime.surface_function import SurfaceFunction
+    from mind_mlir.support.stages import Observer
 
 
 @overload

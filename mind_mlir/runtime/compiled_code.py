@@ -13,7 +13,7 @@ from mind_mlir.cache.key import key_of, labels_digest
 from mind_mlir.image.compilation import Compilation
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
-from mind_mlir.passes.canonical_form import canonical_form, timed
+from mind_mlir.passes.forms import FrontHalf, reducible, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
 from mind_mlir.support.cores import usable_cores
 from mind_mlir.support.float_mode import fixed
@@ -23,9 +23,9 @@ from mind_mlir.target import named_target, runs_here
 if TYPE_CHECKING:
     from mind_mlir.image.compiled import CompiledCode
     from mind_mlir.ir.module import Module
-    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.passes.record import Evaluate
     from mind_mlir.support.options import CompileOptions
+    from mind_mlir.support.stages import Observer
     from mind_mlir.target import Target
 
 
@@ -47,7 +47,8 @@ def code_of(
     if store is None:
         return compiled()
     timings: dict[str, float] = {}
-    canonical = canonical_form(module, timings)
+    with reducible(module, lambda other, _: FrontHalf().run(other, "canonical")):
+        canonical = FrontHalf(timer=partial(timed, timings)).run(module, "canonical")
     labels = functools.cache(partial(labels_digest, canonical))
     with timed(timings, "cache"):
         key = attempted(lambda: key_of(canonical, options, target, threads))

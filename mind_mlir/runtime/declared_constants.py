@@ -14,7 +14,7 @@ from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import CoreOperation, Functions
 from mind_mlir.ops.constants import constant_form
-from mind_mlir.passes.verify import verify
+from mind_mlir.passes.verify import trusted, verify
 from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.suggestions import did_you_mean
@@ -68,7 +68,7 @@ def with_constants(module: Module, constants: object, wanted: str | None = None)
     functions = [
         _with_literals(function, named) if function.public else function for function in module.functions
     ]
-    return replace(module, functions=Functions(functions))
+    return trusted(replace(module, functions=Functions(functions)))
 
 
 def _with_literals(function: Function, named: Mapping[str, object]) -> Function:

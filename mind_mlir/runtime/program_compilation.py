@@ -19,8 +19,8 @@ from mind_mlir.support import argument_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.support.options import CompileOptions
+    from mind_mlir.support.stages import Observer
 
 #: What makes the functions of kinds of programs that become one anew for each call.
 _STAGED: dict[str, Callable[..., SurfaceFunction]] = {"mind": surface_function}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mind_mlir.lowering.pipeline import Observer
+    from mind_mlir.support.stages import Observer
 
 
 @dataclass(frozen=True, slots=True)

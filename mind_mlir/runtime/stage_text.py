@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.disassemble import disassemble
 from mind_mlir.codegen.machine_code import listed_object
+from mind_mlir.languages.core.printer import print_module
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.threads import loop_threads
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 @held()
 def stage_text(module: Module, stage: str, options: CompileOptions | None = None) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
+    if stage == "core":
+        return print_module(module)
     options = options or CompileOptions()
     target = named_target(options.target)
     lowering = Lowering(
         target, threads=loop_threads(options.threads), options=options, evaluate=evaluation(options)
     )
-    text = lowering.run(module, until="llvm" if stage == "asm" else stage)
+    text = lowering.run(module, until=stage)
     if text is not None:
         return text
     if stage == "asm":

@@ -15,10 +15,11 @@ import mind_mlir
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering import pipeline
 from mind_mlir.passes import forms
+from mind_mlir.passes.verify import verify
 from mind_mlir.support.interrupts import allowed, deliver, held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
 TEXT = """\
@@ -233,35 +234,23 @@ def test_a_child_that_another_thread_forks_gets_its_signals(calls: list[str]) ->
     assert calls == []
 
 
-@pytest.mark.parametrize(
-    "stage",
-    [
-        "verify",
-        "canonical",
-        "structured",
-        "optimize",
-        "emit",
-        "to_linalg",
-        "schedule",
-        "bufferize",
-        "to_llvm",
-    ],
-)
+@pytest.mark.parametrize("stage", ["verify", *forms.STEPS, *pipeline.STEPS])
 def test_a_compilation_raises_what_a_handler_raised(
     stage: str, install: Callable[[object], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = mind_mlir.parse(TEXT)
-    steps = forms.STEPS
-    original: Any = steps.get(stage) or getattr(pipeline, stage)
+    owner = pipeline if stage in pipeline.STEPS else forms
+    steps: Mapping[str, Any] = owner.STEPS
+    original: Any = steps.get(stage, verify)
 
     def interrupted(*arguments: object, **options: object) -> object:
         send()
         return original(*arguments, **options)
 
     if stage in steps:
-        monkeypatch.setattr(pipeline, "STEPS", {**steps, stage: interrupted})
+        monkeypatch.setattr(owner, "STEPS", {**steps, stage: interrupted})
     else:
-        monkeypatch.setattr(pipeline, stage, interrupted)
+        monkeypatch.setattr(forms, stage, interrupted)
     install(expire)
     with pytest.raises(ExpiredError):
         mind_mlir.compile(module)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from native_harness import lowered, run
 
-from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE
 
 #: Shapes with less than a vector, with a remainder, with rows of many vectors, and large ones in chunks.
 SHAPES = [(1,), (3, 5), (2, 3, 19), (4, 6, 130), (61, 40, 67), (5, 0, 3)]

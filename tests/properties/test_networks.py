@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir import Module
-    from mind_mlir.interpreter.plan import Step
+    from mind_mlir.interpreter.machine import Step
 
 #: Rounding errors of results, relative to the largest magnitude, by bytes of an element: some layers add up.
 _BOUND = {2: 60, 4: 3_000, 8: 3_000}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ import pytest
 import mind_mlir
 from examples.gpt2.builder import Body, program
 from mind_mlir import ArgumentError
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.types import DType
+from mind_mlir.passes import verify as verifier
+from mind_mlir.passes.verify import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mind_mlir import Module
+    from mind_mlir.diagnostics import Diagnostic
 
 N = 64
 SQUARE = f"tensor<f32[{N}, {N}]>"
@@ -77,6 +87,27 @@ def test_a_function_with_a_loop() -> None:
     prepared = mind_mlir.compile(module, function="main", constants={"w": w})
     assert "Transpose" not in prepared.as_text("optimized")
     np.testing.assert_array_equal(prepared(x, n)[0], mind_mlir.compile(module)(x, w, n)[0])
+
+
+@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize("text", [TEXT, FUNCTIONS])
+def test_a_module_with_constants_is_verified_once(
+    text: str, cache: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[list[str]] = []
+
+    def counted(module: Module) -> list[Diagnostic]:
+        names.append(
+            [each.name for function in module.functions for each in interface_of(function).parameters]
+        )
+        return check(module)
+
+    monkeypatch.setattr(verifier, "check", counted)
+    kept = str(tmp_path) if cache else False
+    mind_mlir.compile(mind_mlir.parse(text), function="main", constants={"w": arrays()["w"]}, cache=kept)
+    # What is evaluated beforehand is a module without parameters, which is verified, too.
+    assert [each for each in names if each] == [names[0]]
+    assert "w" in names[0]
 
 
 def test_a_program() -> None:

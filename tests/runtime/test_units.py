@@ -12,7 +12,7 @@ import mind_mlir
 from mind_mlir.codegen import ahead, cutting, engines, entries, machine_code, units
 from mind_mlir.codegen.entries import add_entries
 from mind_mlir.diagnostics import InternalError
-from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir import bindings
 from mind_mlir.runtime import compiled_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
 
-from mind_mlir.conversion.buffers.table import counted_bytes, described, summary
+from mind_mlir.conversion.buffers.plan import counted_bytes, described, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,9 +16,7 @@ from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.mlir.values import definition
-from mind_mlir.passes.expand import expanded
-from mind_mlir.passes.forms import structured_form
-from mind_mlir.passes.verify import verify
+from mind_mlir.passes.forms import structured_form, verified
 from mind_mlir.support.interrupts import held
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def to_c(module: Module) -> str:
         VerificationError: The module breaks a rule of its profile.
         UnsupportedError: E7002, a dtype that C lacks; E7004, branches and loops nest too deeply.
     """
-    whole = expanded(verify(module))
+    whole = verified(module)
     require_dtypes(whole)
     structured = structured_form(whole)
     opcodes = {op.label: op.opcode for f in structured.functions for op in operations_of(f.blocks)}

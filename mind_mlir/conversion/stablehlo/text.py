@@ -16,9 +16,7 @@ from mind_mlir.languages.ptir.program import Program
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import convert
 from mind_mlir.mlir import bindings as mlir
-from mind_mlir.passes.expand import expanded
-from mind_mlir.passes.forms import structured_form
-from mind_mlir.passes.verify import verify
+from mind_mlir.passes.forms import structured_form, verified
 from mind_mlir.support import argument_checks
 from mind_mlir.support.interrupts import held
 
@@ -80,7 +78,7 @@ def _converted(program: AnyProgram, bindings: Mapping[str, int] | None) -> MLIRM
         module = argument_checks.expect(program, Module, "program", f"{MODULE}, or a Program")
         default = default_entry(module)
         entry = None if default is None else default.name
-    structured = structured_form(expanded(verify(module)))
+    structured = structured_form(verified(module))
     require_support(structured)
     context = mlir.new_context(("func",))
     stablehlo.register_dialect(context)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Function
 
+#: A node of a graph.
+Node = TypeVar("Node", bound="Hashable")
 CALL = "Call"
+CUSTOM_CALL = "CustomCall"
 
 
 def operations_of(blocks: Sequence[Block]) -> Iterator[CoreOperation]:
@@ -65,36 +68,19 @@ class CallGraph:
     def components(self) -> list[list[str]]:
         """Return the functions in groups that call one another, called groups before those that call them.
 
-        A function that takes part in no recursion is a group by itself. This is Tarjan's algorithm.
+        A function that takes part in no recursion is a group by itself.
         """
-        number: dict[str, int] = {}
-        low: dict[str, int] = {}
-        open_: dict[str, None] = {}
-        groups: list[list[str]] = []
-        for start in self.functions:
-            if start in number:
-                continue
-            number[start] = low[start] = len(number)
-            open_[start] = None
-            stack = [(start, iter(self.calls[start]))]
-            while stack:
-                name, callees = stack[-1]
-                for callee in callees:
-                    if callee not in number:
-                        number[callee] = low[callee] = len(number)
-                        open_[callee] = None
-                        stack.append((callee, iter(self.calls[callee])))
-                        break
-                    if callee in open_:
-                        low[name] = min(low[name], number[callee])
-                else:
-                    stack.pop()
-                    if stack:
-                        caller = stack[-1][0]
-                        low[caller] = min(low[caller], low[name])
-                    if low[name] == number[name]:
-                        groups.append(_popped(open_, name))
-        return groups
+        return strong_components(self.functions, self.calls.__getitem__)
+
+    def reached(self, names: Iterable[str]) -> set[str]:
+        """Return the functions called ``names`` and those that they call, directly or not."""
+        found = set(names)
+        pending = list(found)
+        while pending:
+            new = self.calls[pending.pop()].keys() - found
+            found |= new
+            pending += new
+        return found
 
     def callees_first(self) -> list[Function]:
         """Return the functions, each after all that it calls, where there is no recursion."""
@@ -131,9 +117,55 @@ class CallGraph:
         raise AssertionError("a function of the group is on a cycle")
 
 
-def _popped(open_: dict[str, None], name: str) -> list[str]:
-    """Remove ``name`` and what was opened after it, and return that in the order in which it was opened."""
-    group: list[str] = []
-    while not group or group[-1] != name:
-        group.append(open_.popitem()[0])
-    return group[::-1]
+def strong_components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> list[list[Node]]:
+    """Return the strongly connected components of a graph, each after those that it leads to.
+
+    The nodes of each stand in the order in which the search meets them, from the first of ``nodes`` on. This
+    is Tarjan's algorithm (1972), without recursion.
+    """
+    number: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    open_: dict[Node, None] = {}
+    groups: list[list[Node]] = []
+    for start in nodes:
+        if start in number:
+            continue
+        number[start] = low[start] = len(number)
+        open_[start] = None
+        stack = [(start, iter(following(start)))]
+        while stack:
+            node, targets = stack[-1]
+            for target in targets:
+                if target not in number:
+                    number[target] = low[target] = len(number)
+                    open_[target] = None
+                    stack.append((target, iter(following(target))))
+                    break
+                if target in open_:
+                    low[node] = min(low[node], number[target])
+            else:
+                stack.pop()
+                if stack:
+                    before = stack[-1][0]
+                    low[before] = min(low[before], low[node])
+                if low[node] == number[node]:
+                    group: list[Node] = []
+                    while not group or group[-1] != node:
+                        group.append(open_.popitem()[0])
+                    groups.append(group[::-1])
+    return groups
+
+
+def with_calls_renamed(block: Block, names: Mapping[str, str]) -> Block:
+    """Return ``block`` with calls, those in regions included, of the functions that ``names`` renames."""
+    return replace(block, operations=tuple(_renamed(operation, names) for operation in block.operations))
+
+
+def _renamed(operation: CoreOperation, names: Mapping[str, str]) -> CoreOperation:
+    if operation.regions:  # as deep as regions nest, which is bounded
+        regions = tuple(with_calls_renamed(region, names) for region in operation.regions)
+        return replace(operation, regions=regions)
+    callee = callee_of(operation)
+    if callee is None or callee not in names:
+        return operation
+    return replace(operation, attributes={**operation.attributes, "callee": names[callee]})

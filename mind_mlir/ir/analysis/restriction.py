@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,28 +25,25 @@ def restricted(module: Module, *names: str | None) -> Module:
     """
     if any(name is None for name in names):
         return module
-    chosen = {entry_function(module, name).name: None for name in names}
+    chosen = {entry_function(module, name).name for name in names}
     if len(module.functions) == 1:
         return module
-    calls = CallGraph.of(module.functions).calls
-    needed = dict(chosen)
-    pending = list(chosen)
-    while pending:
-        for callee in calls[pending.pop()]:
-            if callee not in needed:
-                needed[callee] = None
-                pending.append(callee)
-    functions = (
+    needed = CallGraph.of(module.functions).reached(chosen)
+    functions = [
         function if function.name in chosen else _internalized(function)
         for function in module.functions
         if function.name in needed
-    )
+    ]
+    if len(functions) == len(module.functions) and all(map(operator.is_, functions, module.functions)):
+        return module
     return replace(module, functions=Functions(functions))
 
 
 def _internalized(function: Function) -> Function:
     """Return a function that is not exported; its parameters are no arguments of callers any more."""
-    if not function.public or not function.blocks:
+    if not function.public:
+        return function
+    if not function.blocks:
         return replace(function, public=False)
     entry, *others = function.blocks
     parameters = tuple(replace(parameter, name=None) for parameter in entry.parameters)

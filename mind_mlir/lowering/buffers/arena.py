@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
-from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
 from mind_mlir.lowering.buffers.placement import Lifetime, place
 from mind_mlir.lowering.buffers.plan import Arena, Copies, Life, Moments, describe
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import constant_of, name_of
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Plans:
             for each in placements
         ]
         buffers.sort(key=lambda buffer: buffer.start)
-        name = ir.StringAttr(function.attributes["sym_name"]).value
+        name = name_of(function)
         public = "sym_visibility" not in function.attributes
         self.arenas.append(Arena(name, public, size, tuple(buffers)))
 
@@ -254,3 +254,50 @@ def _replace(placement: Placement, scratch: Value, function: Operation) -> None:
         view = ir.Operation.create("memref.view", [result.type], [scratch, offset], marks)
     result.replace_all_uses_with(view.result)
     allocation.erase()
+
+
+_DYNAMIC = -(2**63)
+
+
+def trip_count(loop: Operation) -> int:
+    """Return the number of iterations of an `scf.parallel`, `scf.forall` or `scf.for` with constant bounds.
+
+    Raises:
+        ValueError: A bound is not a constant.
+    """
+    count = 1
+    for lower, upper, step in _ranges(loop):
+        count *= max(0, -(-(upper - lower) // step))
+    return count
+
+
+def iteration_number(loop: Operation) -> Value:
+    """Emit the row-major number of the running iteration of ``loop``, from zero, at the insertion point."""
+    index = ir.IndexType.get()
+    number = arith.ConstantOp(index, 0).result
+    for variable, (lower, upper, step) in zip(
+        loop.regions[0].blocks[0].arguments, _ranges(loop), strict=False
+    ):
+        position = arith.SubIOp(variable, arith.ConstantOp(index, lower).result).result
+        position = arith.DivUIOp(position, arith.ConstantOp(index, step).result).result
+        extent = arith.ConstantOp(index, max(0, -(-(upper - lower) // step))).result
+        number = arith.AddIOp(arith.MulIOp(number, extent).result, position).result
+    return number
+
+
+def _ranges(loop: Operation) -> list[tuple[int, int, int]]:
+    """Return (lower bound, upper bound, step) of each dimension of ``loop``."""
+    if loop.name == "scf.forall":
+        bounds = [
+            list(ir.DenseI64ArrayAttr(loop.attributes[name]))
+            for name in ("staticLowerBound", "staticUpperBound", "staticStep")
+        ]
+        if any(_DYNAMIC in values for values in bounds):
+            raise ValueError("a parallel loop with temporary buffers needs constant bounds")
+        return list(zip(*bounds, strict=True))
+    rank = len(loop.regions[0].blocks[0].arguments)
+    known = (constant_of(operand) for operand in list(loop.operands)[: 3 * rank])
+    values = [number for number in known if number is not None]
+    if len(values) < 3 * rank:
+        raise ValueError("a parallel loop with temporary buffers needs constant bounds")
+    return list(zip(values[:rank], values[rank : 2 * rank], values[2 * rank :], strict=True))

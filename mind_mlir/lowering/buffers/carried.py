@@ -3,23 +3,27 @@
 Where a loop hands another buffer to its next iteration than it was given, its iterations would need any
 number of buffers. Here every carried value gets a home outside of the loop; what an iteration hands on is
 copied there. Where it can be computed there, `coalesce` removes the copy.
+
+Before that, an `scf.while` takes the form that bufferizes in place: every carried tensor at one position. The
+tensors that the condition region takes, and those that it hands on, become one list of slots. A slot has the
+same number among the operands, the arguments of both regions and the results; its buffer lives as long as the
+loop.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.buffers.aliases import buffer_uses, within
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
-from mind_mlir.lowering.buffers.while_slots import align_slots
 from mind_mlir.mlir.bindings import arith, ir, scf
 from mind_mlir.mlir.memory import is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.mlir.values import is_defined_inside
+from mind_mlir.mlir.values import is_defined_inside, is_result_of, terminator_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.mlir.bindings import Block, Module, Operation, Type, Value
 
@@ -50,7 +54,7 @@ def carry_in_place(module: Module) -> None:
 
 def _see_through(branching: Operation) -> None:
     """Put a buffer from outside in the place of results of ``branching`` that are it in either branch."""
-    ends = [_terminator(region.blocks[0]) for region in branching.regions if len(region.blocks)]
+    ends = [terminator_of(region.blocks[0]) for region in branching.regions if len(region.blocks)]
     for number, result in enumerate(branching.results):
         if not isinstance(result.type, ir.MemRefType):
             continue
@@ -62,7 +66,7 @@ def _see_through(branching: Operation) -> None:
 
 def _uncast(value: Value) -> Value:
     """Return what ``value`` is a cast of."""
-    while _is_result_of(value, "memref.cast"):
+    while is_result_of(value, "memref.cast"):
         value = value.owner.operands[0]
     return value
 
@@ -78,7 +82,7 @@ def _depth(op: Operation) -> int:
 def _carry_for(loop: Operation) -> None:
     body = loop.regions[0].blocks[0]
     arguments = list(body.arguments)[1:]
-    terminator = _terminator(body)
+    terminator = terminator_of(body)
     _pass_originals(terminator)
     homes = {}
     for index, argument in enumerate(arguments):
@@ -92,7 +96,7 @@ def _carry_for(loop: Operation) -> None:
 
 def _carry_while(loop: Operation) -> None:
     before, after = (region.blocks[0] for region in loop.regions)
-    condition, terminator = _terminator(before), _terminator(after)
+    condition, terminator = terminator_of(before), terminator_of(after)
     _pass_originals(condition)
     _pass_originals(terminator)
     given, handed = list(before.arguments), list(after.arguments)
@@ -111,7 +115,7 @@ def _carry_while(loop: Operation) -> None:
 
 def _is_same(value: Value, argument: Value) -> bool:
     """Return whether ``value`` is ``argument``, possibly cast."""
-    while value != argument and _is_result_of(value, "memref.cast"):
+    while value != argument and is_result_of(value, "memref.cast"):
         value = value.owner.operands[0]
     return bool(value == argument)
 
@@ -119,10 +123,6 @@ def _is_same(value: Value, argument: Value) -> bool:
 def _with_type(buffer: Value, type_: Type) -> Value:
     """Return ``buffer`` with another layout in its type: the regions of a loop may see one differently."""
     return buffer if buffer.type == type_ else ir.Operation.create("memref.cast", [type_], [buffer]).result
-
-
-def _terminator(block: Block) -> Operation:
-    return block.operations[len(block.operations) - 1].operation
 
 
 def _pass_originals(terminator: Operation) -> None:
@@ -138,9 +138,9 @@ def _pass_originals(terminator: Operation) -> None:
     dead: list[Operation] = []
     for copy in [op for op in ending if op.name == "memref.copy"]:
         original, duplicate = copy.operands
-        while original.type != duplicate.type and _is_result_of(original, "memref.cast"):
+        while original.type != duplicate.type and is_result_of(original, "memref.cast"):
             original = original.owner.operands[0]
-        made_here = _is_result_of(duplicate, "memref.alloc") and duplicate.owner.operation in ending
+        made_here = is_result_of(duplicate, "memref.alloc") and duplicate.owner.operation in ending
         users = [use.owner.operation for use in duplicate.uses]
         if made_here and original.type == duplicate.type and len(users) == 2 and terminator in users:
             terminator.replace_uses_of_with(duplicate, original)
@@ -149,21 +149,14 @@ def _pass_originals(terminator: Operation) -> None:
         op.erase()
 
 
-def _is_result_of(value: Value, name: str) -> bool:
-    return not isinstance(value, ir.BlockArgument) and bool(value.owner.operation.name == name)
-
-
 def _home(loop: Operation, number: int, *, stays: bool) -> Value:
-    """Return the buffer outside of ``loop`` for the value that it starts with as operand ``number``.
+    """Return the buffer outside of ``loop``, which carries it from then on, for operand ``number``.
 
-    Args:
-        loop: It carries the home from then on.
-        number: Which operand.
-        stays: Whether the loop only ever hands on the buffer that it was given: then that is the home.
+    Where the loop only ever hands on the buffer that it was given, and so ``stays``, that is the home.
     """
     initial = loop.operands[number]
     # To bufferization a loop writes what it starts with, so that no temporary is needed again after it.
-    if stays or _is_result_of(initial, "memref.alloc"):
+    if stays or is_result_of(initial, "memref.alloc"):
         return initial
     with ir.InsertionPoint(loop), loop.location:
         home = _allocate(initial.type)
@@ -233,13 +226,13 @@ def _hand_on(terminator: Operation, first: int, homes: Mapping[int, Value], argu
 
 def _store(value: Value, home: Value, terminator: Operation) -> None:
     """Copy ``value`` to ``home`` before ``terminator``, or in those branches that compute something new."""
-    branching = value.owner.operation if _is_result_of(value, "scf.if") else None
+    branching = value.owner.operation if is_result_of(value, "scf.if") else None
     if branching is None or not _may_store_in_branches(branching, value, home, terminator):
         with ir.InsertionPoint(terminator), terminator.location:
             ir.Operation.create("memref.copy", [], [value, home])
         return
     for region in branching.regions:
-        end = _terminator(region.blocks[0])
+        end = terminator_of(region.blocks[0])
         taken = end.operands[value.result_number]
         if not _is_same(taken, home):
             _store(taken, home, end)
@@ -251,7 +244,7 @@ def _may_store_in_branches(branching: Operation, value: Value, home: Value, term
     if branching.block != block or len(list(value.uses)) > 0 or not is_contiguous(value.type):
         return False
     for region in branching.regions:
-        others = list(_terminator(region.blocks[0]).operands)
+        others = list(terminator_of(region.blocks[0]).operands)
         del others[value.result_number]
         if any(isinstance(other.type, ir.MemRefType) and _may_overlap(other, home) for other in others):
             return False
@@ -274,3 +267,97 @@ def _is_free(index: int, homes: Mapping[int, Value], pending: Mapping[int, Value
 def _may_overlap(value: Value, home: Value) -> bool:
     one, other = root_of(value), root_of(home)
     return one is None or other is None or bool(one == other)
+
+
+class _Slot(NamedTuple):
+    """A carried tensor: its number among the arguments of each region, or None where it is new."""
+
+    before: int | None
+    after: int | None
+
+
+def align_slots(loop: Operation) -> tuple[Operation, int]:
+    """Replace the `scf.while` operation ``loop`` by one that starts all its lists with its tensor slots.
+
+    Returns:
+        The new loop, and how many slots it has.
+    """
+    before, after = (region.blocks[0] for region in loop.regions)
+    slots = _slots(before, after)
+    types = [
+        before.arguments[slot.before].type if slot.before is not None else after.arguments[slot.after].type
+        for slot in slots
+    ]
+    first = [slot.before for slot in slots] + _scalars(before)
+    second = [slot.after for slot in slots] + _scalars(after)
+    with loop.location:
+        with ir.InsertionPoint(loop):
+            operands = [
+                loop.operands[number] if number is not None else _empty(type_)
+                for number, type_ in zip(first, [*types, *first], strict=False)
+            ]
+            results = [*types, *(after.arguments[number].type for number in _scalars(after))]
+            new = ir.Operation.create("scf.while", results, operands, regions=2)
+        first_arguments = _rearrange(before, first, types)
+        second_arguments = _rearrange(after, second, types)
+        condition, terminator = terminator_of(before), terminator_of(after)
+        with ir.InsertionPoint(condition):
+            flag, *forwarded = condition.operands
+            ir.Operation.create("scf.condition", [], [flag, *_select(forwarded, second, first_arguments)])
+        with ir.InsertionPoint(terminator):
+            yielded = list(terminator.operands)
+            ir.Operation.create("scf.yield", [], _select(yielded, first, second_arguments))
+    condition.erase()
+    terminator.erase()
+    for block, region in ((before, new.regions[0]), (after, new.regions[1])):
+        block.append_to(region)
+    for position, number in enumerate(second):
+        if number is not None:
+            loop.results[number].replace_all_uses_with(new.results[position])
+    loop.erase()
+    return new, len(slots)
+
+
+def _slots(before: Block, after: Block) -> list[_Slot]:
+    """Pair each tensor argument of ``before`` with the argument of ``after`` that can share its buffer."""
+    forwarded = list(terminator_of(before).operands)[1:]
+    yielded = list(terminator_of(after).operands)
+    free = [number for number, argument in enumerate(after.arguments) if is_tensor(argument.type)]
+    slots = []
+    for number, argument in enumerate(before.arguments):
+        if not is_tensor(argument.type):
+            continue
+        handed_on = [k for k in free if forwarded[k] == argument]
+        handed_back = [k for k in free if yielded[number] == after.arguments[k]]
+        partner = next(iter(handed_on + handed_back), None)
+        if partner is not None:
+            free.remove(partner)
+        slots.append(_Slot(number, partner))
+    return slots + [_Slot(None, number) for number in free]
+
+
+def _scalars(block: Block) -> list[int]:
+    return [number for number, argument in enumerate(block.arguments) if not is_tensor(argument.type)]
+
+
+def _empty(type_: Type) -> Value:
+    return ir.Operation.create("tensor.empty", [type_], []).result
+
+
+def _rearrange(block: Block, numbers: Sequence[int | None], types: Sequence[Type]) -> list[Value]:
+    """Give ``block`` its arguments ``numbers`` in this order; None is a new one, of the type there."""
+    old = list(block.arguments)
+    new = []
+    for position, number in enumerate(numbers):
+        type_ = types[position] if number is None else old[number].type
+        new.append(block.add_argument(type_, ir.Location.unknown()))
+        if number is not None:
+            old[number].replace_all_uses_with(new[-1])
+    for number in reversed(range(len(old))):
+        block.erase_argument(number)
+    return list(block.arguments)
+
+
+def _select(values: Sequence[Value], numbers: Sequence[int | None], passed: Sequence[Value]) -> list[Value]:
+    """Return the ``values`` with ``numbers``; for None, the slot's own argument is passed through."""
+    return [passed[position] if number is None else values[number] for position, number in enumerate(numbers)]

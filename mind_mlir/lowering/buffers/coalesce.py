@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.buffers.accesses import Accesses
-from mind_mlir.lowering.buffers.aliases import Use, Uses, buffer_uses, within
+from mind_mlir.lowering.buffers.aliases import Accesses, Use, Uses, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.mlir.bindings import ir, linalg, memref
 from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Module, Operation, Value
@@ -53,7 +53,7 @@ def _unshaped(copy: Operation) -> Operation:
     """
     source, target = copy.operands
     shaped = source
-    while not isinstance(source, ir.BlockArgument) and source.owner.operation.name in _RESHAPES:
+    while is_result_of(source, *_RESHAPES):
         source = source.owner.operands[0]
     if source == shaped or not _is_temporary_of(source, copy) or not is_contiguous(target.type):
         return copy
@@ -66,10 +66,7 @@ def _unshaped(copy: Operation) -> Operation:
 
 def _is_temporary_of(source: Value, copy: Operation) -> bool:
     """Return whether ``source`` is allocated in the block of ``copy``."""
-    if isinstance(source, ir.BlockArgument):
-        return False
-    owner = source.owner.operation
-    return bool(owner.name == "memref.alloc" and owner.block == copy.block)
+    return is_result_of(source, "memref.alloc") and bool(source.owner.operation.block == copy.block)
 
 
 class _Coalescer:
@@ -148,9 +145,7 @@ def _takes_any_layout(uses: Uses) -> bool:
 def _reads(use: Use) -> bool:
     """Return whether the operand is only read."""
     name = use.user.name
-    if name.startswith("linalg.") and "operandSegmentSizes" in use.user.attributes:
-        return bool(use.operand < ir.DenseI32ArrayAttr(use.user.attributes["operandSegmentSizes"])[0])
-    return name in _READERS or (name == "memref.copy" and use.operand == 0)
+    return name in _READERS or use.operand < (1 if name == "memref.copy" else input_count(use.user))
 
 
 def _is_in_place(op: Operation, source: Value, target: Value) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.footprint import bounds_of
-from mind_mlir.lowering.buffers.merging import MOVABLE, append_iteration, is_parallel
+from mind_mlir.lowering.buffers.merging import MOVABLE, append_iteration, is_parallel, parallel_loop
 from mind_mlir.lowering.schedule.contraction.runs import together
-from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, scf
 from mind_mlir.mlir.passes import find_all
 
@@ -72,17 +72,12 @@ def _concatenate(run: Sequence[Operation]) -> None:
     trips = [_trips(loop) or 0 for loop in run]
     is_brief = all(BRIEF_ATTRIBUTE in loop.attributes for loop in run)
     with ir.InsertionPoint(run[-1]), run[0].location as location:
-        index = ir.IndexType.get()
-        zero, upper, one = (arith.ConstantOp(index, value).result for value in (0, sum(trips), 1))
-        whole = scf.ForOp(zero, upper, one)
-    whole.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
-    if is_brief:
-        whole.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+        whole = parallel_loop(sum(trips), is_brief=is_brief)
     block, number = whole.regions[0].blocks[0], whole.induction_variable
     ends = []
     for loop, count in zip(run[:-1], trips, strict=False):
         with ir.InsertionPoint(block), location:
-            bound = arith.ConstantOp(index, count).result
+            bound = arith.ConstantOp(ir.IndexType.get(), count).result
             branch = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.ult, number, bound).result, has_else=True)
         ends += [block, branch.then_block]
         append_iteration(branch.then_block, loop, number)

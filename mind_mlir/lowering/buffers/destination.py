@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.values import callee_of, name_of, terminator_of
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def pass_destinations(module: Module, calls: Iterable[Operation]) -> None:
         _rewrite_declaration(each) for each in functions if CUSTOM_CALL_ATTRIBUTE in each.attributes
     }
     for call in calls:
-        if ir.FlatSymbolRefAttr(call.attributes["callee"]).value in rewritten:
+        if callee_of(call) in rewritten:
             _rewrite_call(call)
 
 
@@ -84,7 +85,7 @@ def _rewrite_function(function: Operation) -> str:
     inputs = [argument.type for argument in entry.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
     _move_result_attributes(function, len(arguments), len(inputs))
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+    return name_of(function)
 
 
 def _rewrite_declaration(function: Operation) -> str:
@@ -92,7 +93,7 @@ def _rewrite_declaration(function: Operation) -> str:
     type_ = function.type
     buffers = [buffer_type(tensor) for tensor in (*type_.inputs, *type_.results)]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(buffers, []))
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+    return name_of(function)
 
 
 def _read_argument(entry: Operation, argument: Value) -> None:
@@ -123,8 +124,8 @@ def _add_destinations(function: Operation, entry: Operation) -> list[Type]:
         for type_ in types
     ]
     for block in function.regions[0].blocks:
-        terminator = block.operations[len(block.operations) - 1]
-        if terminator.operation.name != "func.return":
+        terminator = terminator_of(block)
+        if terminator.name != "func.return":
             continue
         with ir.InsertionPoint(terminator), terminator.location:
             values = list(terminator.operands)

@@ -13,7 +13,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, within
+from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
@@ -21,8 +21,8 @@ from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
-from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of
-from mind_mlir.mlir.values import is_within
+from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of, views_of
+from mind_mlir.mlir.values import callee_of, is_result_of, is_within
 from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _epilogue(product: Operation, parts: tuple[Part, ...], loop: Operation) -> E
     found = Epilogue(loop, parts, dims, ir.MemRefType(out.type).element_type)
     if START_ATTRIBUTE not in product.attributes:
         return found  # the result holds what its sums start from
-    views = _views(root)
+    views = tuple(views_of(root))
     accesses = _accesses(found, product, views)
     return dataclasses.replace(found, accesses=accesses, views=views) if accesses else found
 
@@ -191,10 +191,7 @@ def _only_reads(use: Use) -> bool:
         return number == 0
     if name == "func.call":
         return _call_only_reads(use.user, number)
-    sizes = "operandSegmentSizes"
-    if name.startswith("linalg.") and sizes in use.user.attributes:
-        return number < int(ir.DenseI32ArrayAttr(use.user.attributes[sizes])[0])
-    return False
+    return number < input_count(use.user)
 
 
 def _call_only_reads(call: Operation, number: int) -> bool:
@@ -202,7 +199,7 @@ def _call_only_reads(call: Operation, number: int) -> bool:
     module = call.parent
     while module.parent is not None:
         module = module.parent
-    callee = ir.SymbolTable(module.operation)[ir.FlatSymbolRefAttr(call.attributes["callee"]).value]
+    callee = ir.SymbolTable(module.operation)[callee_of(call)]
     if LIBRARY_ATTRIBUTE in callee.attributes:
         # Kernels read their first operand; those for products, which have three buffers, the second one, too.
         operands = call.operands
@@ -214,20 +211,12 @@ def _call_only_reads(call: Operation, number: int) -> bool:
     return all(use.user.name != "func.call" and _only_reads(use) for use in uses)
 
 
-def _views(root: Value) -> tuple[Value, ...]:
-    """Return ``root`` and all views of it, each before those that are made of it."""
-    found = [root]
-    for value in found:
-        found += [use.owner.results[0] for use in value.uses if use.owner.operation.name in VIEWS]
-    return tuple(found)
-
-
 def _accesses(
     epilogue: Epilogue, product: Operation, views: tuple[Value, ...]
 ) -> tuple[tuple[Operation, int], ...]:
     """Return the accesses of ``views``, the result, by the loop, if it and the product alone use them."""
     root = views[0]
-    if isinstance(root, ir.BlockArgument) or root.owner.operation.name != "memref.alloc":
+    if not is_result_of(root, "memref.alloc"):
         return ()
     if math.prod(epilogue.own_shape) * element_bytes(epilogue.element) > OWN_BYTES // 2:
         return ()

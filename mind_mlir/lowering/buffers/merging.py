@@ -12,8 +12,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.buffers.footprint import Touch, bounds_of, touched
-from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
+from mind_mlir.lowering.buffers.footprint import ProductKernels, Touch, bounds_of, touched
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.buffers.spans import Span, hull
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
@@ -202,8 +201,7 @@ def _is_sound(run: list[_Part]) -> bool:
         for span, count in spans:
             if span is None or span.pitch <= 0:
                 return False
-            high = span.high + span.pitch * (count - 1)
-            windows.append(span._replace(pitch=span.pitch * count, high=high))
+            windows.append(span.of_several(count))
         window = hull(windows)
         if window is None or window.high - window.low >= window.pitch:
             return False
@@ -229,12 +227,8 @@ def _merge(run: list[_Part]) -> None:
     counts = _counts(run)
     chunks = -(-run[0].trips // counts[0])
     with ir.InsertionPoint(last), run[0].loop.location as location:
-        index = ir.IndexType.get()
-        zero, upper, one = (arith.ConstantOp(index, value).result for value in (0, chunks, 1))
-        merged = scf.ForOp(zero, upper, one)
-        merged.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
-        if all(BRIEF_ATTRIBUTE in part.loop.attributes for part in run if part.parallel):
-            merged.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+        is_brief = all(BRIEF_ATTRIBUTE in part.loop.attributes for part in run if part.parallel)
+        merged = parallel_loop(chunks, is_brief=is_brief)
     body = merged.regions[0].blocks[0]
     number = body.arguments[0]
     for part, count in zip(run, counts, strict=True):
@@ -250,7 +244,7 @@ def _merge(run: list[_Part]) -> None:
             if name in loop.attributes:
                 del loop.attributes[name]
         with ir.InsertionPoint(loop), loop.location:
-            size = arith.ConstantOp(index, count * bounds[2]).result
+            size = arith.ConstantOp(ir.IndexType.get(), count * bounds[2]).result
             start = arith.MulIOp(number, size).result
             end = arith.AddIOp(start, size).result
             if part.trips % count:
@@ -259,6 +253,17 @@ def _merge(run: list[_Part]) -> None:
     with ir.InsertionPoint(body), location:
         scf.YieldOp([])
     make_private(merged.operation, [(part.touches, count) for part, count in zip(run, counts, strict=True)])
+
+
+def parallel_loop(trips: int, *, is_brief: bool) -> Operation:
+    """Emit a parallel loop without a body yet."""
+    index = ir.IndexType.get()
+    zero, upper, one = (arith.ConstantOp(index, value).result for value in (0, trips, 1))
+    loop = scf.ForOp(zero, upper, one)
+    loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+    if is_brief:
+        loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+    return loop
 
 
 def _multiple(body: Block, loop: Operation, step: int) -> Value:

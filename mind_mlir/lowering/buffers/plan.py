@@ -149,11 +149,7 @@ class Life:
 def describe(allocation: Operation, life: Life, moments: Moments, callees: Mapping[Operation, str]) -> Buffer:
     """Say what there is to say of a buffer before a view takes its place, but where it lies.
 
-    Args:
-        allocation: The `memref.alloc`, which something uses.
-        life: When it is in use.
-        moments: The numbers of the function's operations.
-        callees: The functions whose arenas some allocations are.
+    Some allocations are the arenas of ``callees``.
     """
     uses = buffer_uses(allocation.result).found
     users = sorted({use.user for use in uses}, key=lambda user: moments.number[user])

@@ -15,8 +15,9 @@ from mind_mlir.lowering.buffers.footprint import Touch, first_operand
 from mind_mlir.lowering.buffers.spans import hull
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, memref
-from mind_mlir.mlir.memory import METADATA, VIEWS, byte_size, is_contiguous
+from mind_mlir.mlir.memory import METADATA, VIEWS, byte_size, is_contiguous, views_of
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import is_result_of
 from mind_mlir.target.abi import ALIGNMENT, OWN_BYTES
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]
         window = _window(root, parts)
         if window is None or root.owner.operation.block != loop.block:
             continue
-        views = _views(root)
+        views = views_of(root)
         users = dict.fromkeys(user for touches, _ in parts if root in touches for user in touches[root].users)
         if not all(_is_cut(view, root, window, users) for view in views):
             continue
@@ -91,7 +92,7 @@ def _outermost_loop(op: Operation) -> Operation | None:
 
 def _window(root: Value, parts: Sequence[tuple[dict[Value, Touch], int]]) -> int | None:
     """Return how many elements of ``root`` each chunk has to itself; None if it is no such buffer."""
-    if isinstance(root, ir.BlockArgument) or root.owner.operation.name != "memref.alloc":
+    if not is_result_of(root, "memref.alloc"):
         return None
     spans = []
     for touches, count in parts:
@@ -100,20 +101,11 @@ def _window(root: Value, parts: Sequence[tuple[dict[Value, Touch], int]]) -> int
         span = touches[root].span
         if span is None or span.pitch <= 0:
             return None
-        high = span.high + span.pitch * (count - 1)
-        spans.append(span._replace(pitch=span.pitch * count, high=high))
+        spans.append(span.of_several(count))
     window = hull(spans)
     if window is None or window.low < 0 or window.high >= window.pitch:
         return None
     return window.pitch
-
-
-def _views(root: Value) -> list[Value]:
-    """Return ``root`` and all views of it, each before those that are made of it."""
-    found = [root]
-    for value in found:
-        found += [use.owner.results[0] for use in value.uses if use.owner.operation.name in VIEWS]
-    return found
 
 
 def _is_cut(view: Value, root: Value, window: int, users: Collection[Operation]) -> bool:
@@ -207,7 +199,7 @@ def _subtract(user: Operation, number: int, value: Value) -> None:
 
 def _erase(root: Value) -> None:
     """Erase ``root`` and its views, which nothing uses any more."""
-    for view in reversed(_views(root)):
+    for view in reversed(views_of(root)):
         for use in list(view.uses):
             use.owner.operation.erase()
     root.owner.operation.erase()

@@ -44,6 +44,10 @@ class Span(NamedTuple):
         digits = tuple((each, one * factor, two * factor) for each, one, two in self.digits) if factor else ()
         return Span(self.pitch * factor, self.low * factor, self.high * factor, digits)
 
+    def of_several(self, count: int) -> Span:
+        """Return where ``count`` iterations lie that follow one another, as one of theirs."""
+        return self._replace(pitch=self.pitch * count, high=self.high + self.pitch * (count - 1))
+
     def divided(self, divisor: int) -> tuple[Span | None, Span | None]:
         """Return where quotients by a positive ``divisor`` lie, and where remainders; None if not known."""
         if self.digits or self.low < 0:

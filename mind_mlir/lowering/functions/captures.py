@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.locations import places_of
-from mind_mlir.mlir.memory import byte_size, is_contiguous
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.memory import VIEWS, byte_size, is_contiguous
+from mind_mlir.mlir.values import constant_of, definition, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,14 +25,7 @@ KERNEL_ATTRIBUTE = "mind.kernel"
 ALIASING_ATTRIBUTE = "mind.aliasing"
 
 #: Operations that say where in a buffer to look: repeated inside, where the buffer itself is given.
-_VIEWS = (
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.transpose",
-)
+_VIEWS = tuple(each for each in VIEWS if each != "memref.view")
 #: Operations whose results overlap no other buffer that is live.
 _BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
 
@@ -52,7 +45,7 @@ class Closure:
             code: Operations of one block, one after the other; regions belong to them.
             inside: Values from outside that the function has anyway.
         """
-        self._users, self.names = _captured(code, inside)
+        self._users, self.names = captured(code, inside)
         self._clones: dict[Operation, None] = {}
         self._arguments: dict[Value, None] = {}
         for value in self._users:
@@ -80,6 +73,15 @@ class Closure:
             return True
         entry = function.regions[0].blocks[0]
         return any(_may_alias(entry, value) for value in self.arguments) or _share_bytes(self.arguments)
+
+    def function(self, name: str, types: Sequence[Type], before: Operation) -> Operation:
+        """Return a private function of ``types`` for the code, which stands in function ``before``."""
+        with ir.InsertionPoint(before):
+            made = func.FuncOp(name, (list(types), []), visibility="private")
+        made.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
+        if self.may_alias(before):
+            made.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
+        return made
 
     def enter(self, body: Block, given: Sequence[Value]) -> None:
         """Let the code read ``given`` for the arguments; ``body``, where it is to stand, repeats the rest."""
@@ -109,11 +111,9 @@ class SharedFunctions:
     """The functions of one kind that were made so far: equal ones are one."""
 
     def __init__(self, kind: str, *, located: bool = False) -> None:
-        """Begin with none.
+        """Begin with none, whose names will say ``kind``.
 
-        Args:
-            kind: What they are, for their names.
-            located: Whether only those are equal whose operations come from the same places of the program.
+        Where they are ``located``, only those are equal that come from the same places of the program.
         """
         self._kind = kind
         self._located = located
@@ -124,10 +124,7 @@ class SharedFunctions:
     def enter(self, function: Operation, prefix: str, names: tuple[str, ...]) -> str:
         """Return the name of ``function``, or of an equal one that was there before, and erase the other.
 
-        Args:
-            function: A private function.
-            prefix: What its own name starts with.
-            names: The names of the operations of its code, in order.
+        It is private; its own name starts with ``prefix``, and its operations are called ``names``.
         """
         # Printing a function takes as long as making it: only those are compared that look alike.
         places = _places(function) if self._located else ()
@@ -135,7 +132,7 @@ class SharedFunctions:
         if alike:
             text = self._text(function)
             for other in alike:
-                name = str(ir.StringAttr(other.attributes["sym_name"]).value)
+                name = name_of(other)
                 if name not in self._texts:
                     self._texts[name] = self._text(other)
                 if self._texts[name] == text:
@@ -148,7 +145,7 @@ class SharedFunctions:
         return name
 
     def _text(self, function: Operation) -> str:
-        name = ir.StringAttr(function.attributes["sym_name"]).value
+        name = name_of(function)
         text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
         return text.replace(f"@{name}(", f"@{self._kind}(", 1)
 
@@ -165,7 +162,7 @@ def _places(function: Operation) -> tuple[object, ...]:
     return tuple(found)
 
 
-def _captured(
+def captured(
     code: Iterable[Operation], inside: Iterable[Value]
 ) -> tuple[dict[Value, list[Operation]], tuple[str, ...]]:
     """Return who uses what of the values from outside of ``code``, in order of first use, and its names."""
@@ -226,6 +223,4 @@ def _constant_part(offset: Value) -> int:
     owner = definition(offset)
     while owner is not None and owner.name == "arith.addi":
         owner = definition(owner.operands[0])
-    if owner is None or owner.name != "arith.constant":
-        return 0
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    return 0 if owner is None else constant_of(owner.result) or 0

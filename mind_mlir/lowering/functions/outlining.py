@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.functions.captures import (
-    ALIASING_ATTRIBUTE,
     KERNEL_ATTRIBUTE,
     Closure,
     SharedFunctions,
@@ -19,6 +18,7 @@ from mind_mlir.lowering.functions.captures import (
 from mind_mlir.lowering.schedule.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.mlir.bindings import func, ir, scf
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import function_around, name_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def outline_kernels(module: Module, *, located: bool = False) -> None:
     kernels = SharedFunctions("kernel", located=located)
     for loop in find_all(module, scf.ForOp):
         if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
-            _outline(_function_of(loop), loop.operation, kernels)
+            _outline(function_around(loop.operation).opview, loop.operation, kernels)
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
@@ -98,14 +98,6 @@ def _is_kernel(op: Operation) -> bool:
     return op.operation.name == "func.func" and KERNEL_ATTRIBUTE in op.attributes
 
 
-def _function_of(op: Operation) -> Operation:
-    """Return the function that ``op`` stands in."""
-    around = op.parent
-    while not isinstance(around.opview, func.FuncOp):
-        around = around.parent
-    return around.opview
-
-
 def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> None:
     """Replace ``nest`` by a call of a kernel, unless it takes a buffer that no pointer describes."""
     closure = Closure([nest])
@@ -114,16 +106,12 @@ def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> 
     with nest.location:
         with ir.InsertionPoint(nest):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("kernel"), closure.arguments)
-        with ir.InsertionPoint(function):
-            kernel = func.FuncOp("kernel", (closure.types, []), visibility="private")
-        kernel.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
-        if closure.may_alias(function):
-            kernel.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
+        kernel = closure.function("kernel", closure.types, function)
         body = kernel.add_entry_block()
         nest.detach_from_parent()
         body.append(nest)
         closure.enter(body, body.arguments)
         with ir.InsertionPoint(body):
             func.ReturnOp([])
-    prefix = ir.StringAttr(function.attributes["sym_name"]).value
+    prefix = name_of(function)
     call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.names))

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import func, ir, llvm
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.memory import VIEWS, is_contiguous
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import callee_of
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -30,17 +31,7 @@ _LONG = 512
 #: it computes is used further on.
 _PART = 128
 #: Operations without effects, which every part repeats for itself where it needs their results.
-_REPEATED = (
-    "arith.constant",
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.get_global",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.transpose",
-    "memref.view",
-)
+_REPEATED = ("arith.constant", "memref.get_global", *VIEWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,7 @@ def cut_into_parts(module: Module) -> list[TableFunction]:
     large = [op for op in module.body.operations if isinstance(op, func.FuncOp) and _is_large(op)]
     if not large:
         return []
-    called = {ir.FlatSymbolRefAttr(call.attributes["callee"]).value for call in find_all(module, func.CallOp)}
+    called = {callee_of(call) for call in find_all(module, func.CallOp)}
     tables = []
     for function in large:
         if function.name.value in called or not _is_whole(function):

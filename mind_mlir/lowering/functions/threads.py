@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.buffers.private import own_size
 from mind_mlir.lowering.functions.captures import (
-    ALIASING_ATTRIBUTE,
-    KERNEL_ATTRIBUTE,
     Closure,
     SharedFunctions,
 )
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PRIVATE_ATTRIBUTE
-from mind_mlir.mlir.bindings import arith, func, ir, llvm, memref
+from mind_mlir.mlir.bindings import func, ir, llvm, memref
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import constant_of, name_of
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.target.abi import BRIEF, PARALLEL_SYMBOL
 
@@ -91,7 +90,7 @@ def _outline(
     function: Operation, loop: Operation, chunks: SharedFunctions, launches: dict[str, Launch]
 ) -> None:
     lower, count, step = list(loop.operands)[:3]
-    if loop.results or _constant(lower) != 0 or _constant(step) != 1:
+    if loop.results or constant_of(lower) != 0 or constant_of(step) != 1:
         return
     body = loop.regions[0].blocks[0]
     *code, end = [op.operation for op in body.operations]
@@ -102,20 +101,16 @@ def _outline(
         closure.captures(copy.operands[1]) for copy in find_all(loop, memref.CopyOp)
     ):
         return
-    prefix = ir.StringAttr(function.attributes["sym_name"]).value
+    prefix = name_of(function)
     is_brief = BRIEF_ATTRIBUTE in loop.attributes
     with loop.location as location:
         with ir.InsertionPoint(loop):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("launch"), [count, *closure.arguments])
-        with ir.InsertionPoint(function):
-            types = [ir.IndexType.get(), *closure.types]
-            chunk = func.FuncOp("chunk", (types, []), visibility="private")
-        chunk.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
+        types = [ir.IndexType.get(), *closure.types]
+        chunk = closure.function("chunk", types, function)
         own = [own_size(value.type) if _is_private(value) else 0 for value in closure.arguments]
         if any(own):
             chunk.attributes[PRIVATE_ATTRIBUTE] = ir.DenseI64ArrayAttr.get(own)
-        if closure.may_alias(function):
-            chunk.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
         with ir.InsertionPoint(end):
             func.ReturnOp([])
         end.erase()
@@ -137,27 +132,16 @@ def _is_private(value: Value) -> bool:
     return not isinstance(value, ir.BlockArgument) and PRIVATE_ATTRIBUTE in value.owner.attributes
 
 
-def _constant(value: Value) -> int | None:
-    if isinstance(value, ir.BlockArgument) or not isinstance(value.owner.opview, arith.ConstantOp):
-        return None
-    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
-
-
 # In the LLVM dialect.
 
 
 def define_launches(module: Module, launches: Iterable[Launch], limit: int) -> None:
     """Define the ``launches`` that `outline_chunks` returned, now that ``module`` is in the LLVM dialect.
 
-    Args:
-        module: What `outline_chunks` was given.
-        launches: What it returned; if nothing, nothing is declared.
-        limit: How many threads share a loop at most; 0 for as many as the process is set to.
+    At most ``limit`` threads share a loop; 0 is for as many as the process is set to.
     """
     functions = {
-        ir.StringAttr(op.attributes["sym_name"]).value: op.operation
-        for op in module.body.operations
-        if op.operation.name == "llvm.func"
+        name_of(op): op.operation for op in module.body.operations if op.operation.name == "llvm.func"
     }
     pointer, word = llvm.PointerType.get(), ir.IntegerType.get_signless(64)
     for launch in launches:

@@ -1,4 +1,9 @@
-"""The canonical form of a module of functions."""
+"""The canonical form of a module of functions: their blocks and regions are simplified in rounds.
+
+A round folds constants along the blocks, in reverse postorder, so that all that follows from a value is known
+in the same round unless it goes around a loop. Branches on constants become plain, parameters that always get
+the same value become that value, and a block that only one plain branch reaches joins the block before it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.analysis.call_graph import CallGraph
-from mind_mlir.ir.module import Functions
-from mind_mlir.passes.canonical.body import Code
+from mind_mlir.ir.module import Branch, CondBranch, Functions
+from mind_mlir.ir.regions import blocks_within
+from mind_mlir.passes.canonical.body import Code, numbered
+from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.canonical.liveness import prune
-from mind_mlir.passes.canonical.numbering import numbered
-from mind_mlir.passes.canonical.simplify import simplify
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import Function, Module
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Target, Terminator, ValueId
+    from mind_mlir.passes.canonical.body import Body
 
 
 def canonical_functions(module: Module) -> Module:
@@ -45,14 +54,167 @@ def _resolve(code: Code) -> None:
 def reachable(module: Module) -> Module:
     """Return a module without the functions that no exported one calls, directly or not."""
     graph = CallGraph.of(module.functions)
-    pending = [function.name for function in module.functions if function.public]
-    reached = set(pending)
-    while pending:
-        for callee in graph.calls[pending.pop()]:
-            if callee not in reached:
-                reached.add(callee)
-                pending.append(callee)
+    reached = graph.reached(function.name for function in module.functions if function.public)
     if len(reached) == len(module.functions):
         return module
     kept = Functions(function for function in module.functions if function.name in reached)
     return replace(module, functions=kept)
+
+
+def simplify(code: Code) -> None:
+    """Do one round; `Code.changed` says whether another one may find more."""
+    code.order()
+    _fold(code)
+    code.order()
+    _same_arguments(code)
+    _join_blocks(code)
+
+
+def _fold(code: Code) -> None:
+    folder = Folder(flags=True)
+    incoming = code.incoming()
+    waiting = {label: len(edges) for label, edges in incoming.items()}
+    arrived: dict[str, list[Target]] = {label: [] for label in incoming}
+    entry = code.entry
+    for body in code.bodies.values():
+        if body is not entry and not waiting[body.label]:
+            _replace_parameters(code, body, arrived[body.label])
+        body.operations = _operations(code, folder, body.operations)
+        terminator = code.resolved(body.terminator)
+        body.terminator = _terminator(code, folder, terminator)
+        for target in terminator.targets:
+            waiting[target.label] -= 1
+        for target in body.terminator.targets:
+            arrived[target.label].append(target)
+
+
+def _replace_parameters(code: Code, body: Body, edges: Sequence[Target]) -> None:
+    """Replace the parameters for which all ``edges`` pass the same value, or the parameter itself."""
+    if not edges or not body.parameters:
+        return
+    for index, parameter in enumerate(body.parameters):
+        value = parameter.value_id
+        passed = {code.find(edge.arguments[index]) for edge in edges}
+        passed.discard(code.find(value))
+        if len(passed) == 1 and code.find(value) == value:
+            code.replace_value(value, passed.pop())
+
+
+def _terminator(code: Code, folder: Folder, terminator: Terminator) -> Terminator:
+    if not isinstance(terminator, CondBranch):
+        return terminator
+    chosen = folder.flag(terminator.condition)
+    if chosen is None and terminator.then != terminator.otherwise:
+        return terminator
+    code.changed = True
+    return Branch(terminator.otherwise if chosen is False else terminator.then, terminator.location)
+
+
+def _same_arguments(code: Code) -> None:
+    """Replace parameters, around loops too, until no more are found; each sweep ends a level of loops."""
+    incoming = code.incoming()
+    entry = code.entry
+    known = -1
+    while known != len(code.same):
+        known = len(code.same)
+        for body in code.bodies.values():
+            if body is not entry:
+                _replace_parameters(code, body, incoming[body.label])
+
+
+def _join_blocks(code: Code) -> None:
+    """Join each block that only one plain branch reaches with the block before it."""
+    incoming = code.incoming()
+    entry = code.entry
+    for label in list(code.bodies):
+        body = code.bodies.get(label)
+        if body is None:
+            continue
+        while isinstance(body.terminator, Branch):
+            target = body.terminator.target
+            following = code.bodies[target.label]
+            if following is entry or following is body or len(incoming[target.label]) > 1:
+                break
+            for parameter, argument in zip(following.parameters, target.arguments, strict=True):
+                if code.find(parameter.value_id) == parameter.value_id:
+                    code.replace_value(parameter.value_id, argument)
+            body.operations += following.operations
+            body.terminator = following.terminator
+            del code.bodies[target.label]
+            code.changed = True
+
+
+# Regions
+
+
+def _operations(code: Code, folder: Folder, operations: Sequence[CoreOperation]) -> list[CoreOperation]:
+    """Return what is left of the operations of a block."""
+    simplified: list[CoreOperation] = []
+    for operation in operations:
+        deliver()
+        operation = code.reading(operation)  # noqa: PLW2901 -- the same one, renamed
+        if not operation.regions:
+            simplified.append(folder.fold(operation))
+        elif operation.opcode == "Cond" and (chosen := folder.flag(operation.operands[0])) is not None:
+            region = operation.regions[0 if chosen else 1]
+            simplified += _operations(code, folder, region.operations)
+            for result, value in zip(operation.result_ids, region.terminator.operands, strict=True):
+                code.replace_value(result, code.find(value))
+        else:
+            simplified.append(_with_regions(code, folder, operation))
+    return simplified
+
+
+def _with_regions(code: Code, folder: Folder, operation: CoreOperation) -> CoreOperation:
+    regions = tuple(_region(code, folder, region) for region in operation.regions)
+    operation = replace(operation, regions=regions)
+    if operation.opcode == "Cond":
+        for result, then, otherwise in zip(
+            operation.result_ids, *(region.terminator.operands for region in regions), strict=True
+        ):
+            if then == otherwise:  # so it is defined around both
+                _replace_once(code, result, then)
+    elif operation.opcode == "While":
+        _while(code, operation)
+    return operation
+
+
+def _region(code: Code, folder: Folder, region: Block) -> Block:
+    operations = _operations(code, folder, region.operations)
+    return replace(region, operations=tuple(operations), terminator=code.resolved(region.terminator))
+
+
+def _while(code: Code, operation: CoreOperation) -> None:
+    """Replace what never changes in a loop: carried values that stay, and what comes from around it."""
+    condition, body = operation.regions
+    inside = _defined(operation)
+    carried = condition.terminator.operands[1:]
+    known: dict[ValueId, ValueId] = {}
+    for parameter, value in zip(body.parameters, carried, strict=True):
+        known[parameter.value_id] = value
+    for parameter, first, again in zip(
+        condition.parameters, operation.operands, body.terminator.operands, strict=True
+    ):
+        value = known.get(again, again)
+        if value in (parameter.value_id, first):
+            _replace_once(code, parameter.value_id, first)
+    for result, parameter, value in zip(operation.result_ids, body.parameters, carried, strict=True):
+        around = code.find(value)
+        if around not in inside:
+            _replace_once(code, result, around)
+            _replace_once(code, parameter.value_id, around)
+
+
+def _replace_once(code: Code, value: ValueId, by: ValueId) -> None:
+    if code.find(value) == value:
+        code.replace_value(value, by)
+
+
+def _defined(operation: CoreOperation) -> Mapping[ValueId, None]:
+    """Return the values that are defined in the regions of an operation."""
+    inside: dict[ValueId, None] = {}
+    for block in blocks_within(operation):
+        inside.update((parameter.value_id, None) for parameter in block.parameters)
+        for inner in block.operations:
+            inside.update((value, None) for value in inner.result_ids)
+    return inside

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import read_too_soon
-from mind_mlir.passes.canonical.body import Code
-from mind_mlir.passes.canonical.numbering import numbered
+from mind_mlir.passes.canonical.body import Code, numbered
 from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.target import named_target

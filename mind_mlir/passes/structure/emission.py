@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.types import ValueType
     from mind_mlir.passes.structure.graph import Argument
 
 
@@ -138,14 +139,16 @@ class Emission:
         opcode: str,
         operands: Sequence[ValueId],
         attributes: Mapping[str, Any],
-        types: Sequence[TensorType],
+        types: Sequence[ValueType],
         regions: Sequence[Block] = (),
         location: Location | None = None,
+        source: SourceInfo | None = None,
         origin: str | None = None,
     ) -> tuple[ValueId, ...]:
-        """Append an operation and return its results."""
+        """Append an operation, which comes from ``source`` or is at ``location``, and return its results."""
         first, *others = [Result(self.fresh(), type_) for type_ in types]
-        source = SourceInfo.at(location) if location else None
+        if location is not None:
+            source = SourceInfo.at(location)
         operation = CoreOperation.create(
             first.value_id,
             opcode,
@@ -169,22 +172,17 @@ class Emission:
         deliver()
         operands = [self.value(self.now[value], types[value]) for value in operation.operands]
         regions = [self._copy_region(operation, region, types) for region in operation.regions]
-        results = [self.fresh() for _ in operation.result_ids]
-        for value, new in zip(operation.result_ids, results, strict=True):
-            self.bind(value, new)
-        others = [Result(new, old.type) for new, old in zip(results[1:], operation.others, strict=True)]
-        copied = CoreOperation.create(
-            results[0],
+        results = self.emit(
             operation.opcode,
             operands,
             operation.attributes,
-            operation.result_type,
-            operation.source,
+            operation.result_types,
+            regions,
+            source=operation.source,
             origin=operation.label,
-            others=others,
-            regions=regions,
         )
-        self.operations.append(copied)
+        for value, new in zip(operation.result_ids, results, strict=True):
+            self.bind(value, new)
 
     def _copy_region(
         self, operation: CoreOperation, region: Block, types: Mapping[ValueId, TensorType]

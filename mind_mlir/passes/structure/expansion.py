@@ -15,13 +15,13 @@ from mind_mlir.ir.value import Value
 from mind_mlir.ops.expansion import ExpandContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
-    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.module import Block, CoreOperation, Function
     from mind_mlir.ops.opdef import ExpandRule, OpDef
 
 
@@ -51,18 +51,8 @@ class _Expansion:
 
     def __init__(self, function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None]) -> None:
         self.rule = rule
-        self.types: dict[ValueId, TensorType] = {}
-        for block in function.blocks:
-            self._note(block)
-        for operation in operations_of(function.blocks):
-            for region in operation.regions:
-                self._note(region)
+        self.types = value_types(function)
         self.builder = Builder(next_id=max(self.types, default=-1) + 1, profile=profile)
-
-    def _note(self, block: Block) -> None:
-        self.types.update((parameter.value_id, parameter.tensor_type) for parameter in block.parameters)
-        for operation in block.operations:
-            self.types.update(zip(operation.result_ids, operation.result_types, strict=True))
 
     def block(self, block: Block) -> Block:
         """Return a block with everything in it expanded."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.ir.analysis.call_graph import strong_components
 from mind_mlir.ir.module import Branch, CondBranch, Parameter, Return
 from mind_mlir.ir.regions import blocks_within, reads
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
     from mind_mlir.ir.types import TensorType
@@ -149,3 +152,22 @@ def _returned(function: Function) -> tuple[ValueId, ...]:
     return next(
         (block.terminator.operands for block in function.blocks if isinstance(block.terminator, Return)), ()
     )
+
+
+def components(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Return the strongly connected components of ``nodes`` and the edges between them.
+
+    Their order is topological. The nodes of each stand in the order in which a search from the first of
+    ``nodes`` meets them.
+    """
+    inside = set(nodes)
+    # The second target first, so that the first one's component comes first in the end.
+    found = strong_components(
+        nodes, lambda node: [edge.target for edge in reversed(node.edges) if edge.target in inside]
+    )
+    return found[::-1]
+
+
+def is_loop(component: Sequence[Node]) -> bool:
+    """Return whether the nodes of a component run again."""
+    return len(component) > 1 or any(edge.target is component[0] for edge in component[0].edges)

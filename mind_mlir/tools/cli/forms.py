@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.core.printer import print_module
-from mind_mlir.passes.forms import STEPS
-from mind_mlir.passes.optimize import optimize
-from mind_mlir.passes.verify import verify
+from mind_mlir.passes.forms import FrontHalf, text_of
 from mind_mlir.support.interrupts import held
-from mind_mlir.support.stages import CORE_FORMS
+from mind_mlir.support.stages import CORE_FORMS, stages_after
 from mind_mlir.target import named_target
 from mind_mlir.tools.cli.options import check_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
 
     from mind_mlir.ir.module import Module
@@ -40,9 +35,14 @@ def print_form(
         InternalError: A stage failed on a verified module.
         click.UsageError: A variable of the environment is wrong.
     """
+    is_optimized = any(stage.name == "optimized" for stage in stages_after("core", form))
     # What is made of constants is evaluated by compiled code.
-    if form in CORE_FORMS and not (form == "optimized" and options.prepares):
-        text = _core_form(module, form, log, options)
+    if form in CORE_FORMS and not (is_optimized and options.prepares):
+        front = FrontHalf(options, observer=log, pass_observer=log.see_pass, timer=log.timed)
+        if is_optimized:
+            check_variables()
+            front.target = named_target(options.target)
+        text = text_of(front.run(module, form))
     else:
         text = native(log).print_form(module, form, log, options, debug_info=debug_info)
     log.finish()
@@ -59,22 +59,3 @@ def native(log: StageLog) -> ModuleType:
     with log.timed("import of MLIR"), held():
         from mind_mlir.tools.cli import native as loaded  # noqa: PLC0415 -- what needs no MLIR shall not wait for it
     return loaded
-
-
-def _core_form(module: Module, form: str, log: StageLog, options: CompileOptions) -> str:
-    if form == "optimized":
-        check_variables()
-    log("core", lambda: print_module(module))
-    with log.timed("verify"):
-        verify(module)
-    steps: dict[str, Callable[[Module], Module]] = {**STEPS, "optimized": partial(_optimized, log, options)}
-    for stage in CORE_FORMS[1 : CORE_FORMS.index(form) + 1]:
-        with log.timed(stage):
-            module = steps[stage](module)
-        log(stage, partial(print_module, module))
-    return print_module(module)
-
-
-def _optimized(log: StageLog, options: CompileOptions, module: Module) -> Module:
-    target = named_target(options.target)
-    return optimize(module, options.disabled_passes, observer=log.see_pass, target=target)

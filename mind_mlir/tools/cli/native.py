@@ -36,7 +36,7 @@ def print_form(module: Module, form: str, log: StageLog, options: CompileOptions
         debug_info=debug_info,
     )
     try:
-        text = lowering.run(module, until="llvm" if form == "asm" else form)
+        text = lowering.run(module, until=form)
     finally:
         log.add(lowering.timings)
     if form != "asm":

@@ -78,8 +78,8 @@ class StageLog:
                 sys.stderr.write(f"// -----// IR {when} {name} //----- //\n{text().rstrip()}\n\n")
 
     @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Time a stage that the pipeline does not time itself."""
+    def timed(self, stage: str, _: object = None) -> Iterator[None]:
+        """Time a stage that `Lowering` does not time itself."""
         self.session.stage = stage
         start = time.perf_counter()
         try:

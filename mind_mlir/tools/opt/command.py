@@ -1,17 +1,22 @@
-"""The command line of `mind-opt`: any ``--<pass>``, LLVM's spellings, and help that lists the passes."""
+"""The command line of `mind-opt`: any ``--<pass>``, LLVM's spellings, and help that lists the passes.
+
+The options that say what is printed are records.
+"""
 
 from __future__ import annotations
 
 from itertools import islice
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mind_mlir.tools.cli.session import GuardedCommand
-from mind_mlir.tools.opt.mlir_names import MLIR_PASSES
-from mind_mlir.tools.opt.pass_names import PASSES
+from mind_mlir.tools.opt.mlir_names import MLIR_PASSES, PASSES
 from mind_mlir.tools.opt.pass_pipeline import Pass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: LLVM's ways of writing a truth value.
 _TRUE, _FALSE = ("true", "TRUE", "True", "1"), ("false", "FALSE", "False", "0")
@@ -43,7 +48,7 @@ class Tool(GuardedCommand):
             if option is None:
                 passes.append(Pass(name[2:], f"{{{value}}}" if value else ""))
             elif option.is_flag:
-                others = _flag(others, option, name, value)
+                others = _with_flag(others, option, name, value)
             elif equals:
                 others += [name, value]
             elif isinstance(option, OptionalValue):
@@ -81,7 +86,7 @@ class OptionalValue(click.Option):
         self.value = value
 
 
-def _flag(others: list[str], option: click.Option, name: str, value: str) -> list[str]:
+def _with_flag(others: list[str], option: click.Option, name: str, value: str) -> list[str]:
     """Return the arguments ``others`` with a flag put to ``value``; the last one counts."""
     if value in _FALSE:
         spellings = {*option.opts, *option.secondary_opts}
@@ -89,3 +94,62 @@ def _flag(others: list[str], option: click.Option, name: str, value: str) -> lis
     if value and value not in _TRUE:
         raise click.BadParameter(f"'{value}' is no truth value: write true or false", param_hint=name)
     return [*others, name]
+
+
+Command = TypeVar("Command", bound="Callable[..., Any]")
+
+#: How modules are printed; the names are the fields of `mind_mlir.tools.opt.ir_printing.Printing`.
+PRINTING = {
+    "print_debuginfo": "Print locations.",
+    "pretty_debuginfo": "Print locations in a form for people.",
+    "print_op_generic": "Print operations in their generic form.",
+    "print_local_scope": "Print attributes, types and locations in place, without aliases.",
+    "print_skip_regions": "Leave out what is inside of operations.",
+    "use_nameloc_as_prefix": "Name values after their locations.",
+}
+LIMITS = {
+    "elide_elementsattrs_if_larger": "Print '...' for constants of more than N elements.",
+    "elide_resource_strings_if_larger": "Leave out resources of more than N characters.",
+}
+#: What is printed around passes; the names are the fields of `mind_mlir.tools.opt.ir_printing.Dumps`.
+DUMPS = {
+    "after_change": "Print after a pass only where it changed something.",
+    "after_failure": "Print after a pass only where it failed.",
+    "module_scope": "Print the whole module, where a pass works on a part of it.",
+}
+
+
+def printing_options(command: Command) -> Command:
+    """Add the options that say how modules are printed."""
+    for name, text in reversed(LIMITS.items()):
+        command = click.option(_flag("mlir-", name), name, type=click.IntRange(0), metavar="N", help=text)(
+            command
+        )
+    for name, text in reversed(PRINTING.items()):
+        command = click.option(_flag("mlir-", name), name, is_flag=True, help=text)(command)
+    return command
+
+
+def dump_options(command: Command) -> Command:
+    """Add the options that print IR around passes, on standard error."""
+    for name, text in reversed(DUMPS.items()):
+        command = click.option(_flag("mlir-print-ir-", name), name, is_flag=True, help=text)(command)
+    for when in ("after", "before"):
+        for decorate in (
+            click.option(
+                f"--mlir-print-ir-{when}",
+                f"{when}_passes",
+                metavar="PASS[,PASS]...",
+                multiple=True,
+                help=f"Print IR {when} these passes, to standard error.",
+            ),
+            click.option(
+                f"--mlir-print-ir-{when}-all", f"{when}_all", is_flag=True, help=f"Print IR {when} each pass."
+            ),
+        ):
+            command = decorate(command)
+    return command
+
+
+def _flag(prefix: str, name: str) -> str:
+    return f"--{prefix}{name.replace('_', '-')}"

@@ -24,12 +24,7 @@ class Printing:
     elide_resource_strings_if_larger: int | None = None
 
     def text(self, operation: Operation, *, local_scope: bool = False) -> str:
-        """Return ``operation`` as text that ends with a line feed.
-
-        Args:
-            operation: What to print.
-            local_scope: Whether attributes and types are written in place in any case.
-        """
+        """Return ``operation`` as text that ends with a line feed; in ``local_scope`` without aliases."""
         text: str = operation.get_asm(
             large_elements_limit=self.elide_elementsattrs_if_larger,
             large_resource_limit=self.elide_resource_strings_if_larger,

@@ -14,11 +14,17 @@ from mind_mlir.tools.cli.output import write_output
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 from mind_mlir.tools.cli.streams import prepare_streams
 from mind_mlir.tools.cli.supervisor import supervise
-from mind_mlir.tools.opt.command import OptionalValue, Tool
+from mind_mlir.tools.opt.command import (
+    DUMPS,
+    LIMITS,
+    PRINTING,
+    OptionalValue,
+    Tool,
+    dump_options,
+    printing_options,
+)
 from mind_mlir.tools.opt.ir_printing import Dumps, Printing, Selection
-from mind_mlir.tools.opt.mlir_names import MLIR_DIALECTS, MLIR_PASSES
-from mind_mlir.tools.opt.options import DUMPS, LIMITS, PRINTING, dump_options, printing_options
-from mind_mlir.tools.opt.pass_names import PASSES
+from mind_mlir.tools.opt.mlir_names import MLIR_DIALECTS, MLIR_PASSES, PASSES
 from mind_mlir.tools.opt.pass_timing import DISPLAYS, Timing
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The passes and dialects of the pinned release of MLIR, for ``--help``, suggestions and ``--show-dialects``.
+"""Names of passes and dialects, those of the pinned release of MLIR and ours, for ``--help`` and suggestions.
 
 The bindings cannot list what is registered. What is registered works whether or not it is listed here; a test
 checks that everything listed is registered.
@@ -101,3 +101,17 @@ xevm
 
 MLIR_PASSES = tuple(_PASSES.split())
 MLIR_DIALECTS = tuple(_DIALECTS.split())
+
+
+#: Ours, in the order of the pipeline.
+PASSES = {
+    "convert-mind-to-linalg": "Convert mind operations to linalg on tensors.",
+    "mind-schedule": "Tile, pack and vectorise linalg operations for this machine.",
+    "mind-bufferize": "Turn tensors into memory; outputs become arguments.",
+    "mind-to-llvm": "Lower to the LLVM dialect.",
+}
+
+
+def known_passes() -> tuple[str, ...]:
+    """Return the names of all passes that are known by name."""
+    return (*PASSES, *MLIR_PASSES)

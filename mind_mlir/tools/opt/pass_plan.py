@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.diagnostics.display import well_formed
 from mind_mlir.mlir.bindings import PassManager
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.tools.opt.pass_names import known_passes
+from mind_mlir.tools.opt.mlir_names import known_passes
 from mind_mlir.tools.opt.pass_pipeline import (
     MODULE_ANCHORS,
     Pass,

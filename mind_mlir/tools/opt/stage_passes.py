@@ -6,14 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.dialect import PREFIX
-from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.to_linalg import to_linalg
-from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.lowering.pipeline import STEPS, Lowering
 from mind_mlir.mlir.bindings import ir
-from mind_mlir.target import named_target
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -36,6 +32,17 @@ class OurPass:
 
     run: Callable[[Module], Module]
     objection: Objection
+
+
+def _step_of(stage: str) -> Callable[[Module], Module]:
+    """Return what runs the step of a stage over a module."""
+
+    def run(module: Module) -> Module:
+        lowering = Lowering(mlir=module)
+        STEPS[stage](lowering)
+        return lowering.mlir
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +131,9 @@ def _is_packed(element: Type) -> bool:
     return isinstance(element, ir.IntegerType | ir.FloatType) and 1 < element.width < 8
 
 
-def _convert_mind_to_linalg(module: Module) -> Module:
-    return to_linalg(module).module
-
-
-def _schedule(module: Module) -> Module:
-    schedule(module, named_target())
-    return module
-
-
-def _bufferize(module: Module) -> Module:
-    bufferize(module)
-    return module
-
-
-def _to_llvm(module: Module) -> Module:
-    to_llvm(module)
-    return module
-
-
 PASSES_BY_NAME: Mapping[str, OurPass] = {
-    "convert-mind-to-linalg": OurPass(_convert_mind_to_linalg, _not_mind),
-    "mind-schedule": OurPass(_schedule, _not_tensors),
-    "mind-bufferize": OurPass(_bufferize, _not_tensors),
-    "mind-to-llvm": OurPass(_to_llvm, _not_memory),
+    "convert-mind-to-linalg": OurPass(_step_of("linalg"), _not_mind),
+    "mind-schedule": OurPass(_step_of("scheduled"), _not_tensors),
+    "mind-bufferize": OurPass(_step_of("bufferized"), _not_tensors),
+    "mind-to-llvm": OurPass(_step_of("llvm"), _not_memory),
 }

@@ -19,10 +19,10 @@ from click.shell_completion import ShellComplete
 from mind_mlir import __version__, get_num_threads
 from mind_mlir.lowering import pipeline
 from mind_mlir.lowering.schedule import schedule as given
-from mind_mlir.tools.cli import forms, programs
+from mind_mlir.passes import forms
+from mind_mlir.tools.cli import programs
 from mind_mlir.tools.cli.main import COMMANDS, program
 from mind_mlir.tools.opt import main as opt
-from mind_mlir.tools.opt import stage_passes as mlir_passes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -342,8 +342,7 @@ def _reproducer(directory: Path) -> Path:
 
 
 def test_a_stage_that_fails_leaves_a_reproducer(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pipeline, mlir_passes):
-        _fail_in(module, "schedule", monkeypatch, IndexError("off by one"))
+    _fail_in(pipeline, "schedule", monkeypatch, IndexError("off by one"))
     result = invoke("compile", "-", stdin=SUM)
     assert result.exit_code == 70
     path = _reproducer(in_tmp)

@@ -10,7 +10,8 @@ from cli_harness import SUM, findings, invoke, succeed
 
 from mind_mlir import canonicalize, differentiate, parse, print_module
 from mind_mlir.runtime.stage_text import stage_text
-from mind_mlir.support.stages import FORMS, STAGES
+from mind_mlir.support.options import CompileOptions
+from mind_mlir.support.stages import CORE_FORMS, FORMS, STAGES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,21 @@ def test_the_help_tells_every_form_and_what_it_is() -> None:
 def test_each_form(form: str) -> None:
     expected = stage_text(parse(SUM), form).replace("<string>", "<stdin>")  # a schedule tells places
     assert succeed("compile", "-", f"--emit={form}", stdin=SUM).rstrip() == expected.rstrip()
+
+
+@pytest.mark.parametrize("form", CORE_FORMS)
+def test_forms_without_mlir_are_those_of_what_is_compiled(form: str) -> None:
+    """Custom calls are expanded, and what debug information rules out is not done."""
+    type_ = "tensor<f32[8, 8]>"
+    lines = [f'%0 = Input {{name="x"}} : {type_}']
+    for number in range(1, 25, 2):
+        lines.append(f"%{number} = MatMul (%{number - 1}, %0) : {type_}")
+        lines.append(f'%{number + 1} = CustomCall (%{number}) {{target="mind.gelu.v1"}} : {type_}')
+    text = "\n".join([*lines, "outputs: %24", ""])
+    for debug in (False, True):
+        expected = stage_text(parse(text), form, CompileOptions(debug=debug))
+        arguments = ["--debug"] if debug else []
+        assert succeed("compile", "-", f"--emit={form}", *arguments, stdin=text) == expected
 
 
 def test_assembly_holds_the_function() -> None:

@@ -16,7 +16,7 @@ from mind_mlir.runtime.stage_text import stage_text
 from mind_mlir.tools.opt import driver as opt_driver
 from mind_mlir.tools.opt import stage_passes as mlir_passes
 from mind_mlir.tools.opt.main import command
-from mind_mlir.tools.opt.pass_names import PASSES
+from mind_mlir.tools.opt.mlir_names import PASSES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,8 @@
-"""Tensors that are put together from many parts, prepared for bufferization.
+"""Prepares for bufferization tensors that are read many times, or put together from many parts.
+
+One-shot bufferization looks at all uses of a tensor for each of its uses. A tensor with many uses is given a
+name of its own for each of them, where this hides nothing from the analysis because nothing writes its buffer
+after it is complete.
 
 The time that one-shot bufferization takes for a chain of in-place updates grows with the cube of its length.
 A long chain of insertions, each into the result of the one before, which nothing else sees, is bufferized
@@ -8,15 +12,83 @@ here: its parts are materialized in one buffer.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.buffers.destination import buffer_type, create_alloc, to_tensor
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.buffers.aliases import input_count
+from mind_mlir.lowering.buffers.destination import (
+    buffer_type,
+    create_alloc,
+    has_many_uses,
+    is_tensor,
+    read_buffer,
+    to_tensor,
+)
+from mind_mlir.mlir.bindings import func, ir
+from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.mlir.bindings import Module, Operation, Type, Value
+
+
+def split_fan_out(module: Module, constants: Iterable[Operation]) -> None:
+    """Let no input, none of the ``constants`` and no complete linalg result have many uses, in place.
+
+    The functions of ``module`` are on tensors in destination-passing form.
+    """
+    for op in constants:
+        if is_tensor(op.result.type) and has_many_uses(op.result):
+            _repeat_for_each_use(op)
+    for function in module.body.operations:
+        if not isinstance(function, func.FuncOp):
+            continue
+        for block in function.regions[0].blocks:
+            for op in list(block.operations):
+                _split(op.operation)
+
+
+def _split(op: Operation) -> None:
+    if len(op.results) != 1 or not is_tensor(op.result.type) or not has_many_uses(op.result):
+        return
+    if op.name == "bufferization.to_tensor" and "writable" not in op.attributes:
+        _repeat_for_each_use(op)
+    elif _is_linalg(op) and _has_own_buffer(op) and all(_only_reads(use) for use in op.result.uses):
+        users = [use.owner.operation for use in op.result.uses]
+        with ir.InsertionPoint.after(op), op.location:
+            buffer = read_buffer(op.result)
+        for user in users:
+            with ir.InsertionPoint(user), user.location:
+                user.replace_uses_of_with(op.result, to_tensor(buffer, op.result.type))
+
+
+def _repeat_for_each_use(op: Operation) -> None:
+    """Give each user of ``op``, which has no effects, an operation of its own."""
+    for user in [use.owner.operation for use in op.result.uses]:
+        with ir.InsertionPoint(user):
+            user.replace_uses_of_with(op.result, op.clone().operation.result)
+    op.erase()
+
+
+def _is_linalg(op: Operation) -> bool:
+    return op.name.startswith("linalg.") and "operandSegmentSizes" in op.attributes
+
+
+def _only_reads(use: Any) -> bool:
+    """Return whether ``use`` is as an input of a linalg operation."""
+    user = use.owner.operation
+    return _is_linalg(user) and use.operand_number < input_count(user)
+
+
+def _has_own_buffer(op: Operation) -> bool:
+    """Return whether the result of linalg ``op`` is in a `tensor.empty` that nothing else uses."""
+    while _is_linalg(op) and len(op.operands) == input_count(op) + 1:
+        destination = op.operands[input_count(op)]
+        if isinstance(destination, ir.BlockArgument) or len(list(islice(destination.uses, 2))) > 1:
+            return False
+        op = destination.owner.operation
+    return bool(op.name == "tensor.empty")
+
 
 _LONG = 16
 
@@ -46,7 +118,7 @@ def _bufferize(chain: list[Operation]) -> None:
     whole = first.operands[1]
     with first.location, ir.InsertionPoint(first):
         buffer = create_alloc(buffer_type(whole.type))
-        if isinstance(whole, ir.BlockArgument) or whole.owner.operation.name != "tensor.empty":
+        if not is_result_of(whole, "tensor.empty"):
             _materialize(whole, buffer)
     for op in chain:
         with op.location, ir.InsertionPoint(op):
