@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,22 +40,36 @@ class Problem(Exception):  # noqa: N818 -- a control-flow signal that never reac
 
 
 def limits(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest value of an integer dtype."""
-    if dtype.kind is DTypeKind.UNSIGNED:
-        return 0, 2**dtype.bits - 1
-    return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+    """Return the least and the greatest value of an integer dtype, or of truth values."""
+    if dtype.kind is DTypeKind.SIGNED:
+        return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+    return 0, 2**dtype.bits - 1
+
+
+def holds_all(wide: DType, narrow: DType) -> bool:
+    """Return whether ``wide`` has all numbers of ``narrow``, so that a cast there and back changes nothing.
+
+    Truth values are 0 and 1, of which a cast back makes them again.
+    """
+    if wide is narrow or narrow is DType.I1:
+        return True
+    if wide.is_complex:
+        return holds_all(wide.part, narrow.part)
+    if narrow.is_complex or wide is DType.I1:
+        return False
+    if narrow.is_float:
+        return wide.is_float and wide.format.holds_all(narrow.format)
+    least, greatest = limits(narrow)
+    if wide.is_float:
+        # The least signed number is a power of two.
+        return greatest < 1 << wide.format.precision and greatest <= wide.format.greatest
+    lowest, highest = limits(wide)
+    return lowest <= least and greatest <= highest
 
 
 def wide_integer(dtype: DType) -> type[np.integer[Any]]:
     """Return the 64-bit numpy type that holds every value of an integer dtype."""
     return np.uint64 if dtype.kind is DTypeKind.UNSIGNED else np.int64
-
-
-def element_dtype(dtype: DType) -> np.dtype[Any]:
-    """Return the float type of an element, of its parts for a complex one."""
-    if dtype.kind is DTypeKind.COMPLEX:
-        return np.dtype(np.float32 if dtype is DType.CF32 else np.float64)
-    return dtype.numpy
 
 
 def checked_integer(value: int | None, text: str, index: int, dtype: DType) -> int:
@@ -90,11 +104,11 @@ def checked_float(
     Raises:
         Problem: The number is finite and beyond the largest, or infinite where ``dtype`` has no infinity.
     """
-    target, array = element_dtype(dtype), np.array([wide])
-    narrow = narrowed(array, exact, target)
+    array = np.array([wide])
+    narrow = narrowed(array, exact, dtype)
     overflowed = finite and bool(np.isinf(narrow[0]))
     if overflowed or lost_infinity(array, narrow):
-        hint = f"the largest finite value is {_largest(target)!r}"
+        hint = f"the largest finite value is {dtype.format.greatest!r}"
         hint += "; write inf for an infinity" if overflowed else ""
         raise Problem(index, "E4005", f"{text} is out of range of {dtype.core_name}", hint)
     return narrow[0]
@@ -110,18 +124,19 @@ def lost_infinity(wide: Array, narrow: Array) -> bool:
     return bool(np.any(np.isnan(narrow) & ~np.isnan(wide)))
 
 
-def narrowed(wide: Array, exact: Callable[[int], Fraction], target: np.dtype[Any]) -> Array:
-    """Round f64 values to ``target`` as if from the exact numbers that they are nearest to.
+def narrowed(wide: Array, exact: Callable[[int], Fraction], dtype: DType) -> Array:
+    """Round f64 values to ``dtype``, or its parts, as if from the exact numbers that they are nearest to.
 
     Rounding twice is wrong in one case, where the f64 lies exactly between two floats and the number does
     not: those elements are decided by exact arithmetic.
     """
+    target = dtype.part.numpy
     if target == np.float64:
         return wide
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         narrow = wide.astype(target)
         nearest = narrow.astype(np.float64)
-        towards = np.copysign(_largest(target), wide - nearest).astype(target)
+        towards = np.copysign(dtype.format.greatest, wide - nearest).astype(target)
         second = np.nextafter(narrow, towards)
         ties = (nearest != wide) & (np.abs(wide - nearest) == np.abs(wide - second.astype(np.float64)))
     for index in np.flatnonzero(ties).tolist():
@@ -165,8 +180,8 @@ def convert_numbers(numbers: Sequence[object], dtype: DType) -> Array:
     plain = _plain_floats(numbers, dtype)
     if plain is not None:
         return plain
-    target = element_dtype(dtype)
-    if dtype.kind is DTypeKind.COMPLEX:
+    target = dtype.part.numpy
+    if dtype.is_complex:
         parts = [part for index, number in enumerate(numbers) for part in _parts(number, index)]
         elements = [_float(part, index // 2, dtype) for index, part in enumerate(parts)]
         return np.array(elements, target).view(dtype.numpy)
@@ -188,17 +203,17 @@ def _plain_floats(numbers: Sequence[object], dtype: DType) -> Array | None:
 def _convert_in_bulk(flat: Array, dtype: DType) -> Array | None:
     """Convert an array of plain numbers; None where any of them needs a closer look."""
     source = DType.from_numpy(flat.dtype)
-    if source is None or DTypeKind.COMPLEX in (source.kind, dtype.kind):
+    if source is None or source.is_complex or dtype.is_complex:
         return None
     if dtype.is_float:
         with np.errstate(over="ignore", invalid="ignore"):
             wide = flat.astype(np.float64)
-            narrow = narrowed(wide, lambda index: _fraction(flat[index]), dtype.numpy)
+            narrow = narrowed(wide, lambda index: _fraction(flat[index]), dtype)
             fits = not np.any(np.isinf(narrow) & ~np.isinf(wide)) and not lost_infinity(wide, narrow)
         return narrow if fits else None
     if source.is_float:
         return None
-    low, high = (0, 1) if dtype.kind is DTypeKind.BOOL else limits(dtype)
+    low, high = limits(dtype)
     values = flat.astype(wide_integer(source))
     if values.size and (int(values.min()) < low or int(values.max()) > high):
         return None
@@ -303,11 +318,3 @@ def _shown(number: object) -> str:
     if type(number) is int and not abs(number) >= 10**argument_checks.MAX_DIGITS:
         return str(number)
     return argument_checks.describe(number)
-
-
-def _largest(target: np.dtype[Any]) -> float:
-    if target.char in np.typecodes["Float"]:
-        return float(np.finfo(target).max)
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    return float(cast("Any", ml_dtypes.finfo)(target).max)

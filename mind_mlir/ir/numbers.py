@@ -33,8 +33,8 @@ def format_elements(array: Array, dtype: DType) -> list[str]:
         return ["true" if element else "false" for element in flat.tolist()]
     if dtype.is_integer:
         return list(map(str, flat.astype(wide_integer(dtype)).tolist()))
-    if dtype.kind is DTypeKind.COMPLEX:
-        flat = flat.view(np.float32 if dtype is DType.CF32 else np.float64)
+    if dtype.is_complex:
+        flat = flat.view(dtype.part.numpy)
     if flat.dtype == np.float64:
         return list(map(repr, flat.tolist()))
     if flat.dtype == np.float32:

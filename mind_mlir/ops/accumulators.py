@@ -38,7 +38,7 @@ def default_accumulator(dtype: DType) -> DType:
         >>> default_accumulator(DType.BF16), default_accumulator(DType.SI8)
         (DType.F32, DType.SI8)
     """
-    return DType.F32 if dtype.is_float and dtype.bits < 32 else dtype
+    return DType.F32 if dtype.is_narrow else dtype
 
 
 def computed_dtype(accumulator: DType) -> DType:

@@ -69,7 +69,7 @@ def cast_array(x: Array, target: DType) -> Array:
     if target in COMPLEX:
         if source in COMPLEX:
             return x.astype(target.numpy)
-        real = cast_array(x, complex_numbers.PARTS[target])
+        real = cast_array(x, target.part)
         return complex_numbers.joined(real, np.zeros_like(real))
     if target is DType.I1:
         return np.asarray(wide != 0)
@@ -135,12 +135,9 @@ def converted(context: LoweringContext, x: Any, source: DType, target: DType) ->
 
 
 def _to_complex(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
-    complex_, part = context.mlir.complex_, complex_numbers.PARTS[target]
+    complex_, part = context.mlir.complex_, target.part
     if source in COMPLEX:
-        parts = [
-            converted(context, each(x), complex_numbers.PARTS[source], part)
-            for each in (complex_.re, complex_.im)
-        ]
+        parts = [converted(context, each(x), source.part, part) for each in (complex_.re, complex_.im)]
     else:
         parts = [converted(context, x, source, part), context.scalar(0, part)]
     return complex_.create_(context.element(target), *parts)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -23,16 +24,7 @@ _DTYPES = ALL_NUMERIC
 
 def _greatest(dtype: DType) -> int:
     """Return the greatest number of a dtype."""
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    limits: Any = ml_dtypes.iinfo if dtype.is_integer else ml_dtypes.finfo
-    greatest = limits(_part(dtype).numpy).max
-    return int(greatest if dtype.is_integer else float(greatest))
-
-
-def _part(dtype: DType) -> DType:
-    """Return the dtype of the real part."""
-    return {DType.CF32: DType.F32, DType.CF64: DType.F64}.get(dtype, dtype)
+    return limits(dtype)[1] if dtype.is_integer else int(dtype.format.greatest)
 
 
 def _iota_type(context: TypeContext) -> TensorType:
@@ -100,7 +92,7 @@ def _lower_iota(context: LoweringContext) -> Any:
     if result.element_count == 0:
         return context.empty(result)
     mlir, dtype, last = context.mlir, result.dtype, result.extents[axis] - 1
-    part = _part(dtype)
+    part = dtype.part
 
     def body(_: Any) -> Any:
         position = mlir.linalg.IndexOp(axis).result

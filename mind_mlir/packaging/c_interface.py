@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.names import RESERVED
-from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
@@ -34,25 +33,6 @@ STATUS_MACROS = {
 MACROS = (*STATUS_MACROS.values(), "SCRATCH_ALIGNMENT", "H")
 #: C99 promises that a function may have so many parameters; one of more buffers takes a table of them.
 MOST_PARAMETERS = 127
-
-#: What C holds an element in. Floats that C99 lacks are their bits, complex numbers two floats.
-_C_TYPES = {
-    DType.I1: "uint8_t",
-    DType.SI4: "int8_t",
-    DType.UI4: "uint8_t",
-    DType.FP8_E4M3: "uint8_t",
-    DType.FP8_E5M2: "uint8_t",
-    DType.BF16: "uint16_t",
-    DType.F16: "uint16_t",
-    DType.F32: "float",
-    DType.F64: "double",
-    DType.CF32: "float",
-    DType.CF64: "double",
-} | {
-    dtype: f"{'u' if dtype.kind is DTypeKind.UNSIGNED else ''}int{dtype.bits}_t"
-    for dtype in DType
-    if dtype.is_integer and dtype.bits >= 8
-}
 
 #: What no parameter is called: keywords and types of the header, and macros of what programs often include.
 _NAMES = """
@@ -84,12 +64,12 @@ class CParameter:
     @property
     def c_type(self) -> str:
         """Return the type in C of what the buffer is an array of."""
-        return _C_TYPES[self.type.dtype]
+        return self.type.dtype.c_type
 
     @property
     def length(self) -> int:
         """Return how many of these there are: two for a complex element."""
-        return self.type.element_count * (2 if self.type.dtype.kind is DTypeKind.COMPLEX else 1)
+        return self.type.element_count * (2 if self.type.dtype.is_complex else 1)
 
     @property
     def alignment(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.types import DType
 from mind_mlir.packaging.c_interface import (
     FIRST_CHECK,
     MISALIGNED_POINTER,
@@ -48,18 +48,6 @@ _THREADS = (
     "how it starts. Threads are started by the first loop that needs them, and sleep soon after the last. "
     "Any thread may call this at any time. A child of fork starts threads of its own."
 )
-#: What is to be known about elements that C has no type for.
-_ELEMENTS = {
-    DType.I1: "bool: one byte an element, 0 or 1, and nothing else.",
-    DType.SI4: "si4: one element in each int8_t, -8 to 7, and nothing else.",
-    DType.UI4: "ui4: one element in each uint8_t, 0 to 15, and nothing else.",
-    DType.FP8_E4M3: "fp8_e4m3: the bits of an 8-bit float in a uint8_t (OCP E4M3, without infinities).",
-    DType.FP8_E5M2: "fp8_e5m2: the bits of an 8-bit float in a uint8_t (OCP E5M2).",
-    DType.BF16: "bf16: the bits of a bfloat16 in a uint16_t: the upper half of those of a float.",
-    DType.F16: "f16: the bits of a 16-bit float of IEEE 754 in a uint16_t, as _Float16 has them.",
-    DType.CF32: "cf32: two floats an element, real and imaginary part, as float _Complex has them.",
-    DType.CF64: "cf64: two doubles an element, real and imaginary part, as double _Complex has them.",
-}
 
 
 def header_text(
@@ -117,7 +105,8 @@ def _introduction(library: CLibrary, file: str, processor: str, version: str, so
 def _elements(library: CLibrary) -> list[str]:
     """Return what is to be known of the elements of some buffers."""
     used = {buffer.type.dtype for function in library.functions for buffer in function.buffers}
-    notes = [line for dtype, note in _ELEMENTS.items() if dtype in used for line in _wrapped(note, "  ")]
+    noted = [f"{_dtype_name(dtype)}: {dtype.c_note}" for dtype in DType if dtype in used and dtype.c_note]
+    notes = [line for note in noted for line in _wrapped(note, "  ")]
     return ["Elements that C has no type of its own for:", *notes, ""] if notes else []
 
 
@@ -179,7 +168,7 @@ def _buffer(name: str, buffer: CParameter, width: int) -> list[str]:
     shape = "".join(f"[{extent}]" for extent in buffer.type.extents)
     count = buffer.type.element_count
     elements = "1 element" if count == 1 else f"{count} elements"
-    if buffer.type.dtype.kind is DTypeKind.COMPLEX and count:
+    if buffer.type.dtype.is_complex and count:
         elements += f", {buffer.length} {buffer.c_type}s"
     is_known = buffer.label == name or not any(each.isalpha() for each in buffer.label)
     own = "" if is_known else f"; {_plain(buffer.label)} in the program"
