@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.allocation import check_extents
-from mind_mlir.ir.complex_literals import complex_parts
+from mind_mlir.ir.attributes import complex_parts
 from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor

@@ -15,8 +15,8 @@ from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
-from mind_mlir.support.cores import usable_cores
 from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.resources import usable_cores
 from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target import named_target, runs_here
 
