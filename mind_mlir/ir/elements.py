@@ -23,6 +23,7 @@ from mind_mlir.support import argument_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+
 Array: TypeAlias = npt.NDArray[Any]
 
 #: Decimals with more digits before or behind the point are beyond every dtype.
@@ -318,3 +319,39 @@ def _shown(number: object) -> str:
     if type(number) is int and not abs(number) >= 10**argument_checks.MAX_DIGITS:
         return str(number)
     return argument_checks.describe(number)
+
+
+#: No float of at most 16 bits needs more significant digits.
+_SHORT_FLOAT_DIGITS = 6
+
+
+def format_float(value: float) -> str:
+    """Return the text of an f64."""
+    return repr(float(value))
+
+
+def format_elements(array: Array, dtype: DType) -> list[str]:
+    """Return the text of every element, row-major; a complex number gives two, real part first."""
+    flat = array.reshape(-1)
+    if dtype.kind is DTypeKind.BOOL:
+        return ["true" if element else "false" for element in flat.tolist()]
+    if dtype.is_integer:
+        return list(map(str, flat.astype(wide_integer(dtype)).tolist()))
+    if dtype.is_complex:
+        flat = flat.view(dtype.part.numpy)
+    if flat.dtype == np.float64:
+        return list(map(repr, flat.tolist()))
+    if flat.dtype == np.float32:
+        # numpy finds the shortest digits; a round trip through f64 puts them into Python's notation.
+        return [repr(float(str(element))) for element in flat]
+    return [_short_float(element) for element in flat]
+
+
+def _short_float(element: Any) -> str:
+    """Return the shortest text of a float of 16 bits or fewer."""
+    exact = float(element)
+    for digits in range(1, _SHORT_FLOAT_DIGITS + 1):
+        text = float(f"{exact:.{digits}g}")
+        if float(type(element)(text)) == exact:
+            return repr(text)
+    return repr(exact)

@@ -1,6 +1,8 @@
 """The processor of this machine, by what the system says of it.
 
-Processors announce themselves under misleading model names, so names are never looked at.
+Processors announce themselves under misleading model names, so names are never looked at. Of systems that
+show no files, the C library is asked: when a process starts, glibc asks the processor itself, and which
+registers the kernel keeps; what it calls active may be used. On 64-bit Arm the kernel hands over two words.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir.target.features import features_of_flags, scheduled_for, with_implied
-from mind_mlir.target.record import AARCH64, BASELINE, X86_64, Target
+from mind_mlir.target.features import FEATURES, features_of_flags, scheduled_for, with_implied
+from mind_mlir.target.record import BASELINE, X86_64, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
+
+    from mind_mlir.target.features import Question
 
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -102,30 +106,8 @@ def _size(text: str) -> int:
     return int(text)
 
 
-#: Features as Linux calls them and their bits, by the leaf of CPUID and the register. Leaves have glibc's
-#: numbers, and are 1, 7, 0x80000001 and the second of 7.
-_EAX, _EBX, _ECX, _EDX = range(4)
-_CPUID: Mapping[tuple[int, int], str] = {
-    (0, _ECX): """
-        pni 0 pclmulqdq 1 ssse3 9 fma 12 cx16 13 sse4_1 19 sse4_2 20 movbe 22 popcnt 23 aes 25 avx 28 f16c 29
-        """,
-    (1, _EBX): """
-        bmi1 3 avx2 5 bmi2 8 avx512f 16 avx512dq 17 adx 19 avx512ifma 21 avx512cd 28 sha_ni 29 avx512bw 30
-        avx512vl 31
-        """,
-    (1, _ECX): """
-        avx512vbmi 1 avx512_vbmi2 6 gfni 8 vaes 9 vpclmulqdq 10 avx512_vnni 11 avx512_bitalg 12
-        avx512_vpopcntdq 14
-        """,
-    (1, _EDX): "avx512_fp16 23",
-    (2, _ECX): "lahf_lm 0 abm 5",
-    (6, _EAX): "avx_vnni 4 avx512_bf16 5 avx_ifma 23",
-}
-#: The same for the words of 64-bit Arm, by their numbers in the auxiliary vector.
-_WORDS: Mapping[int, str] = {
-    16: "aes 3 sha1 5 sha2 6 crc32 7 atomics 8 fphp 9 asimdhp 10 asimdrdm 12 asimddp 20 sve 22 asimdfhm 23",
-    26: "sve2 1 i8mm 13 bf16 14",
-}
+#: The numbers that glibc gives the questions of cpuid.
+_LEAVES = {(1, 0): 0, (7, 0): 1, (0x80000001, 0): 2, (7, 1): 6}
 #: Data caches of one core by level, as glibc's ``sysconf`` numbers their sizes. Of the last it says how large
 #: it is for all cores together.
 _ANNOUNCED_CACHES: Mapping[int, int] = {1: 188, 2: 191}
@@ -133,9 +115,13 @@ _ANNOUNCED_CACHES: Mapping[int, int] = {1: 188, 2: 191}
 
 def announced_flags(machine: str) -> frozenset[str]:
     """Return what the processor has, as Linux calls it; nothing where the C library does not say it."""
-    if machine == X86_64:
-        return frozenset(_named(_CPUID, _active))
-    return frozenset(_named(_WORDS, _auxiliary)) if machine == AARCH64 else frozenset()
+    word = _active if machine == X86_64 else _auxiliary
+    return frozenset(
+        name
+        for feature in FEATURES.get(machine, {}).values()
+        for name, bit in zip(feature.linux, feature.bits, strict=True)
+        if word(feature.question) >> bit & 1
+    )
 
 
 def announced_caches() -> dict[int, int]:
@@ -151,33 +137,22 @@ def announced_caches() -> dict[int, int]:
     return found
 
 
-def _named(
-    table: Mapping[tuple[int, int], str] | Mapping[int, str], word: Callable[..., int]
-) -> Iterator[str]:
-    for place, text in table.items():
-        names = text.split()
-        for name, bit in zip(names[::2], names[1::2], strict=True):
-            if word(place) >> int(bit) & 1:
-                yield name
-
-
-def _active(place: tuple[int, int]) -> int:
-    """Return the features of a leaf and register that may be used."""
+def _active(question: Question) -> int:
+    """Return the features among the answers of cpuid that may be used."""
     leaf_of = _function("__x86_get_cpuid_feature_leaf")
     if leaf_of is None:  # of glibc before 2.33, or of another C library
         return 0
-    leaf, register = place
     leaf_of.restype = ctypes.POINTER(ctypes.c_uint32 * 8)  # four registers, and what of them is active
-    found = leaf_of(ctypes.c_uint(leaf))
-    return int(found.contents[4 + register]) if found else 0
+    found = leaf_of(ctypes.c_uint(_LEAVES[question.leaf, question.subleaf]))
+    return int(found.contents[4 + question.register]) if found else 0
 
 
-def _auxiliary(number: int) -> int:
+def _auxiliary(question: Question) -> int:
     getauxval = _function("getauxval")
     if getauxval is None:
         return 0
     getauxval.restype = ctypes.c_ulong
-    return int(getauxval(ctypes.c_ulong(number)))
+    return int(getauxval(ctypes.c_ulong(question.leaf)))
 
 
 def _function(name: str) -> ctypes._NamedFuncPointer | None:

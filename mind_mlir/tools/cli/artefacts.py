@@ -12,8 +12,7 @@ import click
 from mind_mlir.ir.module import Module
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.c_interface import library_name
-from mind_mlir.packaging.programs import artefact_module
-from mind_mlir.packaging.writing import artefact_of, default_name
+from mind_mlir.packaging.writing import artefact_module, artefact_of, default_name
 from mind_mlir.support.artefact_kinds import BUNDLE, HEADER
 from mind_mlir.target import artefact_target
 from mind_mlir.tools.cli.constants import declared
