@@ -44,15 +44,6 @@ def write_bundle(
 ) -> None:
     """Write a bundle, which takes the place of one that is there; nobody sees half of it.
 
-    Args:
-        path: The directory.
-        library: What the names of its C functions and files begin with.
-        compiler: The version of the compiler.
-        machine: What it runs on.
-        features: What the processor has to have.
-        entries: Its functions.
-        contents: What is in its files, by what they are: an object, a header, and perhaps a shared library.
-
     Raises:
         ArtefactError: E6504, nobody could load it.
         OutputError: It cannot be written, or something is there that is no bundle.
@@ -90,13 +81,8 @@ def replace_directory(
 ) -> None:
     """Write a directory of files beside ``path`` and give it that name: no reader sees half of it.
 
-    A symbolic link stays one; what it refers to is replaced.
-
-    Args:
-        path: Its name.
-        files: What is in it.
-        may_replace: Whether a directory that is there may be replaced; an empty one may.
-        reason: Why not, where it may not.
+    A symbolic link stays one; what it refers to is replaced. So is a directory that is empty or that
+    ``may_replace`` accepts; another one is refused for the ``reason``.
 
     Raises:
         OutputError: It cannot be written; what was there before is still there.

@@ -53,16 +53,7 @@ _THREADS = (
 def header_text(
     library: CLibrary, *, file: str, machine: str, features: Sequence[str], version: str, source: str = ""
 ) -> str:
-    """Return the header of a library, which C99 and C++ read, as a pure function of all arguments.
-
-    Args:
-        library: The library.
-        file: The name of the header's file.
-        machine: ``x86_64`` or ``aarch64``.
-        features: What the processor has to have, as LLVM calls it.
-        version: The version of the compiler.
-        source: What the program is called, where it has a name.
-    """
+    """Return the header of a library, which C99 and C++ read, as a pure function of all arguments."""
     guard = f"{library.macro}_H"
     needs = f" with {in_words(machine, features)}" if features else ""
     parts = [

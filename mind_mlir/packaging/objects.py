@@ -179,13 +179,7 @@ def _make_room(module: MLIRModule, names: Collection[str]) -> None:
 
 
 def _add(module: MLIRModule, text: str, attributes: str = "") -> None:
-    """Add operations to a module, in the place of what it declares, or where it defines that, not at all.
-
-    Args:
-        module: The module.
-        text: The operations.
-        attributes: Further attributes of functions, which become internal.
-    """
+    """Add operations to a module, in the place of what it declares, or where it defines that, not at all."""
     there = _symbols(module)
     further = ir.Attribute.parse(f"{{{attributes}}}")
     internal = ir.Attribute.parse("#llvm.linkage<internal>")

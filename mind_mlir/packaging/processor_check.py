@@ -24,10 +24,6 @@ _STATE_IS_THERE = (Question(1, register=2), 27)
 def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question, int]]:
     """Return what to ask a processor, and the bits that all have to be set in the answer.
 
-    Args:
-        machine: ``x86_64`` or ``aarch64``.
-        features: What code needs.
-
     Returns:
         The questions in order, that about `STATE` last: it may be asked where the others have been answered
         so. Nothing where no feature is needed.
@@ -72,10 +68,6 @@ _EXTENDED = 0x80000000
 
 def check_text(machine: str, features: Iterable[str]) -> str:
     """Return the text of `LOOK` for ``features``; nothing where none is needed.
-
-    Args:
-        machine: ``x86_64`` or ``aarch64``.
-        features: What code needs, as LLVM calls it.
 
     Raises:
         KeyError: A feature is not known.

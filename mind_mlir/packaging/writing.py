@@ -184,13 +184,6 @@ def artefact_of(
 ) -> Artefact:
     """Compile a module for an artefact.
 
-    Args:
-        module: A module.
-        options: How it is compiled.
-        library: The name of the library.
-        target: The processor.
-        source: What the program is called, for its header.
-
     Raises:
         VerificationError: The module breaks a rule.
         ArtefactError: E6503, a tool is missing; E6504, the module has what no artefact can.
