@@ -31,18 +31,8 @@ _DTYPES = EVERY
 
 def _cast_type(context: TypeContext) -> TensorType:
     dtype: DType = context.attributes["dtype"]
-    usable = [each for each in _DTYPES if each in context.profile.dtypes]
-    if dtype not in usable:
-        allowed = ", ".join(each.core_name for each in usable)
-        context.fail(
-            "E2005",
-            f"Cast does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
+    if not context.allows_dtype("dtype", _DTYPES):
+        context.stop_if_reported()
     source = context.operands[0].dtype
     if source in COMPLEX and dtype not in COMPLEX:
         context.fail(
@@ -51,7 +41,9 @@ def _cast_type(context: TypeContext) -> TensorType:
             attribute="dtype",
             help="allowed: " + ", ".join(each.core_name for each in COMPLEX),
             found=source.core_name,
-            allowed=", ".join(each.core_name for each in usable if each not in COMPLEX),
+            allowed=", ".join(
+                each.core_name for each in _DTYPES if each in context.profile.dtypes and not each.is_complex
+            ),
             dtype=dtype.core_name,
         )
     return context.operands[0].with_dtype(dtype)

@@ -30,18 +30,7 @@ def _greatest(dtype: DType) -> int:
 def _iota_type(context: TypeContext) -> TensorType:
     shape: tuple[int, ...] = context.attributes["shape"]
     dtype: DType = context.attributes["dtype"]
-    usable = [each for each in _DTYPES if each in context.profile.dtypes]
-    if dtype not in usable:
-        allowed = ", ".join(each.core_name for each in usable)
-        context.report(
-            "E2005",
-            f"Iota does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
+    context.allows_dtype("dtype", _DTYPES)
     for index, extent in enumerate(shape):
         if extent < 0:
             context.report(

@@ -47,19 +47,7 @@ def _type_rule(dtypes: DTypeSet) -> Callable[[TypeContext], TensorType]:
     def rule(context: TypeContext) -> TensorType:
         dtype: DType = context.attributes["dtype"]
         shape: tuple[int, ...] = context.attributes["shape"]
-        allowed = [each.core_name for each in dtypes if each in context.profile.dtypes]
-        if dtype.core_name not in allowed:
-            listing = ", ".join(allowed)
-            context.report(
-                "E2005",
-                f"{context.opcode} does not give {dtype.core_name}",
-                attribute="dtype",
-                notes=(_NO_PLANE[1],) if dtype in COMPLEX else (),
-                help=f"allowed: {listing}",
-                found=dtype.core_name,
-                allowed=listing,
-                dtype=dtype.core_name,
-            )
+        context.allows_dtype("dtype", dtypes, notes=(_NO_PLANE[1],) if dtype.is_complex else ())
         (seed,) = context.operands
         if seed.rank:
             context.report(
