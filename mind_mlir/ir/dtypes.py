@@ -96,11 +96,11 @@ class Row(NamedTuple):
     """The facts about one dtype, each of which is an attribute of the `DType`.
 
     Attributes:
-        name: What PTIR calls it, which is the `value` of the dtype.
+        name: What PTIR calls it: the `value` of the dtype.
         kind: The meaning of the bits.
         bits: Width of an element. Those of fewer than 8 bits lie in bytes.
-        numpy_name: The numpy type as Python code spells it: ``float32``, ``ml_dtypes.bfloat16``.
-        core_name: What Core IR text calls it, which is the `str` of the dtype.
+        numpy_name: How Python code spells the numpy type.
+        core_name: What Core IR text calls it: the `str` of the dtype.
         mlir: How MLIR spells it where integers have their signedness, as in the `mind` dialect.
         c_type: What C holds an element in: for a float that C99 lacks its bits, for complex numbers a part.
         c_note: What a user of C has to know about an element that C has no type of its own for.
@@ -158,7 +158,11 @@ _F64 = _float("f64", FloatFormat(64, 52), "float64", "double", 1e-12)
 
 
 class DType(Enum):
-    """An element type of any profile; `value` is the name that PTIR uses."""
+    """An element type of any profile: name, width in bits, kind and numpy equivalent.
+
+    `value` is the name PTIR uses; `core_name` the one that the Core IR text uses; `numpy_name` how Python
+    code spells the numpy type: ``float32``, ``ml_dtypes.bfloat16``. `Row` has the others of its facts.
+    """
 
     I1 = Row(
         "i1",
