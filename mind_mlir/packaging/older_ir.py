@@ -30,15 +30,8 @@ _WORD = re.compile(
 )
 
 
-_FORMATS = {
-    name: dtype.format
-    for name, dtype in {
-        "half": DType.F16,
-        "bfloat": DType.BF16,
-        "float": DType.F32,
-        "double": DType.F64,
-    }.items()
-}
+_TYPES = {"half": DType.F16, "bfloat": DType.BF16, "float": DType.F32, "double": DType.F64}
+_FORMATS = {name: dtype.format for name, dtype in _TYPES.items()}
 _PREFIXES = {"half": "0xH", "bfloat": "0xR"}
 
 

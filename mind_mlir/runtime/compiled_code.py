@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.cache.codes import find_code, keep_code
 from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
-from mind_mlir.image.compilation import Compilation
+from mind_mlir.image.compiled import Compilation
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.canonical_form import canonical_form, timed

@@ -31,7 +31,7 @@ from mind_mlir.target import TARGETS, runnable_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.image.compilation import Compilation
+    from mind_mlir.image.compiled import Compilation
     from mind_mlir.ir.attributes import Array
     from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.target import Target
