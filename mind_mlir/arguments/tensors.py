@@ -16,9 +16,9 @@ import numpy as np
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.allocation import allocation_failed
-from mind_mlir.ir.elements import Problem, plain_booleans
+from mind_mlir.ir.elements import Problem, limits, plain_booleans
 from mind_mlir.ir.nested import as_array, flattened, is_masked
-from mind_mlir.ir.types import DType, DTypeKind, format_shape
+from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
@@ -35,11 +35,6 @@ def bind(
     parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[Any, object]
 ) -> list[Array]:
     """Return one C-contiguous, aligned array for each parameter, in order.
-
-    Args:
-        parameters: The function's inputs.
-        positional: Arguments for the first parameters, in order.
-        named: Arguments by parameter name.
 
     Raises:
         ArgumentError: E6101 missing, E6102 unexpected or given twice, E6103 wrong dtype, E6104 wrong shape,
@@ -118,14 +113,7 @@ def by_name(
     named: Mapping[Any, object],
     findings: list[Diagnostic],
 ) -> dict[str, object]:
-    """Return the arguments of a call by name; those that fit no name, or are given twice, go to ``findings``.
-
-    Args:
-        names: What the inputs are called, in order.
-        positional: Arguments for the first of them.
-        named: Arguments by name.
-        findings: Takes E6102.
-    """
+    """Return the arguments of a call by name; what fits no name, or is given twice, goes to ``findings``."""
     listing = ", ".join(names) or "none"
     if len(positional) > len(names):
         message = f"{len(positional)} positional arguments given, but there are {len(names)} inputs"
@@ -243,10 +231,8 @@ def _from_python_scalar(dtype: DType, value: Any) -> object:
             return value
         return value if np.isinf(array) and not np.isinf(number) else array
     if dtype.is_integer and isinstance(value, int):
-        signed = dtype.kind is DTypeKind.SIGNED
-        low = -(2 ** (dtype.bits - 1)) if signed else 0
-        high = 2 ** (dtype.bits - signed)
-        return np.asarray(value, dtype.numpy) if low <= value < high else value
+        least, greatest = limits(dtype)
+        return np.asarray(value, dtype.numpy) if least <= value <= greatest else value
     return value
 
 

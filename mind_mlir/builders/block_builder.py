@@ -11,10 +11,10 @@ from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, Branch, CondBranch, Parameter, Return, Target
 from mind_mlir.ir.profiles import CORE_FUNCTIONS
-from mind_mlir.ir.sequences import counted
 from mind_mlir.ops import registry
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.support import argument_checks
+from mind_mlir.support.argument_checks import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
-from mind_mlir.ir.sequences import counted
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.argument_checks import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

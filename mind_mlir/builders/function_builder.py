@@ -23,10 +23,10 @@ from mind_mlir.builders.block_builder import PROFILE, BlockBuilder
 from mind_mlir.builders.builder import Builder
 from mind_mlir.builders.given import raise_any, tensor_types
 from mind_mlir.ir.module import Function, Functions, Module
-from mind_mlir.ir.sequences import counted
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.support import argument_checks
+from mind_mlir.support.argument_checks import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

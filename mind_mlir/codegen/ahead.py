@@ -12,8 +12,8 @@ import weakref
 from _thread import start_new_thread
 from typing import TYPE_CHECKING
 
-from mind_mlir.support.cores import usable_cores
 from mind_mlir.support.interrupts import at_end
+from mind_mlir.support.resources import usable_cores
 from mind_mlir.support.speed_ups import went_well
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.codegen.contexts import borrowed, is_small
 from mind_mlir.codegen.kernels import begin_kernels
 from mind_mlir.codegen.machine_code import machine_code
-from mind_mlir.image.compilation import Compilation
-from mind_mlir.image.compiled import CompiledCode
+from mind_mlir.image.compiled import Compilation, CompiledCode
 from mind_mlir.image.entry import Entry
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of

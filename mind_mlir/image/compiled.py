@@ -14,7 +14,10 @@ from mind_mlir.image.image import Image, Import, Symbol, as_places
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.module import Module
+
 
 #: The form of the bytes.
 _VERSION = 1
@@ -150,3 +153,18 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise CodeError("a feature must be a name")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """The outcome of compiling a module.
+
+    Attributes:
+        code: Its code.
+        canonical: The module in canonical form, which the entries of the code are those of.
+        timings: Seconds that each stage took; code that was kept has gone through few.
+    """
+
+    code: CompiledCode
+    canonical: Module
+    timings: Mapping[str, float]

@@ -17,10 +17,9 @@ from mind_mlir.image.elf import read_object
 from mind_mlir.image.errors import LinkingError
 from mind_mlir.image.image import MOST_BYTES, MOST_ZEROS, PAGES, WORD, Image, Import, Symbol, as_places
 from mind_mlir.image.lines import lines_of, sorted_rows
-from mind_mlir.image.relocations import Needs, Terms
+from mind_mlir.image.relocations import Needs, Terms, store_64
 from mind_mlir.image.relocations_aarch64 import AARCH64
 from mind_mlir.image.relocations_x86_64 import X86_64
-from mind_mlir.image.words import store_64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -68,12 +68,7 @@ def make_code(address: int, size: int) -> None:
 
 
 def forbidden(what: str, help: str) -> UnsupportedError:
-    """Return the error that a policy makes of something.
-
-    Args:
-        what: What cannot be done.
-        help: What can be done.
-    """
+    """Return the error that a policy makes of something."""
     words = (
         f"{what}: the system forbids that memory which has been written becomes code (PR_SET_MDWE, "
         "MemoryDenyWriteExecute of systemd, or execmem of SELinux)"

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.image.errors import LinkingError
-from mind_mlir.image.relocations import Machine, Needs, Rule, store_32
-from mind_mlir.image.words import store_64
+from mind_mlir.image.relocations import Machine, Needs, Rule, store_32, store_64
 
 if TYPE_CHECKING:
     from mind_mlir.image.relocations import Bytes, Numbers, Terms

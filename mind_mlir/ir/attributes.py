@@ -21,13 +21,14 @@ import numpy.typing as npt
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
 from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened, is_masked
-from mind_mlir.ir.types import MAX_RANK, DType, TensorType, dtype_of
+from mind_mlir.ir.types import MAX_RANK, DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -290,3 +291,25 @@ _NO_ATTRIBUTES = Attributes((), ())
 def shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the one copy of ``names`` that is kept of them."""
     return names
+
+
+def complex_parts(literal: TensorLiteral) -> tuple[TensorLiteral, ...]:
+    """Return the real and the imaginary parts of a complex literal; nothing of another."""
+    if literal.type.dtype.kind is not DTypeKind.COMPLEX:
+        return ()
+    array = literal.array
+    # Copies are contiguous, and of rank 0 where the literal is.
+    return tuple(TensorLiteral.from_array(part.copy()) for part in (array.real, array.imag))
+
+
+def complex_literal(real: TensorLiteral, imaginary: TensorLiteral) -> TensorLiteral:
+    """Return the complex literal of these parts, bit for bit.
+
+    Raises:
+        ValueError: The parts are not f32, or f64, of one shape.
+    """
+    first, second = real.array, imaginary.array
+    if real.type != imaginary.type or real.type.dtype.numpy not in (np.float32, np.float64):
+        raise ValueError(f"{real.type} and {imaginary.type} are no parts of complex numbers")
+    parts = np.stack([first, second], axis=-1)
+    return TensorLiteral.from_array(parts.view(f"c{2 * parts.itemsize}")[..., 0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -40,22 +41,36 @@ class Problem(Exception):  # noqa: N818 -- a control-flow signal that never reac
 
 
 def limits(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest value of an integer dtype."""
-    if dtype.kind is DTypeKind.UNSIGNED:
-        return 0, 2**dtype.bits - 1
-    return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+    """Return the least and the greatest value of an integer dtype, or of truth values."""
+    if dtype.kind is DTypeKind.SIGNED:
+        return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+    return 0, 2**dtype.bits - 1
+
+
+def holds_all(wide: DType, narrow: DType) -> bool:
+    """Return whether ``wide`` has all numbers of ``narrow``, so that a cast there and back changes nothing.
+
+    Truth values are 0 and 1, of which a cast back makes them again.
+    """
+    if wide is narrow or narrow is DType.I1:
+        return True
+    if wide.is_complex:
+        return holds_all(wide.part, narrow.part)
+    if narrow.is_complex or wide is DType.I1:
+        return False
+    if narrow.is_float:
+        return wide.is_float and wide.format.holds_all(narrow.format)
+    least, greatest = limits(narrow)
+    if wide.is_float:
+        # The least signed number is a power of two.
+        return greatest < 1 << wide.format.precision and greatest <= wide.format.greatest
+    lowest, highest = limits(wide)
+    return lowest <= least and greatest <= highest
 
 
 def wide_integer(dtype: DType) -> type[np.integer[Any]]:
     """Return the 64-bit numpy type that holds every value of an integer dtype."""
     return np.uint64 if dtype.kind is DTypeKind.UNSIGNED else np.int64
-
-
-def element_dtype(dtype: DType) -> np.dtype[Any]:
-    """Return the float type of an element, of its parts for a complex one."""
-    if dtype.kind is DTypeKind.COMPLEX:
-        return np.dtype(np.float32 if dtype is DType.CF32 else np.float64)
-    return dtype.numpy
 
 
 def checked_integer(value: int | None, text: str, index: int, dtype: DType) -> int:
@@ -90,11 +105,11 @@ def checked_float(
     Raises:
         Problem: The number is finite and beyond the largest, or infinite where ``dtype`` has no infinity.
     """
-    target, array = element_dtype(dtype), np.array([wide])
-    narrow = narrowed(array, exact, target)
+    array = np.array([wide])
+    narrow = narrowed(array, exact, dtype)
     overflowed = finite and bool(np.isinf(narrow[0]))
     if overflowed or lost_infinity(array, narrow):
-        hint = f"the largest finite value is {_largest(target)!r}"
+        hint = f"the largest finite value is {dtype.format.greatest!r}"
         hint += "; write inf for an infinity" if overflowed else ""
         raise Problem(index, "E4005", f"{text} is out of range of {dtype.core_name}", hint)
     return narrow[0]
@@ -110,18 +125,19 @@ def lost_infinity(wide: Array, narrow: Array) -> bool:
     return bool(np.any(np.isnan(narrow) & ~np.isnan(wide)))
 
 
-def narrowed(wide: Array, exact: Callable[[int], Fraction], target: np.dtype[Any]) -> Array:
-    """Round f64 values to ``target`` as if from the exact numbers that they are nearest to.
+def narrowed(wide: Array, exact: Callable[[int], Fraction], dtype: DType) -> Array:
+    """Round f64 values to ``dtype``, or its parts, as if from the exact numbers that they are nearest to.
 
     Rounding twice is wrong in one case, where the f64 lies exactly between two floats and the number does
     not: those elements are decided by exact arithmetic.
     """
+    target = dtype.part.numpy
     if target == np.float64:
         return wide
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         narrow = wide.astype(target)
         nearest = narrow.astype(np.float64)
-        towards = np.copysign(_largest(target), wide - nearest).astype(target)
+        towards = np.copysign(dtype.format.greatest, wide - nearest).astype(target)
         second = np.nextafter(narrow, towards)
         ties = (nearest != wide) & (np.abs(wide - nearest) == np.abs(wide - second.astype(np.float64)))
     for index in np.flatnonzero(ties).tolist():
@@ -165,8 +181,8 @@ def convert_numbers(numbers: Sequence[object], dtype: DType) -> Array:
     plain = _plain_floats(numbers, dtype)
     if plain is not None:
         return plain
-    target = element_dtype(dtype)
-    if dtype.kind is DTypeKind.COMPLEX:
+    target = dtype.part.numpy
+    if dtype.is_complex:
         parts = [part for index, number in enumerate(numbers) for part in _parts(number, index)]
         elements = [_float(part, index // 2, dtype) for index, part in enumerate(parts)]
         return np.array(elements, target).view(dtype.numpy)
@@ -188,17 +204,17 @@ def _plain_floats(numbers: Sequence[object], dtype: DType) -> Array | None:
 def _convert_in_bulk(flat: Array, dtype: DType) -> Array | None:
     """Convert an array of plain numbers; None where any of them needs a closer look."""
     source = DType.from_numpy(flat.dtype)
-    if source is None or DTypeKind.COMPLEX in (source.kind, dtype.kind):
+    if source is None or source.is_complex or dtype.is_complex:
         return None
     if dtype.is_float:
         with np.errstate(over="ignore", invalid="ignore"):
             wide = flat.astype(np.float64)
-            narrow = narrowed(wide, lambda index: _fraction(flat[index]), dtype.numpy)
+            narrow = narrowed(wide, lambda index: _fraction(flat[index]), dtype)
             fits = not np.any(np.isinf(narrow) & ~np.isinf(wide)) and not lost_infinity(wide, narrow)
         return narrow if fits else None
     if source.is_float:
         return None
-    low, high = (0, 1) if dtype.kind is DTypeKind.BOOL else limits(dtype)
+    low, high = limits(dtype)
     values = flat.astype(wide_integer(source))
     if values.size and (int(values.min()) < low or int(values.max()) > high):
         return None
@@ -305,9 +321,37 @@ def _shown(number: object) -> str:
     return argument_checks.describe(number)
 
 
-def _largest(target: np.dtype[Any]) -> float:
-    if target.char in np.typecodes["Float"]:
-        return float(np.finfo(target).max)
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+#: No float of at most 16 bits needs more significant digits.
+_SHORT_FLOAT_DIGITS = 6
 
-    return float(cast("Any", ml_dtypes.finfo)(target).max)
+
+def format_float(value: float) -> str:
+    """Return the text of an f64."""
+    return repr(float(value))
+
+
+def format_elements(array: Array, dtype: DType) -> list[str]:
+    """Return the text of every element, row-major; a complex number gives two, real part first."""
+    flat = array.reshape(-1)
+    if dtype.kind is DTypeKind.BOOL:
+        return ["true" if element else "false" for element in flat.tolist()]
+    if dtype.is_integer:
+        return list(map(str, flat.astype(wide_integer(dtype)).tolist()))
+    if dtype.is_complex:
+        flat = flat.view(dtype.part.numpy)
+    if flat.dtype == np.float64:
+        return list(map(repr, flat.tolist()))
+    if flat.dtype == np.float32:
+        # numpy finds the shortest digits; a round trip through f64 puts them into Python's notation.
+        return [repr(float(str(element))) for element in flat]
+    return [_short_float(element) for element in flat]
+
+
+def _short_float(element: Any) -> str:
+    """Return the shortest text of a float of 16 bits or fewer."""
+    exact = float(element)
+    for digits in range(1, _SHORT_FLOAT_DIGITS + 1):
+        text = float(f"{exact:.{digits}g}")
+        if float(type(element)(text)) == exact:
+            return repr(text)
+    return repr(exact)

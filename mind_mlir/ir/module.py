@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.operation import Block, CoreOperation, Parameter, Result
-from mind_mlir.ir.sequences import counted, sequence_of
 from mind_mlir.ir.terminators import (
     Branch,
     CondBranch,
@@ -43,6 +42,7 @@ from mind_mlir.ir.terminators import (
 )
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support import argument_checks
+from mind_mlir.support.argument_checks import counted, sequence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

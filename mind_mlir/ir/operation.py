@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.attributes import Attributes, TensorLiteral, frozen
 from mind_mlir.ir.names import NO_NAMES
-from mind_mlir.ir.sequences import counted, sequence_of
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.terminators import (
     PLAIN,
@@ -27,6 +26,7 @@ from mind_mlir.ir.terminators import (
 )
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support import argument_checks
+from mind_mlir.support.argument_checks import counted, sequence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,7 @@ does not refuse them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -104,15 +104,12 @@ PTIR = Profile(
 )
 
 #: What functions of Python are: Core IR's forms, with all that PTIR has beyond them. No text spells it.
-EXTENDED_FUNCTIONS = Profile(
+EXTENDED_FUNCTIONS = replace(
+    PTIR,
     name="extended-functions",
     summary="functions of blocks that branch, over tensors of all dtypes, which may be empty",
-    dtypes=tuple(DType),
-    refused=CORE_FUNCTIONS.refused,
-    allows_blocks=True,
     partial_index=True,
-    empty_arguments=True,
-    empty_shapes=True,
+    explicit_broadcast=False,
 )
 
 #: What any profile allows: the rules of the `mind` dialect, which no module chooses.

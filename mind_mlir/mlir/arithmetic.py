@@ -50,12 +50,12 @@ class Arithmetic:
     @property
     def is_native(self) -> bool:
         """Return whether MLIR's operations on the element type are this arithmetic, but for signedness."""
-        return self.dtype.kind is not DTypeKind.COMPLEX and not self.is_narrow and self.dtype.bits != 4
+        return not self.dtype.is_complex and not self.is_narrow and self.dtype.bits != 4
 
     @property
     def is_narrow(self) -> bool:
         """Return whether this is a float that is computed in f32."""
-        return self.dtype.is_float and self.dtype.bits < 32
+        return self.dtype.is_narrow
 
     @property
     def is_unsigned(self) -> bool:
@@ -124,14 +124,14 @@ class Arithmetic:
 
     def reciprocal(self, value: Value) -> Value:
         """Emit one divided by a float or a complex number."""
-        if self.dtype.kind is DTypeKind.COMPLEX:
+        if self.dtype.is_complex:
             return complex_numbers.reciprocal(value)
         one = ir.FloatAttr.get(self.widened(value).type, 1.0)
         return self.apply(lambda x: arith.DivFOp(arith.ConstantOp(x.type, one).result, x).result, value)
 
     def function(self, name: str, value: Value) -> Value:
         """Emit a function of floats, as the `math` dialect calls it, or the same of complex numbers."""
-        if self.dtype.kind is DTypeKind.COMPLEX:
+        if self.dtype.is_complex:
             return getattr(complex_functions, name)(value)
         return self.apply(getattr(math, name), value)
 

@@ -39,7 +39,7 @@ def decode_literal(attribute: Attribute) -> TensorLiteral:
 
 def _elements(attribute: Attribute, type_: TensorType) -> Any:
     dtype = type_.dtype
-    if not (dtype.bits == 4 or (dtype.is_float and dtype.bits < 32)):
+    if not (dtype.bits == 4 or dtype.is_narrow):
         return np.array(attribute).view(dtype.numpy).reshape(type_.extents)
     if not type_.element_count:
         return np.zeros(type_.extents, dtype.numpy)

@@ -33,38 +33,41 @@ def by_parts(operation: Any, *values: Value) -> Value:
 def multiply(left: Value, right: Value) -> Value:
     """Emit ``(a + b i) (c + d i) = (a c - b d) + (a d + b c) i``."""
     (a, b), (c, d) = parts(left), parts(right)
-    return joined(_subtract(_multiply(a, c), _multiply(b, d)), _add(_multiply(a, d), _multiply(b, c)))
+    return joined(
+        arith.subf(arith.mulf(a, c), arith.mulf(b, d)), arith.addf(arith.mulf(a, d), arith.mulf(b, c))
+    )
 
 
 def divide(left: Value, right: Value) -> Value:
     """Emit a quotient by Smith's method, which scales by the greater part of the divisor."""
     (a, b), (c, d) = parts(left), parts(right)
-    is_real = _at_least(_magnitude(c), _magnitude(d))
+    is_real = arith.cmpf(arith.CmpFPredicate.OGE, math.absf(c), math.absf(d))
     # The other way round, a quotient is that of the numbers with their parts exchanged, conjugated.
     greater, lesser = arith.select(is_real, c, d), arith.select(is_real, d, c)
     first, second = arith.select(is_real, a, b), arith.select(is_real, b, a)
-    ratio = _divide(lesser, greater)
-    scale = _divide(_constant(c, 1), _add(greater, _multiply(lesser, ratio)))
-    real = _multiply(_add(first, _multiply(second, ratio)), scale)
-    forth, back = _multiply(first, ratio), second
-    imaginary = arith.select(is_real, _subtract(back, forth), _subtract(forth, back))
-    quotient = joined(real, _multiply(imaginary, scale))
+    ratio = arith.divf(lesser, greater)
+    scale = arith.divf(_constant(c, 1), arith.addf(greater, arith.mulf(lesser, ratio)))
+    real = arith.mulf(arith.addf(first, arith.mulf(second, ratio)), scale)
+    forth, back = arith.mulf(first, ratio), second
+    imaginary = arith.select(is_real, arith.subf(back, forth), arith.subf(forth, back))
+    quotient = joined(real, arith.mulf(imaginary, scale))
     zero = _constant(c, 0)
-    by_zero = joined(_divide(a, zero), _divide(b, zero))
-    return arith.select(arith.andi(_equal(c, zero), _equal(d, zero)), by_zero, quotient)
+    by_zero = joined(arith.divf(a, zero), arith.divf(b, zero))
+    is_zero = arith.andi(*(arith.cmpf(arith.CmpFPredicate.OEQ, part, zero) for part in (c, d)))
+    return arith.select(is_zero, by_zero, quotient)
 
 
 def reciprocal(value: Value) -> Value:
     """Emit ``1 / value`` by Smith's method."""
     c, d = parts(value)
-    is_real = _at_least(_magnitude(c), _magnitude(d))
+    is_real = arith.cmpf(arith.CmpFPredicate.OGE, math.absf(c), math.absf(d))
     greater, lesser = arith.select(is_real, c, d), arith.select(is_real, d, c)
-    ratio = _divide(lesser, greater)
-    total = _add(greater, _multiply(lesser, ratio))
+    ratio = arith.divf(lesser, greater)
+    total = arith.addf(greater, arith.mulf(lesser, ratio))
     one = _constant(c, 1)
-    real = _divide(arith.select(is_real, one, ratio), total)
-    imaginary = _divide(arith.select(is_real, ratio, one), total)
-    return joined(real, arith.NegFOp(imaginary).result)
+    real = arith.divf(arith.select(is_real, one, ratio), total)
+    imaginary = arith.divf(arith.select(is_real, ratio, one), total)
+    return joined(real, arith.negf(imaginary))
 
 
 def equal(left: Value, right: Value, *, negated: bool) -> Value:
@@ -77,31 +80,3 @@ def equal(left: Value, right: Value, *, negated: bool) -> Value:
 
 def _constant(like: Value, value: float) -> Value:
     return arith.ConstantOp(like.type, ir.FloatAttr.get(like.type, value)).result
-
-
-def _magnitude(x: Value) -> Value:
-    return math.AbsFOp(x).result
-
-
-def _at_least(x: Value, y: Value) -> Value:
-    return arith.CmpFOp(arith.CmpFPredicate.OGE, x, y).result
-
-
-def _equal(x: Value, y: Value) -> Value:
-    return arith.CmpFOp(arith.CmpFPredicate.OEQ, x, y).result
-
-
-def _add(x: Value, y: Value) -> Value:
-    return arith.AddFOp(x, y).result
-
-
-def _subtract(x: Value, y: Value) -> Value:
-    return arith.SubFOp(x, y).result
-
-
-def _multiply(x: Value, y: Value) -> Value:
-    return arith.MulFOp(x, y).result
-
-
-def _divide(x: Value, y: Value) -> Value:
-    return arith.DivFOp(x, y).result

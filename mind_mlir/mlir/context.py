@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.allocation import check_extents
-from mind_mlir.ir.complex_literals import complex_parts
+from mind_mlir.ir.attributes import complex_parts
 from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
@@ -248,15 +248,7 @@ class LoweringContext:
     def pad(
         self, value: Value, type_: TensorType, low: Sequence[int], high: Sequence[int], fill: Value
     ) -> Value:
-        """Append a `tensor.pad` and return its result.
-
-        Args:
-            value: The tensor to pad.
-            type_: The type of the result.
-            low: How many elements to put before each axis, not negative.
-            high: How many to put after it.
-            fill: The scalar to put there.
-        """
+        """Append a `tensor.pad` with ``low`` elements ``fill`` before, and ``high`` behind each axis."""
         op = tensor.PadOp(tensor_type(type_), value, [], [], list(low), list(high))
         index = ir.IndexType.get()
         block = ir.Block.create_at_start(
@@ -293,12 +285,9 @@ class LoweringContext:
         return results[0]
 
     def check(self, check: Check, smallest: Value, largest: Value) -> None:
-        """Have the function report ``check`` unless all numbers it looks at are allowed.
+        """Have the function report ``check`` unless all numbers that it looks at are allowed.
 
-        Args:
-            check: The check.
-            smallest: The least number, an i64 scalar.
-            largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
+        The numbers are i64 scalars, both `NOTHING_SEEN` where there is no number.
         """
         found = replace(check, place=self.place())
         self.checks.append(Outcome(found, smallest, largest, self.function))

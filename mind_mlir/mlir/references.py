@@ -48,10 +48,7 @@ class References:
     def add(self, literal: TensorLiteral, type_: Type, *, aligned: bool = False) -> Attribute:
         """Return an attribute of ``type_``, a tensor type, that stands for ``literal``.
 
-        Args:
-            literal: The data.
-            type_: Its type.
-            aligned: Whether compiled code reads an aligned copy, which takes its place.
+        Where ``aligned``, compiled code reads an aligned copy, which takes its place.
         """
         attribute = ir.Attribute.parse(f"dense_resource<literal> : {type_}")
         self._literals[_name(attribute)] = literal

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.mlir.bindings import Attribute, Operation, Type
 
-_SPELLED = {
-    DType.I1: "i1",
-    DType.FP8_E4M3: "f8E4M3FN",
-    DType.FP8_E5M2: "f8E5M2",
-    DType.CF32: "complex<f32>",
-    DType.CF64: "complex<f64>",
-}
-_PARTS = {DType.CF32: DType.F32, DType.CF64: DType.F64}
 _DIRECTIONS = {
     "Less": "LT",
     "LessEqual": "LE",
@@ -76,11 +68,14 @@ class HloValue:
 Operand: TypeAlias = "HloValue | complex"
 
 
+def spelled_element(dtype: DType) -> str:
+    """Return how StableHLO spells ``dtype``: signed integers are signless there, unsigned ones ``ui8``."""
+    return f"i{dtype.bits}" if dtype.kind is DTypeKind.SIGNED else dtype.mlir
+
+
 def spelled(type_: TensorType) -> str:
-    """Return how StableHLO spells ``type_``: signed integers are signless there, unsigned ones ``ui8``."""
-    dtype = type_.dtype
-    element = f"i{dtype.bits}" if dtype.kind is DTypeKind.SIGNED else _SPELLED.get(dtype, dtype.value)
-    return f"tensor<{''.join(f'{extent}x' for extent in type_.extents)}{element}>"
+    """Return how StableHLO spells ``type_``."""
+    return f"tensor<{''.join(f'{extent}x' for extent in type_.extents)}{spelled_element(type_.dtype)}>"
 
 
 class StablehloBuilder:
@@ -146,7 +141,7 @@ class StablehloBuilder:
         type_, data, size = literal.type, literal.data, literal.type.dtype.itemsize
         if data and data == data[:size] * type_.element_count:
             data = data[:size]  # a splat
-        if type_.dtype.bits < 8 or type_.dtype in _PARTS or not data:
+        if type_.dtype.bits < 8 or type_.dtype.is_complex or not data:
             return self._parsed(type_, data)
         raw = np.frombuffer(data, np.uint8)
         value = ir.DenseElementsAttr.get(raw, signless=False, type=self.mlir_type(type_))
@@ -259,12 +254,12 @@ class StablehloBuilder:
 
     def complex_of(self, real: HloValue, imaginary: HloValue) -> HloValue:
         """Append complex numbers of two parts."""
-        dtype = DType.CF32 if real.dtype is DType.F32 else DType.CF64
+        dtype = next(each for each in DType if each.is_complex and each.part is real.dtype)
         return self.emit("complex", [real, imaginary], real.type.with_dtype(dtype))
 
     def parts(self, x: HloValue) -> tuple[HloValue, HloValue]:
         """Append real and imaginary parts of complex numbers."""
-        type_ = x.type.with_dtype(_PARTS[x.dtype])
+        type_ = x.type.with_dtype(x.dtype.part)
         return self.emit("real", [x], type_), self.emit("imag", [x], type_)
 
     def stretched(self, x: Operand, y: Operand) -> tuple[HloValue, HloValue]:

@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.mlir.bindings import Attribute, Type
 
-_FLOAT_TYPES = {
-    DType.FP8_E4M3: "Float8E4M3FNType",
-    DType.FP8_E5M2: "Float8E5M2Type",
-    DType.BF16: "BF16Type",
-    DType.F16: "F16Type",
-    DType.F32: "F32Type",
-    DType.F64: "F64Type",
+#: The classes of the bindings for floats: of ``f8E5M2``, that is ``Float8E5M2Type``.
+_FLOATS = {
+    dtype: getattr(ir, f"{f'Float{dtype.mlir[1:]}' if dtype.bits == 8 else dtype.mlir.upper()}Type")
+    for dtype in DType
+    if dtype.is_float
 }
+_DTYPES_BY_MLIR = {dtype.mlir: dtype for dtype in DType}
 
 
 def element_type(dtype: DType, *, signed: bool) -> Type:
@@ -33,9 +32,9 @@ def element_type(dtype: DType, *, signed: bool) -> Type:
     """
     match dtype.kind:
         case DTypeKind.FLOAT:
-            return getattr(ir, _FLOAT_TYPES[dtype]).get()
+            return _FLOATS[dtype].get()
         case DTypeKind.COMPLEX:
-            return ir.ComplexType.get(ir.F32Type.get() if dtype is DType.CF32 else ir.F64Type.get())
+            return ir.ComplexType.get(_FLOATS[dtype.part].get())
         case DTypeKind.SIGNED if signed:
             return ir.IntegerType.get_signed(dtype.bits)
         case DTypeKind.UNSIGNED if signed:
@@ -63,14 +62,6 @@ def from_mlir_tensor(type_: Any) -> TensorType | None:
 def from_mlir_element(type_: Any) -> DType | None:
     """Return our dtype of a `mind` dialect element type, or None where there is none."""
     return _DTYPES_BY_MLIR.get(str(type_))
-
-
-_DTYPES_BY_MLIR = {
-    {"fp8_e4m3": "f8E4M3FN", "fp8_e5m2": "f8E5M2", "cf32": "complex<f32>", "cf64": "complex<f64>"}.get(
-        dtype.value, dtype.value
-    ): dtype
-    for dtype in DType
-}
 
 
 def dense_elements(literal: TensorLiteral, *, signed: bool) -> Attribute:

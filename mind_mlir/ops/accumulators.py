@@ -38,7 +38,7 @@ def default_accumulator(dtype: DType) -> DType:
         >>> default_accumulator(DType.BF16), default_accumulator(DType.SI8)
         (DType.F32, DType.SI8)
     """
-    return DType.F32 if dtype.is_float and dtype.bits < 32 else dtype
+    return DType.F32 if dtype.is_narrow else dtype
 
 
 def computed_dtype(accumulator: DType) -> DType:
@@ -86,25 +86,11 @@ def check_reduction(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
 
 def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
     """Report the dtypes among ``accum_dtype`` and ``out_dtype`` that ``kind`` does not go with: E2005."""
-    usable = [dtype for dtype in dtypes if dtype in context.profile.dtypes]
-    for name in ("accum_dtype", "out_dtype"):
-        if name not in context.attributes:
-            continue
-        dtype = context.attributes[name]
-        allowed = [each for each in usable if name != "accum_dtype" or _goes_with(kind, each)]
-        if dtype in allowed:
-            continue
-        listing = ", ".join(each.core_name for each in allowed)
-        what = f"accumulate a {kind} in" if name == "accum_dtype" else "give"
-        context.report(
-            "E2005",
-            f"{context.opcode} does not {what} {dtype.core_name}",
-            attribute=name,
-            help=f"allowed: {listing}",
-            found=dtype.core_name,
-            allowed=listing,
-            dtype=dtype.core_name,
-        )
+    if "accum_dtype" in context.attributes:
+        adding = [each for each in dtypes if _goes_with(kind, each)]
+        context.allows_dtype("accum_dtype", adding, f"does not accumulate a {kind} in")
+    if "out_dtype" in context.attributes:
+        context.allows_dtype("out_dtype", dtypes)
     context.stop_if_reported()
 
 

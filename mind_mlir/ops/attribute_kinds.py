@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
-from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
-from mind_mlir.ir.complex_literals import complex_literal, complex_parts
+from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral, complex_literal, complex_parts
 from mind_mlir.ir.types import DType, dtype_of
 
 if TYPE_CHECKING:

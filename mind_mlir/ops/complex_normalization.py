@@ -12,7 +12,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import complex_numbers
-from mind_mlir.ops.complex_numbers import PARTS, joined
+from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.reductions import reduced_shape
 
@@ -45,7 +45,7 @@ def lower_complex(context: LoweringContext) -> Any:
     """Append the linalg rule's operations; the result is not empty."""
     ir, mlir, result = context.mlir.ir, context.mlir, context.result_type
     rank, axis, epsilon = result.rank, context.attributes["feature_axis"], context.attributes["epsilon"]
-    dtype: DType = PARTS[result.dtype]
+    dtype: DType = result.dtype.part
     number = context.arithmetic(dtype)
     rows = TensorType(dtype, reduced_shape(result.shape, (axis,), keepdims=False))
     dims = [ir.AffineDimExpr.get(dim) for dim in range(rank)]

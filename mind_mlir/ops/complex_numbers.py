@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import DType
-
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-
-
-#: The dtype of a part of a complex number.
-PARTS = {DType.CF32: DType.F32, DType.CF64: DType.F64}
 
 
 def joined(real: Any, imaginary: Any) -> Array:

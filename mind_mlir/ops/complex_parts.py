@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.complex_numbers import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +23,9 @@ def by_parts(context: LoweringContext, lower: Callable[[LoweringContext], Any]) 
     The operation is linear in its complex operands together, and its result is complex; operands of other
     dtypes stay as they are.
     """
+    are_complex = [type_.dtype.is_complex for type_ in context.operand_types]
     real, imaginary = (
-        lower(of_parts(context, [side if type_.dtype in PARTS else None for type_ in context.operand_types]))
+        lower(of_parts(context, [side if is_complex else None for is_complex in are_complex]))
         for side in ("re", "im")
     )
     return joined_tensor(context, real, imaginary, context.result_type)
@@ -42,8 +42,7 @@ def of_parts(context: LoweringContext, sides: Sequence[str | None]) -> LoweringC
     ]
     operands, types = zip(*taken, strict=True)
     attributes = {
-        name: PARTS.get(value, value) if isinstance(value, DType) else value
-        for name, value in context.attributes.items()
+        name: value.part if isinstance(value, DType) else value for name, value in context.attributes.items()
     }
     return replace(
         context,
@@ -64,7 +63,7 @@ def joined_tensor(context: LoweringContext, real: Any, imaginary: Any, type_: Te
 
 
 def _part_type(type_: TensorType) -> TensorType:
-    return type_.with_dtype(PARTS.get(type_.dtype, type_.dtype))
+    return type_.with_dtype(type_.dtype.part)
 
 
 def _part(context: LoweringContext, value: Any, type_: TensorType, side: str) -> Any:

@@ -12,14 +12,14 @@ from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.profiles import Profile
     from mind_mlir.ir.source_info import SourceInfo
-    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.types import DType, TensorType
 
 
 #: What a numpy rule has run next, and with which values of its parameters: a region of its operation by its
@@ -129,6 +129,31 @@ class TypeContext:
                 context=MappingProxyType({"operation": self.opcode, "value": self.value_id, **context}),
             )
         )
+
+    def allows_dtype(
+        self,
+        attribute: str,
+        dtypes: Iterable[DType],
+        lack: str = "does not give",
+        notes: tuple[str, ...] = (),
+    ) -> bool:
+        """Return whether ``attribute`` names one of ``dtypes`` that the profile has; else record E2005."""
+        dtype: DType = self.attributes[attribute]
+        allowed = [each for each in dtypes if each in self.profile.dtypes]
+        if dtype in allowed:
+            return True
+        listing = ", ".join(each.core_name for each in allowed)
+        self.report(
+            "E2005",
+            f"{self.opcode} {lack} {dtype.core_name}",
+            attribute=attribute,
+            notes=notes,
+            help=f"allowed: {listing}",
+            found=dtype.core_name,
+            allowed=listing,
+            dtype=dtype.core_name,
+        )
+        return False
 
     def fail(self, code: str, message: str, **details: Any) -> NoReturn:
         """Record a finding and end the rule; takes the same arguments as `report`."""

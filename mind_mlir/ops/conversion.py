@@ -31,18 +31,8 @@ _DTYPES = EVERY
 
 def _cast_type(context: TypeContext) -> TensorType:
     dtype: DType = context.attributes["dtype"]
-    usable = [each for each in _DTYPES if each in context.profile.dtypes]
-    if dtype not in usable:
-        allowed = ", ".join(each.core_name for each in usable)
-        context.fail(
-            "E2005",
-            f"Cast does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
+    if not context.allows_dtype("dtype", _DTYPES):
+        context.stop_if_reported()
     source = context.operands[0].dtype
     if source in COMPLEX and dtype not in COMPLEX:
         context.fail(
@@ -51,7 +41,9 @@ def _cast_type(context: TypeContext) -> TensorType:
             attribute="dtype",
             help="allowed: " + ", ".join(each.core_name for each in COMPLEX),
             found=source.core_name,
-            allowed=", ".join(each.core_name for each in usable if each not in COMPLEX),
+            allowed=", ".join(
+                each.core_name for each in _DTYPES if each in context.profile.dtypes and not each.is_complex
+            ),
             dtype=dtype.core_name,
         )
     return context.operands[0].with_dtype(dtype)
@@ -69,7 +61,7 @@ def cast_array(x: Array, target: DType) -> Array:
     if target in COMPLEX:
         if source in COMPLEX:
             return x.astype(target.numpy)
-        real = cast_array(x, complex_numbers.PARTS[target])
+        real = cast_array(x, target.part)
         return complex_numbers.joined(real, np.zeros_like(real))
     if target is DType.I1:
         return np.asarray(wide != 0)
@@ -135,12 +127,9 @@ def converted(context: LoweringContext, x: Any, source: DType, target: DType) ->
 
 
 def _to_complex(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
-    complex_, part = context.mlir.complex_, complex_numbers.PARTS[target]
+    complex_, part = context.mlir.complex_, target.part
     if source in COMPLEX:
-        parts = [
-            converted(context, each(x), complex_numbers.PARTS[source], part)
-            for each in (complex_.re, complex_.im)
-        ]
+        parts = [converted(context, each(x), source.part, part) for each in (complex_.re, complex_.im)]
     else:
         parts = [converted(context, x, source, part), context.scalar(0, part)]
     return complex_.create_(context.element(target), *parts)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.accumulators import computed_dtype, from_accumulator
-from mind_mlir.ops.complex_numbers import PARTS
 from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.dot_general_roles import Roles, roles_of
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
 
 #: What no kernel reads: it is converted before the product.
-_UNREAD = (DType.FP8_E4M3, DType.FP8_E5M2)
+_UNREAD = tuple(dtype for dtype in DType if dtype.is_float and dtype.bits == 8)
 
 
 def lower(context: LoweringContext) -> Any:
@@ -46,7 +45,7 @@ def lower(context: LoweringContext) -> Any:
 def _lower_complex(context: LoweringContext) -> Any:
     """Append the four products of the parts, by the kernels of floats, and put them together."""
     result, accumulator = context.result_type, context.attributes["accum_dtype"]
-    part = context.arithmetic(PARTS[accumulator])
+    part = context.arithmetic(accumulator.part)
     total = result.with_dtype(accumulator)
     inner = replace(context, result_type=total, result_types=(total,))
     real, imaginary = (of_parts(inner, (side, side)) for side in ("re", "im"))

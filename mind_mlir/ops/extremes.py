@@ -24,14 +24,8 @@ def identity(kind: str, dtype: DType) -> Any:
         least, greatest = limits(dtype)
         return dtype.numpy.type(least if kind == "Max" else greatest)
     # A float without infinities has its extreme finite numbers in their place.
-    infinity = np.float32(-np.inf if kind == "Max" else np.inf).astype(dtype.numpy)
-    if not np.isnan(infinity.astype(np.float32)):
-        return infinity
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    finite: Any = ml_dtypes.finfo
-    greatest = finite(dtype.numpy).max
-    return -greatest if kind == "Max" else greatest
+    end = np.inf if dtype.format.infinite else dtype.format.greatest
+    return np.float64(-end if kind == "Max" else end).astype(dtype.numpy)
 
 
 def numpy_extreme(rows: Array, kind: str, dtype: DType) -> Array:

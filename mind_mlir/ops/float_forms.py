@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DTypeKind
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.expansion import ExpandContext
 
@@ -37,8 +36,9 @@ class _Form:
 
     def rounding(self, x: Value) -> tuple[Value, Value, Value]:
         """Append the operands of a Select: ``x`` rounded to the nearest integer, of two the even one."""
-        # A sum with a number whose last place is one is rounded to an integer; the difference is exact.
-        magnitude, large = self.emit("Abs", x), self.full(_whole_from(self.type.dtype))
+        # A sum with a number whose last place is one, as it is of the power of two from which on all numbers
+        # are integers, is rounded to an integer; the difference is exact.
+        magnitude, large = self.emit("Abs", x), self.full(2.0**self.type.dtype.format.mantissa)
         whole = self.emit("Sub", self.emit("Add", magnitude, large), large)
         return (
             self.emit("Compare", magnitude, large, op="Less"),
@@ -58,14 +58,6 @@ class _Form:
     def floor(self, x: Value) -> Value:
         nearest = self.rounded(x)
         return self.where(nearest, "Greater", x, self.emit("Sub", nearest, self.full(1)), nearest)
-
-
-def _whole_from(dtype: DType) -> float:
-    """Return the least power of two from which on all numbers of a float dtype are integers."""
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    limits: Any = ml_dtypes.finfo
-    return float(2.0 ** int(limits(dtype.numpy).nmant))
 
 
 def round_even_form(context: ExpandContext) -> bool:
@@ -111,8 +103,5 @@ def sign_form(context: ExpandContext) -> bool:
 def is_finite_form(context: ExpandContext) -> bool:
     """Append whether the magnitude is at most the greatest number."""
     form, (x,) = _Form(context), context.operands
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    limits: Any = ml_dtypes.finfo
-    greatest = form.full(float(limits(form.type.dtype.numpy).max))
+    greatest = form.full(form.type.dtype.format.greatest)
     return form.define("Compare", form.emit("Abs", x), greatest, op="LessEqual")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -23,33 +24,13 @@ _DTYPES = ALL_NUMERIC
 
 def _greatest(dtype: DType) -> int:
     """Return the greatest number of a dtype."""
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    limits: Any = ml_dtypes.iinfo if dtype.is_integer else ml_dtypes.finfo
-    greatest = limits(_part(dtype).numpy).max
-    return int(greatest if dtype.is_integer else float(greatest))
-
-
-def _part(dtype: DType) -> DType:
-    """Return the dtype of the real part."""
-    return {DType.CF32: DType.F32, DType.CF64: DType.F64}.get(dtype, dtype)
+    return limits(dtype)[1] if dtype.is_integer else int(dtype.format.greatest)
 
 
 def _iota_type(context: TypeContext) -> TensorType:
     shape: tuple[int, ...] = context.attributes["shape"]
     dtype: DType = context.attributes["dtype"]
-    usable = [each for each in _DTYPES if each in context.profile.dtypes]
-    if dtype not in usable:
-        allowed = ", ".join(each.core_name for each in usable)
-        context.report(
-            "E2005",
-            f"Iota does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
+    context.allows_dtype("dtype", _DTYPES)
     for index, extent in enumerate(shape):
         if extent < 0:
             context.report(
@@ -100,7 +81,7 @@ def _lower_iota(context: LoweringContext) -> Any:
     if result.element_count == 0:
         return context.empty(result)
     mlir, dtype, last = context.mlir, result.dtype, result.extents[axis] - 1
-    part = _part(dtype)
+    part = dtype.part
 
     def body(_: Any) -> Any:
         position = mlir.linalg.IndexOp(axis).result

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
 
 
-#: The bits of a significand, the hidden one included: so many random bits make a uniform number.
-PRECISION = {
-    DType.FP8_E4M3: 4,
-    DType.FP8_E5M2: 3,
-    DType.BF16: 8,
-    DType.F16: 11,
-    DType.F32: 24,
-    DType.F64: 53,
-}
-
-
 def dtype_of(array: Array) -> DType:
     """Return the dtype of an operand of a numpy rule."""
     dtype = DType.from_numpy(array.dtype)
@@ -37,18 +26,10 @@ def dtype_of(array: Array) -> DType:
     return dtype
 
 
-def smallest_subnormal(dtype: DType) -> float:
-    """Return the least positive number of a float dtype."""
-    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
-
-    limits: Any = ml_dtypes.finfo
-    return float(limits(dtype.numpy).smallest_subnormal)
-
-
 def widened(array: Array) -> Array:
     """Return ``array`` in the type that it is computed in."""
     dtype = dtype_of(array)
-    if dtype.is_float and dtype.bits < 32:
+    if dtype.is_narrow:
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
             return array.astype(np.float32)
     if dtype.bits == 4:
@@ -61,7 +42,7 @@ def rounded(values: Any, dtype: DType) -> Array:
     array = np.asarray(values)
     if dtype.bits == 4:
         return np.asarray(array & 15).astype(np.uint8).astype(dtype.numpy)
-    if dtype.is_float and dtype.bits < 32 and array.dtype == np.float64:
+    if dtype.is_narrow and array.dtype == np.float64:
         array = _odd(array)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return array.astype(dtype.numpy, copy=False)
@@ -90,7 +71,7 @@ def reciprocal(value: Array) -> Array:
 def precisely(function: Callable[[Array], Any], operand: Array) -> Array:
     """Return a function of floats that has no exact result: computed in f64 for those narrower than f32."""
     dtype = dtype_of(operand)
-    if not dtype.is_float or dtype.bits >= 32:
+    if not dtype.is_narrow:
         return np.asarray(function(operand))
     return rounded(function(widened(operand).astype(np.float64)), dtype)
 

@@ -19,7 +19,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, DTypeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,11 +46,12 @@ BOOL: DTypeSet = (DType.I1,)
 ANY: DTypeSet = BOOL + NUMERIC
 
 # The sets above are what Core v1 has of each class; a profile with fewer or more dtypes takes what both have.
-ALL_SIGNED: DTypeSet = (DType.SI4, DType.SI8, DType.SI16, DType.SI32, DType.SI64)
-ALL_UNSIGNED: DTypeSet = (DType.UI4, DType.UI8, DType.UI16, DType.UI32, DType.UI64)
+_BY_KIND = {kind: tuple(dtype for dtype in DType if dtype.kind is kind) for kind in DTypeKind}
+ALL_SIGNED: DTypeSet = _BY_KIND[DTypeKind.SIGNED]
+ALL_UNSIGNED: DTypeSet = _BY_KIND[DTypeKind.UNSIGNED]
 ALL_INTEGERS: DTypeSet = ALL_SIGNED + ALL_UNSIGNED
-ALL_FLOATS: DTypeSet = (DType.FP8_E4M3, DType.FP8_E5M2, DType.BF16, DType.F16, DType.F32, DType.F64)
-COMPLEX: DTypeSet = (DType.CF32, DType.CF64)
+ALL_FLOATS: DTypeSet = _BY_KIND[DTypeKind.FLOAT]
+COMPLEX: DTypeSet = _BY_KIND[DTypeKind.COMPLEX]
 ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC

@@ -11,7 +11,6 @@ from mind_mlir.ops import stablehlo_random as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.normal_quantile import QuantileEmitter, tail_quantile
-from mind_mlir.ops.numbers import PRECISION
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_INTEGERS,
@@ -48,19 +47,7 @@ def _type_rule(dtypes: DTypeSet) -> Callable[[TypeContext], TensorType]:
     def rule(context: TypeContext) -> TensorType:
         dtype: DType = context.attributes["dtype"]
         shape: tuple[int, ...] = context.attributes["shape"]
-        allowed = [each.core_name for each in dtypes if each in context.profile.dtypes]
-        if dtype.core_name not in allowed:
-            listing = ", ".join(allowed)
-            context.report(
-                "E2005",
-                f"{context.opcode} does not give {dtype.core_name}",
-                attribute="dtype",
-                notes=(_NO_PLANE[1],) if dtype in COMPLEX else (),
-                help=f"allowed: {listing}",
-                found=dtype.core_name,
-                allowed=listing,
-                dtype=dtype.core_name,
-            )
+        context.allows_dtype("dtype", dtypes, notes=(_NO_PLANE[1],) if dtype.is_complex else ())
         (seed,) = context.operands
         if seed.rank:
             context.report(
@@ -104,7 +91,7 @@ def _random_bits(context: EvalContext) -> Array:
 
 def _evaluate_uniform(context: EvalContext) -> Array:
     bits, dtype = _random_bits(context), context.result_type.dtype
-    taken = PRECISION.get(dtype, dtype.bits)
+    taken = dtype.format.precision if dtype.is_float else dtype.bits
     top = bits >> np.uint64(max(dtype.bits, 32) - taken)
     if dtype.is_float:
         return np.asarray(top.astype(np.float64) * 2.0**-taken).astype(dtype.numpy)
@@ -174,7 +161,7 @@ def _two_words(emitter: BlockEmitter, position: Any, stream: int, seed: Any) -> 
 def _uniform_number(context: LoweringContext, bits: Any) -> Any:
     arith, dtype = context.mlir.arith, context.result_type.dtype
     width = max(dtype.bits, 32)
-    taken = PRECISION.get(dtype, dtype.bits)
+    taken = dtype.format.precision if dtype.is_float else dtype.bits
     type_, arithmetic = bits.type, context.arithmetic(dtype)
     shift = arith.shrsi if dtype.kind is DTypeKind.SIGNED else arith.shrui
     top = bits if taken == width else shift(bits, arith.constant(type_, width - taken))

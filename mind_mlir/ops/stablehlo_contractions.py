@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ops.accumulators import default_accumulator
-from mind_mlir.ops.complex_numbers import PARTS
 from mind_mlir.ops.dot_general_roles import roles_of
 from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.stablehlo_reductions import combined
@@ -94,7 +93,7 @@ def layer_norm(context: StablehloContext) -> HloValue:
     if not x.type.element_count:
         return c.operands[0]
     gamma, beta = (c.broadcast_in_dim(each, x.shape, [axis]) for each in (gamma, beta))
-    if dtype not in PARTS:
+    if not dtype.is_complex:
         centered = _centered(c, x, axis)
         scale = _scale(c, c.multiply(centered, centered), axis)
         return c.convert(c.add(c.multiply(c.multiply(centered, scale), gamma), beta), dtype)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.complex_numbers import PARTS
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue, StablehloBuilder
@@ -22,7 +21,7 @@ def converted(builder: StablehloBuilder, x: HloValue, target: DType) -> HloValue
     """Append ``x`` as numbers of ``target``: integers saturate, and NaN becomes 0."""
     if x.dtype is target:
         return x
-    if target in PARTS:
+    if target.is_complex:
         return _to_complex(builder, x, target)
     if target is DType.I1:
         return builder.compare("NotEqual", x, 0)
@@ -32,8 +31,8 @@ def converted(builder: StablehloBuilder, x: HloValue, target: DType) -> HloValue
 
 
 def _to_complex(builder: StablehloBuilder, x: HloValue, target: DType) -> HloValue:
-    part = PARTS[target]
-    if x.dtype in PARTS:
+    part = target.part
+    if x.dtype.is_complex:
         real, imaginary = (builder.convert(each, part) for each in builder.parts(x))
     else:
         real = builder.convert(x, part)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES
 from mind_mlir.ops.accumulators import default_accumulator
-from mind_mlir.ops.complex_numbers import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +39,13 @@ def constant(context: StablehloContext) -> HloValue:
 def divide(context: StablehloContext) -> HloValue:
     """Rule of `Div`."""
     left, right = context.stretched(*context.operands)
-    return _smith(context, left, right) if left.dtype in PARTS else context.divide(left, right)
+    return _smith(context, left, right) if left.dtype.is_complex else context.divide(left, right)
 
 
 def reciprocal(context: StablehloContext) -> HloValue:
     """Rule of `Reciprocal`."""
     (x,) = context.operands
-    if x.dtype not in PARTS:
+    if not x.dtype.is_complex:
         return context.divide(1, x)
     real, imaginary = context.parts(x)
     is_real, ratio, total = _ratio(context, real, imaginary)

@@ -20,7 +20,6 @@ from mind_mlir.ops.normal_quantile import (
     NUMERATORS,
     SHIFTS,
 )
-from mind_mlir.ops.numbers import PRECISION
 from mind_mlir.ops.philox import KEY_STEPS, MULTIPLIERS, ROUNDS, WORD, halves
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def uniform(context: StablehloContext) -> HloValue:
     dtype = result.dtype
     if not result.element_count:
         return context.constant(0, result)
-    taken = PRECISION.get(dtype, dtype.bits)
+    taken = dtype.format.precision if dtype.is_float else dtype.bits
     top = _shifted(context, _bits(context), max(dtype.bits, 32) - taken)
     if dtype is DType.I1:
         return context.compare("NotEqual", top, 0)

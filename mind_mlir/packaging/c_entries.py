@@ -16,11 +16,11 @@ from mind_mlir.packaging.c_interface import (
     MISALIGNED_POINTER,
     NULL_POINTER,
     OK,
+    UNKNOWN,
     UNSUPPORTED_PROCESSOR,
+    status_messages,
 )
-from mind_mlir.packaging.messages import UNKNOWN, status_messages
-from mind_mlir.packaging.processor import in_words
-from mind_mlir.packaging.processor_check import BASELINE, LOOK, SUPPORTED, check_text
+from mind_mlir.packaging.processor_check import BASELINE, LOOK, SUPPORTED, check_text, in_words
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:

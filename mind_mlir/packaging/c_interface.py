@@ -6,19 +6,20 @@ The header and the code of the entry points are both made of what stands here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.names import RESERVED
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.languages.mind.elaboration.wording import SUFFIX, reworded
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.image.entry import Entry
     from mind_mlir.ir.types import TensorType
+
 
 #: What an entry point returns: statuses that every library has, and the first of those of its checks.
 OK, NULL_POINTER, MISALIGNED_POINTER, UNSUPPORTED_PROCESSOR = range(4)
@@ -34,25 +35,6 @@ STATUS_MACROS = {
 MACROS = (*STATUS_MACROS.values(), "SCRATCH_ALIGNMENT", "H")
 #: C99 promises that a function may have so many parameters; one of more buffers takes a table of them.
 MOST_PARAMETERS = 127
-
-#: What C holds an element in. Floats that C99 lacks are their bits, complex numbers two floats.
-_C_TYPES = {
-    DType.I1: "uint8_t",
-    DType.SI4: "int8_t",
-    DType.UI4: "uint8_t",
-    DType.FP8_E4M3: "uint8_t",
-    DType.FP8_E5M2: "uint8_t",
-    DType.BF16: "uint16_t",
-    DType.F16: "uint16_t",
-    DType.F32: "float",
-    DType.F64: "double",
-    DType.CF32: "float",
-    DType.CF64: "double",
-} | {
-    dtype: f"{'u' if dtype.kind is DTypeKind.UNSIGNED else ''}int{dtype.bits}_t"
-    for dtype in DType
-    if dtype.is_integer and dtype.bits >= 8
-}
 
 #: What no parameter is called: keywords and types of the header, and macros of what programs often include.
 _NAMES = """
@@ -84,12 +66,12 @@ class CParameter:
     @property
     def c_type(self) -> str:
         """Return the type in C of what the buffer is an array of."""
-        return _C_TYPES[self.type.dtype]
+        return self.type.dtype.c_type
 
     @property
     def length(self) -> int:
         """Return how many of these there are: two for a complex element."""
-        return self.type.element_count * (2 if self.type.dtype.kind is DTypeKind.COMPLEX else 1)
+        return self.type.element_count * (2 if self.type.dtype.is_complex else 1)
 
     @property
     def alignment(self) -> int:
@@ -228,3 +210,43 @@ class _Names:
             name = f"{wanted}_{number}"
         self._taken.add(name)
         return name
+
+
+#: What is said of a number that no entry point returns.
+UNKNOWN = "this is no status of this library"
+
+
+def status_messages(library: CLibrary, needs: str) -> Mapping[int, str]:
+    """Return what there is to say about each status of ``library``, in order of their numbers.
+
+    Args:
+        library: The library.
+        needs: What the processor has to have, in words; nothing where any has it.
+    """
+    needed = f": {needs}" if needs else ""
+    found = {
+        OK: "success",
+        NULL_POINTER: "a pointer is null",
+        MISALIGNED_POINTER: "a pointer is not a multiple of the alignment that the header says",
+        UNSUPPORTED_PROCESSOR: f"this processor or operating system lacks what the code needs{needed}",
+    }
+    for function in library.functions:
+        found |= {status: f"{function.name}: {check_message(check)}" for status, check in function.statuses}
+    return found
+
+
+def check_message(check: Check) -> str:
+    """Return what there is to say where ``check`` fails: its code, where it stands, the operation, and why.
+
+    That is in the words of the surface language where a program of that has the check.
+    """
+    example = check.finding(check.allowed[1] + 1)
+    finding = replace(example, message=f"{check.opcode} {check.label}: {check.failure}")
+    place = ""
+    if check.place is not None:
+        file, line, column = check.place
+        place = f"{file}:{line}:{column}: "
+        if file.endswith(SUFFIX):
+            (finding,) = reworded([finding])
+    advice = f"; {finding.help}" if finding.help else ""
+    return f"{finding.code}: {place}{finding.message}{advice}".replace("\n", " ").replace("\0", " ")

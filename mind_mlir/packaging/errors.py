@@ -30,13 +30,7 @@ def damaged(path: str | os.PathLike[str], reason: str) -> ArtefactError:
 
 
 def foreign(path: str | os.PathLike[str], needed: str, found: str) -> ArtefactError:
-    """Return E6502 about code that this machine does not run.
-
-    Args:
-        path: The file.
-        needed: What the code is for, or needs.
-        found: What there is here.
-    """
+    """Return E6502 about code that this machine does not run."""
     shown = display_path(path)
     return ArtefactError(
         Diagnostic(

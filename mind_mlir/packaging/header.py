@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.types import DType
 from mind_mlir.packaging.c_interface import (
     FIRST_CHECK,
     MISALIGNED_POINTER,
@@ -13,16 +13,16 @@ from mind_mlir.packaging.c_interface import (
     OK,
     STATUS_MACROS,
     UNSUPPORTED_PROCESSOR,
+    check_message,
 )
-from mind_mlir.packaging.header_example import example_lines
-from mind_mlir.packaging.messages import check_message
-from mind_mlir.packaging.processor import in_words
+from mind_mlir.packaging.processor_check import in_words
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.packaging.c_interface import CFunction, CLibrary, CParameter
+
 
 _WIDTH = 96
 _STATUSES = (
@@ -48,33 +48,12 @@ _THREADS = (
     "how it starts. Threads are started by the first loop that needs them, and sleep soon after the last. "
     "Any thread may call this at any time. A child of fork starts threads of its own."
 )
-#: What is to be known about elements that C has no type for.
-_ELEMENTS = {
-    DType.I1: "bool: one byte an element, 0 or 1, and nothing else.",
-    DType.SI4: "si4: one element in each int8_t, -8 to 7, and nothing else.",
-    DType.UI4: "ui4: one element in each uint8_t, 0 to 15, and nothing else.",
-    DType.FP8_E4M3: "fp8_e4m3: the bits of an 8-bit float in a uint8_t (OCP E4M3, without infinities).",
-    DType.FP8_E5M2: "fp8_e5m2: the bits of an 8-bit float in a uint8_t (OCP E5M2).",
-    DType.BF16: "bf16: the bits of a bfloat16 in a uint16_t: the upper half of those of a float.",
-    DType.F16: "f16: the bits of a 16-bit float of IEEE 754 in a uint16_t, as _Float16 has them.",
-    DType.CF32: "cf32: two floats an element, real and imaginary part, as float _Complex has them.",
-    DType.CF64: "cf64: two doubles an element, real and imaginary part, as double _Complex has them.",
-}
 
 
 def header_text(
     library: CLibrary, *, file: str, machine: str, features: Sequence[str], version: str, source: str = ""
 ) -> str:
-    """Return the header of a library, which C99 and C++ read, as a pure function of all arguments.
-
-    Args:
-        library: The library.
-        file: The name of the header's file.
-        machine: ``x86_64`` or ``aarch64``.
-        features: What the processor has to have, as LLVM calls it.
-        version: The version of the compiler.
-        source: What the program is called, where it has a name.
-    """
+    """Return the header of a library, which C99 and C++ read, as a pure function of all arguments."""
     guard = f"{library.macro}_H"
     needs = f" with {in_words(machine, features)}" if features else ""
     parts = [
@@ -117,7 +96,8 @@ def _introduction(library: CLibrary, file: str, processor: str, version: str, so
 def _elements(library: CLibrary) -> list[str]:
     """Return what is to be known of the elements of some buffers."""
     used = {buffer.type.dtype for function in library.functions for buffer in function.buffers}
-    notes = [line for dtype, note in _ELEMENTS.items() if dtype in used for line in _wrapped(note, "  ")]
+    noted = [f"{_dtype_name(dtype)}: {dtype.c_note}" for dtype in DType if dtype in used and dtype.c_note]
+    notes = [line for note in noted for line in _wrapped(note, "  ")]
     return ["Elements that C has no type of its own for:", *notes, ""] if notes else []
 
 
@@ -179,7 +159,7 @@ def _buffer(name: str, buffer: CParameter, width: int) -> list[str]:
     shape = "".join(f"[{extent}]" for extent in buffer.type.extents)
     count = buffer.type.element_count
     elements = "1 element" if count == 1 else f"{count} elements"
-    if buffer.type.dtype.kind is DTypeKind.COMPLEX and count:
+    if buffer.type.dtype.is_complex and count:
         elements += f", {buffer.length} {buffer.c_type}s"
     is_known = buffer.label == name or not any(each.isalpha() for each in buffer.label)
     own = "" if is_known else f"; {_plain(buffer.label)} in the program"
@@ -242,3 +222,74 @@ def _plain(text: str) -> str:
     """Return what a program calls something as a comment may hold it."""
     shown = "".join(each if each.isprintable() else "?" for each in text)
     return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
+
+
+#: Longer argument lists are not written in one line.
+_EXAMPLE_WIDTH = 84
+
+
+def example_lines(library: CLibrary, file: str) -> list[str]:
+    """Return the lines of a program in C99, which C++ compiles, too."""
+    function = library.functions[0]
+    taken = {buffer.name for buffer in function.buffers}
+    status, memory = _free("status", taken), _free("memory", taken)
+    lines = ["#include <stdio.h>", f'#include "{file}"', "", "int main(void)", "{"]
+    lines += [
+        f"    static {buffer.c_type} {buffer.name}[{max(buffer.length, 1)}];" for buffer in function.buffers
+    ]
+    if function.entry.scratch_bytes:
+        alignment = f"{library.macro}_SCRATCH_ALIGNMENT"
+        lines += [
+            f"    static char {memory}[{function.macro}_SCRATCH_BYTES + {alignment}];",
+            f"    void *scratch = {memory} + {alignment}",
+            f"        - (uintptr_t){memory} % {alignment};",
+        ]
+    else:
+        lines.append("    void *scratch = 0;")
+    lines += _call(function, status)
+    lines += [
+        f"    if ({status} != 0) {{",
+        f'        fprintf(stderr, "%s\\n", {library.message}({status}));',
+        "        return 1;",
+        "    }",
+    ]
+    written = [buffer for buffer in function.buffers if buffer.written and buffer.length]
+    if written:
+        lines.append(f'    printf("%g\\n", (double){written[0].name}[0]);')
+    return [*lines, "    return 0;", "}"]
+
+
+def _call(function: CFunction, status: str) -> Iterator[str]:
+    names = [buffer.name for buffer in function.buffers]
+    if function.takes_table:
+        table = _free("buffers", set(names))
+        yield f"    void *{table}[{len(names)}] = {{"
+        yield from (f"        {line}" for line in _rows(names))
+        yield "    };"
+        yield f"    int {status} = {function.name}({table}, scratch);"
+        return
+    one = f"    int {status} = {function.name}({', '.join([*names, 'scratch'])});"
+    if len(one) <= _EXAMPLE_WIDTH:
+        yield one
+        return
+    yield f"    int {status} = {function.name}("
+    yield from (f"        {line}" for line in _rows([*names, "scratch);"]))
+
+
+def _rows(names: list[str]) -> Iterator[str]:
+    """Yield names with commas between them, as many in a line as it has room for."""
+    line = ""
+    for number, name in enumerate(names):
+        word = name if number == len(names) - 1 else f"{name},"
+        if line and len(line) + len(word) + 1 > _EXAMPLE_WIDTH - 8:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    yield line
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,6 +1,8 @@
 """Modules as object files for C: one relocatable object with all that it needs but libc and libm.
 
-Its global symbols are the functions of the header. The entries that they call, and all else, are local.
+Its global symbols are the functions of the header. The entries that they call, and all else, are local. LLVM
+takes milliseconds, and several times their size in memory, for each megabyte of initialised data. So the code
+that it makes has zeros in the place of large constants, and the data is copied over them.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.compiling import entries_of
+from mind_mlir.codegen.constants import take_constants
 from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries
 from mind_mlir.codegen.units import level_of
+from mind_mlir.image.elf import PROGBITS, read_object
 from mind_mlir.image.errors import CodeError
 from mind_mlir.image.image import MOST_BYTES
 from mind_mlir.image.linking import check_limits
@@ -24,7 +28,6 @@ from mind_mlir.mlir.references import References
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.packaging.c_entries import alias_text, entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.constants import empty_constants, with_constants
 from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
@@ -34,13 +37,14 @@ from mind_mlir.runtime.options import checked_options
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.interrupts import held
 from mind_mlir.target import required_features, runs_here
-from mind_mlir.target.abi import PARALLEL_SYMBOL
+from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from mind_mlir.diagnostics import ArtefactError
     from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.image.compiled import Data
     from mind_mlir.image.entry import Entry
     from mind_mlir.ir.module import Module
     from mind_mlir.mlir.bindings import Module as MLIRModule
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from mind_mlir.packaging.c_interface import CLibrary
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
+
 
 #: What stands in front of the name of a function that has to make room for one of C.
 _MOVED = "mind$"
@@ -179,13 +184,7 @@ def _make_room(module: MLIRModule, names: Collection[str]) -> None:
 
 
 def _add(module: MLIRModule, text: str, attributes: str = "") -> None:
-    """Add operations to a module, in the place of what it declares, or where it defines that, not at all.
-
-    Args:
-        module: The module.
-        text: The operations.
-        attributes: Further attributes of functions, which become internal.
-    """
+    """Add operations to a module, in the place of what it declares, or where it defines that, not at all."""
     there = _symbols(module)
     further = ir.Attribute.parse(f"{{{attributes}}}")
     internal = ir.Attribute.parse("#llvm.linkage<internal>")
@@ -215,3 +214,49 @@ def _symbols(module: MLIRModule) -> dict[str, Operation]:
 def _is_defined(op: Operation) -> bool:
     """Return whether an operation is more than a declaration."""
     return "value" in op.attributes or bool(op.regions[0].blocks)
+
+
+def empty_constants(module: MLIRModule, references: References) -> tuple[Data, ...]:
+    """Put zeros in the place of the large constants of ``module``, and return these.
+
+    Args:
+        module: A module of the LLVM dialect; its context is the current one.
+        references: The data of constants that the module knows by name only.
+    """
+    taken = {each.symbol: each for each in take_constants(module, references)}
+    internal = ir.Attribute.parse("#llvm.linkage<internal>")
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
+    for op in module.body.operations:
+        if "sym_name" not in op.attributes or str(op.attributes["sym_name"].value) not in taken:
+            continue
+        op.attributes["linkage"], op.attributes["alignment"] = internal, alignment
+        # Nothing may follow from the zeros.
+        op.attributes["externally_initialized"] = ir.UnitAttr.get()
+        with ir.InsertionPoint(op.regions[0].blocks.append()):
+            zeros = ir.Operation.create("llvm.mlir.zero", [op.attributes["global_type"].value]).result
+            ir.Operation.create("llvm.return", operands=[zeros])
+    return tuple(taken.values())
+
+
+def with_constants(code: bytes, constants: Sequence[Data]) -> bytes:
+    """Return an object with the data of its constants in their places.
+
+    Args:
+        code: The object of a module that `empty_constants` has seen.
+        constants: What that returned.
+    """
+    if not constants:
+        return code
+    filled = bytearray(code)
+    read = read_object(memoryview(filled))
+    places = {symbol.name: symbol for symbol in read.symbols}
+    for constant in constants:
+        symbol = places.get(constant.symbol)
+        if symbol is None:  # nothing reads it
+            continue
+        assert symbol.section is not None, "a constant is in a section"
+        section, end = read.sections[symbol.section], symbol.value + len(constant.data)
+        assert section.kind == PROGBITS, "constants have bytes, zeros or not"
+        assert symbol.size == len(constant.data), "a constant is as long as its data"
+        section.data[symbol.value : end] = constant.data
+    return bytes(filled)

@@ -11,7 +11,12 @@ import math
 import re
 import struct
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.dtypes import DType
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.dtypes import FloatFormat
 
 #: What a text consists of as far as it matters here: what is never changed (comments, strings, names), the
 #: types that say what a literal is of, and literals.
@@ -25,14 +30,8 @@ _WORD = re.compile(
 )
 
 
-class _Form(NamedTuple):
-    """The layout of floats of a type: bits of the mantissa, and the width."""
-
-    mantissa: int
-    width: int
-
-
-_FORMS = {"half": _Form(10, 16), "bfloat": _Form(7, 16), "float": _Form(23, 32), "double": _Form(52, 64)}
+_TYPES = {"half": DType.F16, "bfloat": DType.BF16, "float": DType.F32, "double": DType.F64}
+_FORMATS = {name: dtype.format for name, dtype in _TYPES.items()}
 _PREFIXES = {"half": "0xH", "bfloat": "0xR"}
 
 
@@ -50,7 +49,7 @@ def in_older_words(text: str) -> str:
         if match["bits"]:
             bits = int(match["bits"], 16)
         elif match["special"]:
-            bits = _special(match["special"], _FORMS[kind])
+            bits = _special(match["special"], _FORMATS[kind])
         else:
             bits = _number(match["number"], kind)
         return _literal(bits, kind)
@@ -58,13 +57,12 @@ def in_older_words(text: str) -> str:
     return _WORD.sub(rewritten, text)
 
 
-def _special(text: str, form: _Form) -> int:
+def _special(text: str, format_: FloatFormat) -> int:
     """Return the bits of an infinity or a NaN."""
-    sign = int(text[0] == "-") << form.width - 1
-    exponent = (1 << form.width - 1) - (1 << form.mantissa)
+    sign = int(text[0] == "-") << format_.bits - 1
     name, _, payload = text[1:].rstrip(")").partition("(")
-    quiet = 0 if name in ("inf", "snan") else 1 << form.mantissa - 1
-    return sign | exponent | quiet | int(payload or "0", 16)
+    quiet = 0 if name in ("inf", "snan") else 1 << format_.mantissa - 1
+    return sign | format_.limit | quiet | int(payload or "0", 16)
 
 
 def _number(text: str, kind: str) -> int:
@@ -89,10 +87,9 @@ def _number(text: str, kind: str) -> int:
 
 def _literal(bits: int, kind: str) -> str:
     """Return a literal of a type from its bits."""
-    form = _FORMS[kind]
-    if form.width == 16:
+    if kind in _PREFIXES:
         return f"{_PREFIXES[kind]}{bits:04X}"
-    if form.width == 32:
+    if kind == "float":
         bits = _widened(bits)
     return f"0x{bits:016X}"
 

@@ -7,12 +7,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.packaging.processor import STATE, questions
+from mind_mlir.target.features import FEATURES, Question, with_implied
+from mind_mlir.target.processors import LEVELS, PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from mind_mlir.packaging.processor import Question
+
+#: What the operating system has to save where vectors of 32 bytes are used, and of 64: bits of the register
+#: XCR0, which another instruction reads. It is there where cpuid says so.
+_YMM, _ZMM = 0b110, 0b11100110
+STATE = Question(-1)
+_STATE_IS_THERE = (Question(1, register=2), 27)
+
+
+def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question, int]]:
+    """Return what to ask a processor, and the bits that all have to be set in the answer.
+
+    Returns:
+        The questions in order, that about `STATE` last: it may be asked where the others have been answered
+        so. Nothing where no feature is needed.
+
+    Raises:
+        KeyError: A feature is not known.
+    """
+    masks: dict[Question, int] = {}
+    state = 0
+    for name in features:
+        feature = FEATURES[machine][name]
+        masks[feature.question] = masks.get(feature.question, 0) | 1 << feature.bits[-1]
+        used = with_implied(machine, (name,))
+        state |= _ZMM if "avx512f" in used else _YMM if "avx" in used else 0
+    if state:
+        question, bit = _STATE_IS_THERE
+        masks[question] = masks.get(question, 0) | 1 << bit
+    ordered = sorted(masks.items())
+    return [*ordered, (STATE, state)] if state else ordered
+
+
+def in_words(machine: str, features: Iterable[str]) -> str:
+    """Return what code needs as people say it: a level of the architecture, and what is beyond that."""
+    found = frozenset(features)
+    level = next(name for name in reversed(LEVELS[machine]) if PROCESSORS[name].features <= found)
+    least = [level] if level != LEVELS[machine][0] else []
+    return ", ".join([*least, *sorted(found - PROCESSORS[level].features)])
+
 
 #: What `check_text` defines: ``i32 ()``, which returns `SUPPORTED` or another number.
 LOOK = "mind.c.look"
@@ -29,10 +68,6 @@ _EXTENDED = 0x80000000
 
 def check_text(machine: str, features: Iterable[str]) -> str:
     """Return the text of `LOOK` for ``features``; nothing where none is needed.
-
-    Args:
-        machine: ``x86_64`` or ``aarch64``.
-        features: What code needs, as LLVM calls it.
 
     Raises:
         KeyError: A feature is not known.

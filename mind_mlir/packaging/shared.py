@@ -127,10 +127,6 @@ def _linked(linker: Linker, code: bytes, library: str, soname: str, machine: str
 def find_linker(machine: str, environment: Mapping[str, str] = os.environ) -> Linker | None:
     """Return what links for ``machine``, or None where there is nothing.
 
-    Args:
-        machine: ``x86_64`` or ``aarch64``.
-        environment: The variables of the process.
-
     Raises:
         ArtefactError: E6503, the variable CC names what is not there.
     """

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
+
 #: What a program can be written as.
 Kind = Literal["object", "shared", "header", "bundle"]
 #: Levels of x86-64 by the width of their vectors in bytes.
@@ -125,13 +126,6 @@ def artefact_of(
     module: Module, options: CompileOptions, library: str, target: Target, *, source: str = ""
 ) -> Artefact:
     """Compile a module for an artefact.
-
-    Args:
-        module: A module.
-        options: How it is compiled.
-        library: The name of the library.
-        target: The processor.
-        source: What the program is called, for its header.
 
     Raises:
         VerificationError: The module breaks a rule.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.builders import type_rules
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.ir.sequences import counted
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
+from mind_mlir.support.argument_checks import counted
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:

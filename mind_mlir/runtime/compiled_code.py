@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from mind_mlir.cache.codes import find_code, keep_code
 from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
-from mind_mlir.image.compilation import Compilation
+from mind_mlir.image.compiled import Compilation
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.forms import FrontHalf, reducible, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
-from mind_mlir.support.cores import usable_cores
 from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.resources import usable_cores
 from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target import named_target, runs_here
 

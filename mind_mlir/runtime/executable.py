@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check, Place
-    from mind_mlir.image.compilation import Compilation
+    from mind_mlir.image.compiled import Compilation
     from mind_mlir.ir.attributes import Array
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.stages import Observer

@@ -32,8 +32,8 @@ import numpy as np
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.support import argument_checks
-from mind_mlir.support.memory_limits import memory_left, memory_limit
 from mind_mlir.support.releasing import at_release
+from mind_mlir.support.resources import memory_left, memory_limit
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 from mind_mlir.support import argument_checks
-from mind_mlir.support.cores import usable_cores
 from mind_mlir.support.releasing import for_ever
+from mind_mlir.support.resources import usable_cores
 from mind_mlir.target.abi import PARALLEL_SYMBOL
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from mind_mlir.support.suggestions import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sized
+
 
 T = TypeVar("T")
 
@@ -160,3 +161,23 @@ def refuse_bindings(bindings: object) -> None:
         return
     if mapping(bindings, "bindings", "a mapping from names of symbols to extents"):
         raise ValueError("bindings must be empty for a module: only programs have symbolic dimensions")
+
+
+def counted(things: Sized, noun: str) -> str:
+    """Return how many ``things`` there are, in words: ``3 operations``."""
+    count = len(things)
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def sequence_of(values: object, kind: type[T], parameter: str) -> tuple[T, ...]:
+    """Return ``values`` as a tuple, all of which must be of ``kind``.
+
+    Raises:
+        TypeError: They are not.
+    """
+    expected = f"a sequence of {kind.__name__}s"
+    found = items(values, parameter, expected)
+    for value in found:
+        if not isinstance(value, kind):
+            reject(f"each of {parameter}", f"a {kind.__name__}", value)
+    return cast("tuple[T, ...]", found)

@@ -170,10 +170,6 @@ _ARRAYS = ("__array__", "__array_interface__", "__dlpack__")
 def flatten(value: Any, parameter: str = "value") -> tuple[list[Any], Form]:
     """Return the leaves of ``value``, and its form.
 
-    Args:
-        value: A leaf, or a container.
-        parameter: What to call it in messages.
-
     Raises:
         TypeError: A key of a dict is no string, or a static field of a dataclass is not hashable.
         ValueError: It is nested more than `MAX_DEPTH` levels deep, holds itself, or has more parts than

@@ -1,18 +1,28 @@
 """The processor of this machine, by what the system says of it.
 
-Processors announce themselves under misleading model names, so names are never looked at.
+Processors announce themselves under misleading model names, so names are never looked at. Of systems that
+show no files, the C library is asked: when a process starts, glibc asks the processor itself, and which
+registers the kernel keeps; what it calls active may be used. On 64-bit Arm the kernel hands over two words.
 """
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import functools
+import os
 import platform
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mind_mlir.target.announced import announced_caches, announced_flags
-from mind_mlir.target.features import features_of_flags, scheduled_for, with_implied
-from mind_mlir.target.record import BASELINE, Target
+from mind_mlir.target.features import FEATURES, features_of_flags, scheduled_for, with_implied
+from mind_mlir.target.record import BASELINE, X86_64, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.target.features import Question
+
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -94,3 +104,59 @@ def _size(text: str) -> int:
     if text[-1:] in _SUFFIX:
         return int(text[:-1]) * _SUFFIX[text[-1]]
     return int(text)
+
+
+#: The numbers that glibc gives the questions of cpuid.
+_LEAVES = {(1, 0): 0, (7, 0): 1, (0x80000001, 0): 2, (7, 1): 6}
+#: Data caches of one core by level, as glibc's ``sysconf`` numbers their sizes. Of the last it says how large
+#: it is for all cores together.
+_ANNOUNCED_CACHES: Mapping[int, int] = {1: 188, 2: 191}
+
+
+def announced_flags(machine: str) -> frozenset[str]:
+    """Return what the processor has, as Linux calls it; nothing where the C library does not say it."""
+    word = _active if machine == X86_64 else _auxiliary
+    return frozenset(
+        name
+        for feature in FEATURES.get(machine, {}).values()
+        for name, bit in zip(feature.linux, feature.bits, strict=True)
+        if word(feature.question) >> bit & 1
+    )
+
+
+def announced_caches() -> dict[int, int]:
+    """Return the size in bytes of each data cache level of a core, where the C library says it."""
+    found = {}
+    for level, name in _ANNOUNCED_CACHES.items():
+        try:
+            size = os.sysconf(name) if _function("gnu_get_libc_version") is not None else 0
+        except (AttributeError, OSError, ValueError):
+            continue
+        if size > 0:
+            found[level] = size
+    return found
+
+
+def _active(question: Question) -> int:
+    """Return the features among the answers of cpuid that may be used."""
+    leaf_of = _function("__x86_get_cpuid_feature_leaf")
+    if leaf_of is None:  # of glibc before 2.33, or of another C library
+        return 0
+    leaf_of.restype = ctypes.POINTER(ctypes.c_uint32 * 8)  # four registers, and what of them is active
+    found = leaf_of(ctypes.c_uint(_LEAVES[question.leaf, question.subleaf]))
+    return int(found.contents[4 + question.register]) if found else 0
+
+
+def _auxiliary(question: Question) -> int:
+    getauxval = _function("getauxval")
+    if getauxval is None:
+        return 0
+    getauxval.restype = ctypes.c_ulong
+    return int(getauxval(ctypes.c_ulong(question.leaf)))
+
+
+def _function(name: str) -> ctypes._NamedFuncPointer | None:
+    try:
+        return ctypes.CDLL(None)[name]
+    except (AttributeError, OSError, TypeError):  # such as Windows
+        return None

@@ -20,10 +20,9 @@ from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
-from mind_mlir.ops.complex_numbers import PARTS
 from mind_mlir.ops.infer import complete_attributes
-from mind_mlir.ops.numbers import dtype_of, smallest_subnormal, widened
-from mind_mlir.ops.opdef import COMPLEX, Rounding
+from mind_mlir.ops.numbers import dtype_of, widened
+from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
@@ -39,20 +38,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
     from mind_mlir.ops.opdef import OpDef
 
-#: Relative error that one operation which does not accumulate may have against numpy.
-#: Where f32 is rounded to fewer bits, that is a unit in the last place.
-TOLERANCES = {
-    DType.FP8_E4M3: 2**-3,
-    DType.FP8_E5M2: 2**-2,
-    DType.BF16: 2**-7,
-    DType.F16: 2**-10,
-    DType.F32: 1e-6,
-    DType.F64: 1e-12,
-}
-#: Error that a result of control flow may have, relative to the greatest magnitude in it and what it reads.
-CONTROL_TOLERANCES = {
-    dtype: (8 if dtype.bits < 32 else 1e3) * relative for dtype, relative in TOLERANCES.items()
-}
 _CONTROL_NOTE = (
     "(a value of --emit=structured; what runs again and again may turn small differences into great ones)"
 )
@@ -173,7 +158,7 @@ def _first_in_function(
 def _compare(
     operation: CoreOperation, compiled: Array, interpreted: Array, operands: Sequence[Array]
 ) -> Difference | None:
-    if dtype_of(interpreted) in COMPLEX:
+    if dtype_of(interpreted).is_complex:
         wrong = ~_agreeing_parts(operation, compiled, interpreted, operands)
     elif not dtype_of(interpreted).is_float:
         wrong = np.asarray(compiled != interpreted)
@@ -206,13 +191,13 @@ def _agreeing_parts(
     operation: CoreOperation, compiled: Array, interpreted: Array, operands: Sequence[Array]
 ) -> Array:
     """Return where complex results agree in both parts: exactly, or within an error of the magnitude."""
-    record, part = by_opcode()[operation.opcode], PARTS[dtype_of(interpreted)]
+    record, part = by_opcode()[operation.opcode], dtype_of(interpreted).part
     exact = record.rounding is Rounding.EXACT and not _runs_others(record)
-    relative, magnitude = TOLERANCES[part], np.abs(interpreted)
+    relative, magnitude = part.tolerance, np.abs(interpreted)
     if _runs_others(record):
-        found = [np.abs(each) for each in (interpreted, *operands) if dtype_of(each) in COMPLEX]
+        found = [np.abs(each) for each in (interpreted, *operands) if dtype_of(each).is_complex]
         magnitude = sum(np.where(np.isfinite(each), each, 0).sum() for each in found)
-        relative = CONTROL_TOLERANCES[part]
+        relative = _control_tolerance(part)
     elif record.terms is not None:
         attributes = complete_attributes(record, operation.attributes)
         given = term_magnitudes(record, operands, attributes, lambda arrays: evaluate(operation, arrays))
@@ -225,7 +210,7 @@ def _agreeing_parts(
             both &= np.isnan(left) | (np.signbit(left) == np.signbit(right))
         else:
             with np.errstate(all="ignore"):
-                both |= np.abs(left - right) <= relative * magnitude + smallest_subnormal(part)
+                both |= np.abs(left - right) <= relative * magnitude + part.format.smallest_subnormal
         agreeing &= both
     return agreeing
 
@@ -243,11 +228,10 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
     if _runs_others(record):
         floats = [array for array in (value, *operands) if dtype_of(array).is_float]
         greatest = max(float(_magnitude(array).max(initial=0)) for array in floats)
-        relative = CONTROL_TOLERANCES[dtype] if dtype in TOLERANCES else 0
-        return np.full_like(widened(value), relative * greatest)
-    if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
+        return np.full_like(widened(value), _control_tolerance(dtype) * greatest)
+    if record.rounding is Rounding.EXACT or not dtype.is_float:
         return np.zeros_like(widened(value))
-    magnitude, error = _magnitude(value), TOLERANCES[dtype]
+    magnitude, error = _magnitude(value), dtype.tolerance
     if record.terms is not None:
         attributes = complete_attributes(record, operation.attributes)
         magnitude = term_magnitudes(record, operands, attributes, lambda given: evaluate(operation, given))
@@ -257,12 +241,17 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
         else:
             error = summation_error(terms, dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(error * widened(magnitude) + smallest_subnormal(dtype))
+        return np.asarray(error * widened(magnitude) + dtype.format.smallest_subnormal)
 
 
 def _runs_others(record: OpDef) -> bool:
     """Return whether an operation runs regions or functions: its numpy rule then is a generator."""
     return isgeneratorfunction(record.evaluate)
+
+
+def _control_tolerance(dtype: DType) -> float:
+    """Return the error that a result of control flow may have, relative to the greatest number about."""
+    return (8 if dtype.is_narrow else 1e3) * dtype.tolerance
 
 
 def _magnitude(array: Array) -> Array:

@@ -170,7 +170,7 @@ def _general(trace: Trace, left: Value, right: Value) -> Value:
         left = broadcast_to(trace, left, (*batch, *left.shape[-2:]))
         right = broadcast_to(trace, right, (*batch, *right.shape[-2:]))
     dtype = left.type.dtype
-    is_narrow = dtype.kind is DTypeKind.FLOAT and dtype.bits < DType.F32.bits
+    is_narrow = dtype.is_narrow
     return trace.emit(
         "DotGeneral",
         left,

@@ -1,6 +1,6 @@
 """Type promotion: the one table of the dtype that several have together, for operators and functions.
 
-Dtypes are a lattice, which is written here as what stands directly above what. Operands take the least dtype
+Dtypes are a lattice: those that have all numbers of another stand above it. Operands take the least dtype
 that is above all of theirs. Numbers of Python stand in it by their kind alone, which is *weak*: between the
 integers and the floats there is a float of no width, which takes that of the floats it meets, and is an f64
 by itself. So integers and truth values never widen floats: i64 and f32 meet in f32.
@@ -14,11 +14,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.ir.elements import holds_all
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class Node(NamedTuple):
@@ -38,34 +39,6 @@ class Node(NamedTuple):
 
 #: The numbers of Python.
 INTEGER, FLOAT, COMPLEX = (Node(dtype, weak=True) for dtype in (DType.SI64, DType.F64, DType.CF64))
-
-_ABOVE = FrozenDict(
-    {
-        Node(DType.I1, weak=True): (Node(DType.I1),),
-        Node(DType.I1): (INTEGER,),
-        INTEGER: (Node(DType.UI4), Node(DType.SI4)),
-        Node(DType.UI4): (Node(DType.UI8), Node(DType.SI8)),
-        Node(DType.SI4): (Node(DType.SI8),),
-        Node(DType.UI8): (Node(DType.UI16), Node(DType.SI16)),
-        Node(DType.SI8): (Node(DType.SI16),),
-        Node(DType.UI16): (Node(DType.UI32), Node(DType.SI32)),
-        Node(DType.SI16): (Node(DType.SI32),),
-        Node(DType.UI32): (Node(DType.UI64), Node(DType.SI64)),
-        Node(DType.SI32): (Node(DType.SI64),),
-        Node(DType.UI64): (FLOAT,),
-        Node(DType.SI64): (FLOAT,),
-        FLOAT: (Node(DType.FP8_E4M3), Node(DType.FP8_E5M2), COMPLEX),
-        Node(DType.FP8_E4M3): (Node(DType.BF16), Node(DType.F16)),
-        Node(DType.FP8_E5M2): (Node(DType.BF16), Node(DType.F16)),
-        Node(DType.BF16): (Node(DType.F32),),
-        Node(DType.F16): (Node(DType.F32),),
-        Node(DType.F32): (Node(DType.F64), Node(DType.CF32)),
-        Node(DType.F64): (Node(DType.CF64),),
-        COMPLEX: (Node(DType.CF32),),
-        Node(DType.CF32): (Node(DType.CF64),),
-        Node(DType.CF64): (),
-    }
-)
 
 #: The kind of the numbers of Python that integers without a sign are.
 _KINDS = FrozenDict({DTypeKind.UNSIGNED: DTypeKind.SIGNED})
@@ -100,4 +73,20 @@ def _joined(nodes: frozenset[Node]) -> Node | None:
 @functools.cache
 def _up(node: Node) -> frozenset[Node]:
     """Return a node and all above it."""
-    return frozenset({node}).union(*map(_up, _ABOVE[node]))
+    return frozenset({node}).union(*map(_up, _above(node)))
+
+
+def _above(node: Node) -> Iterator[Node]:
+    """Yield nodes above ``node``, among them all that stand directly above it."""
+    dtype = node.dtype
+    if node.weak:
+        yield from (Node(other) for other in DType if node_of_number(other) == node)
+        if node == FLOAT:
+            yield COMPLEX
+    elif dtype is DType.I1:
+        yield INTEGER
+    else:
+        wider = (other for other in DType if other is not dtype and holds_all(other, dtype))
+        yield from (Node(other) for other in wider if other.is_integer == dtype.is_integer)
+        if dtype.is_integer:
+            yield FLOAT

@@ -53,7 +53,7 @@ def reduce(array: TracedArray, kind: str, axis: Any, *, keepdims: bool) -> Trace
     dtype = value.type.dtype
     if kind == "Sum" and dtype in registry.by_opcode()["Sum"].operand(0).dtypes:
         return trace.emit("Sum", value, axes=axes, keepdims=keepdims, weak=array.weak)
-    is_narrow = dtype.kind is DTypeKind.FLOAT and dtype.bits < DType.F32.bits and kind == "Sum"
+    is_narrow = dtype.is_narrow and kind == "Sum"
     return trace.emit(
         "Reduce",
         value,

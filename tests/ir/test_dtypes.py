@@ -14,10 +14,12 @@ import mind_mlir
 from mind_mlir import ArgumentError, TensorType
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.elements import holds_all
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL, BOOL
 from mind_mlir.passes.autodiff import differentiate
@@ -283,3 +285,27 @@ def test_large_arrays_of_several_widths(name: str) -> None:
     (result,) = mind_mlir.compile(module)(x)
     (expected,) = mind_mlir.interpret(module, {"x": x})
     np.testing.assert_array_equal(widened(result), widened(expected))
+
+
+@pytest.mark.parametrize("dtype", ALL_FLOATS, ids=str)
+def test_the_layout_of_a_float_is_that_of_its_numpy_type(dtype: DType) -> None:
+    finfo: Any = ml_dtypes.finfo
+    layout, known = dtype.format, finfo(dtype.numpy)
+    assert (layout.exponent, layout.mantissa) == (known.nexp, known.nmant)
+    limits = (layout.greatest, layout.smallest_normal, layout.smallest_subnormal)
+    assert limits == (float(known.max), float(known.smallest_normal), float(known.smallest_subnormal))
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert layout.infinite == bool(np.isinf(np.asarray(np.inf).astype(dtype.numpy)))
+
+
+@pytest.mark.parametrize("narrow", [dtype for dtype in DType if dtype.bits <= 16], ids=str)
+def test_a_dtype_holds_all_numbers_of_another_where_they_come_back(narrow: DType) -> None:
+    numbers = np.arange(2**narrow.bits).astype(f"u{narrow.itemsize}")
+    numbers = numbers.view(narrow.numpy) if narrow.bits >= 8 else numbers.astype(narrow.numpy)
+    for wide in DTYPES:
+        with np.errstate(all="ignore"):
+            back = cast_array(cast_array(numbers, wide), narrow).astype(np.float64)
+            comes_back = np.array_equal(back, numbers.astype(np.float64), equal_nan=True)
+        assert comes_back or not holds_all(wide, narrow), wide
+        if narrow.is_float and wide.is_float:
+            assert holds_all(wide, narrow) == comes_back, wide

@@ -19,13 +19,12 @@ from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
-from mind_mlir.ops.complex_numbers import PARTS, joined
+from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_types
-from mind_mlir.ops.numbers import smallest_subnormal, widened
+from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.opdef import COMPLEX, Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
-from mind_mlir.tools.comparison import TOLERANCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +97,7 @@ def edge_values(dtype: DType) -> Array:
         exact = [each for each in numbers if least <= each <= greatest]
         return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
     if dtype in COMPLEX:
-        parts = edge_values(PARTS[dtype])
+        parts = edge_values(dtype.part)
         return joined(np.repeat(parts, len(parts)), np.tile(parts, len(parts)))
     info: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # ml_dtypes has none
     ends = [0.0, 1.0, 0.5, 3.0, info.smallest_subnormal, info.tiny, info.max, np.inf, np.nan]
@@ -158,7 +157,7 @@ def random_array(type_: TensorType, domain: Domain, rng: np.random.Generator) ->
         chosen = np.where(integers == 0, 7, integers) if domain is Domain.NONZERO else integers
         return np.asarray(chosen).astype(dtype.numpy)
     if dtype in COMPLEX:
-        part = type_.with_dtype(PARTS[dtype])
+        part = type_.with_dtype(dtype.part)
         return joined(random_array(part, domain, rng), random_array(part, Domain.ANY, rng))
     if domain is Domain.NONZERO:
         numbers = np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape)
@@ -376,7 +375,7 @@ def _assert_agrees(
         with np.errstate(all="ignore"):
             magnitude = np.abs(expected)[..., np.newaxis]
         actual, expected = (np.stack([each.real, each.imag], axis=-1) for each in (actual, expected))
-        dtype = PARTS[dtype]
+        dtype = dtype.part
     if dtype is None or not dtype.is_float:
         np.testing.assert_array_equal(actual, expected)
         return
@@ -391,7 +390,7 @@ def _assert_agrees(
         return
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
-    relative = TOLERANCES[dtype]
+    relative = dtype.tolerance
     if magnitude is None:
         magnitude = np.abs(expected)
     if record.terms is not None:
@@ -407,7 +406,7 @@ def _assert_agrees(
         )
         magnitude = found.real[..., np.newaxis] if found.dtype.kind == "c" else found
     with np.errstate(all="ignore"):
-        allowed = np.broadcast_to(relative * magnitude + smallest_subnormal(dtype), expected.shape)
+        allowed = np.broadcast_to(relative * magnitude + dtype.format.smallest_subnormal, expected.shape)
         error = np.abs(actual.astype(np.float64) - expected)
         excess = np.asarray(error > allowed)[finite]
     assert not excess.any(), (

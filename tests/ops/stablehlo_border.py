@@ -12,7 +12,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.mlir.stablehlo_builder import spelled
-from mind_mlir.ops.complex_numbers import PARTS, joined
+from mind_mlir.ops.complex_numbers import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +63,8 @@ def run(
 def _stored(type_: TensorType) -> list[TensorType]:
     """Return the types in which values of ``type_`` are handed over."""
     dtype = type_.dtype
-    if dtype in PARTS:
-        return [type_.with_dtype(PARTS[dtype])] * 2
+    if dtype.is_complex:
+        return [type_.with_dtype(dtype.part)] * 2
     if dtype.bits == 4:
         return [type_.with_dtype(DType.UI8 if dtype is DType.UI4 else DType.SI8)]
     if dtype.is_float and dtype.bits < 32:
@@ -73,7 +73,7 @@ def _stored(type_: TensorType) -> list[TensorType]:
 
 
 def _parts(array: Array, dtype: DType) -> list[Array]:
-    if dtype in PARTS:
+    if dtype.is_complex:
         return [np.array(array.real), np.array(array.imag)]
     (stored,) = _stored(TensorType(dtype))
     if dtype.bits == 4:
@@ -83,7 +83,7 @@ def _parts(array: Array, dtype: DType) -> list[Array]:
 
 def _array(type_: TensorType, parts: Sequence[Array]) -> Array:
     parts = [np.asarray(part).reshape(type_.extents) for part in parts]
-    if type_.dtype in PARTS:
+    if type_.dtype.is_complex:
         return joined(*parts)
     if type_.dtype.bits == 4:
         return parts[0].astype(type_.dtype.numpy)
@@ -104,7 +104,7 @@ def _restored(name: str, names: Sequence[str], type_: TensorType) -> str:
 def _to_stored(name: str, value: str, type_: TensorType, stored: TensorType, part: int) -> str:
     if stored == type_:
         return ""
-    kind = ("real", "imag")[part] if type_.dtype in PARTS else _conversion(type_)
+    kind = ("real", "imag")[part] if type_.dtype.is_complex else _conversion(type_)
     return f"{name} = stablehlo.{kind} {value} : ({spelled(type_)}) -> {spelled(stored)}"
 
 

@@ -19,9 +19,9 @@ from bundles import PROGRAM, copied, say
 import mind_mlir
 from mind_mlir import ArgumentError, ArtefactError, Bundle, DType, ExecutionError
 from mind_mlir.image.loading import host_machine
-from mind_mlir.packaging.directories import replace_directory
+from mind_mlir.packaging.bundle import replace_directory
+from mind_mlir.packaging.loading import read_bundle
 from mind_mlir.packaging.manifest import MANIFEST, MOST_BYTES, digest_of
-from mind_mlir.packaging.reading import read_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,14 @@ from mind_mlir.diagnostics.checks import DivisorCheck, IndexCheck, PositionCheck
 from mind_mlir.image.entry import Entry
 from mind_mlir.ir.interface import Output, Parameter
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.packaging.c_interface import MOST_PARAMETERS, CLibrary, c_library, library_name
+from mind_mlir.packaging.c_interface import (
+    MOST_PARAMETERS,
+    CLibrary,
+    c_library,
+    library_name,
+    status_messages,
+)
 from mind_mlir.packaging.header import header_text
-from mind_mlir.packaging.messages import status_messages
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.processor import STATE, in_words, questions
+from mind_mlir.packaging.processor_check import STATE, in_words, questions
 from mind_mlir.target import FEATURES, host_features
 from mind_mlir.target.processors import PROCESSORS
 

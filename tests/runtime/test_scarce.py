@@ -15,7 +15,7 @@ from mind_mlir.cache import fingerprint
 from mind_mlir.codegen import written as writing
 from mind_mlir.codegen.written import written
 from mind_mlir.target import FEATURES, host, host_architecture
-from mind_mlir.target.announced import announced_caches, announced_flags
+from mind_mlir.target.host import announced_caches, announced_flags
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code is made on Linux")
 

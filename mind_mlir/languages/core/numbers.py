@@ -18,7 +18,6 @@ from mind_mlir.ir.elements import (
     Problem,
     checked_float,
     checked_integer,
-    element_dtype,
     limits,
     lost_infinity,
     narrowed,
@@ -48,7 +47,7 @@ def convert_plain(texts: Sequence[str], dtype: DType) -> Array | None:
         wide = np.array([float(text) for text in texts], np.float64)
     except (ValueError, KeyError, OverflowError):
         return None
-    narrow = narrowed(wide, lambda index: _fraction(texts[index]), element_dtype(dtype))
+    narrow = narrowed(wide, lambda index: _fraction(texts[index]), dtype)
     overflowed = np.count_nonzero(np.isinf(narrow)) > sum("inf" in text for text in texts)
     return None if overflowed or lost_infinity(wide, narrow) else narrow
 
@@ -65,7 +64,7 @@ def convert_elements(texts: Sequence[str], dtype: DType) -> Array:
         exact = [_exact_integer(text, index, dtype) for index, text in enumerate(texts)]
         return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
     elements = [_exact_float(text, index, dtype) for index, text in enumerate(texts)]
-    return np.array(elements, element_dtype(dtype))
+    return np.array(elements, dtype.part.numpy)
 
 
 def integer_value(text: str) -> int:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import Padding, TensorLiteral
+from mind_mlir.ir.elements import format_elements, format_float
 from mind_mlir.ir.module import MODULE, Block, Branch, CoreOperation, Module, Return, Yield
-from mind_mlir.ir.numbers import format_elements, format_float
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.languages.core.readable_names import flat_names, function_names
 from mind_mlir.ops import registry

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ir.elements import Problem as ElementProblem
-from mind_mlir.ir.elements import element_dtype
-from mind_mlir.ir.numbers import format_elements
+from mind_mlir.ir.elements import format_elements
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.languages.core.numbers import convert_elements, convert_plain
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
@@ -75,7 +74,7 @@ def _elements(text: str, type_: TensorType) -> bytes:
         message = f"the shape of {type_} has {count} elements, found {found // width}"
         message += ", and one part of a number" if found % width else ""
         raise LiteralProblem("E3010", message, context={"declared": count, "found": found // width})
-    return np.asarray(array, element_dtype(dtype)).tobytes()
+    return np.asarray(array, dtype.part.numpy).tobytes()
 
 
 def _count(type_: TensorType) -> int:

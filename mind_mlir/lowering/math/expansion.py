@@ -12,12 +12,24 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, emit_expm1, emit_log, emit_log1p
+from mind_mlir.lowering.math.exponentials import (
+    FORMATS,
+    emit_erf,
+    emit_exp,
+    emit_expm1,
+    emit_log,
+    emit_log1p,
+    emit_tanh,
+)
 from mind_mlir.lowering.math.float_emitter import FloatEmitter
 from mind_mlir.lowering.math.powers import emit_cbrt, emit_power
-from mind_mlir.lowering.math.remainders import emit_remainder
-from mind_mlir.lowering.math.rounding import emit_ceil, emit_floor, emit_round, emit_round_even
-from mind_mlir.lowering.math.special import emit_erf, emit_tanh
+from mind_mlir.lowering.math.rounding import (
+    emit_ceil,
+    emit_floor,
+    emit_remainder,
+    emit_round,
+    emit_round_even,
+)
 from mind_mlir.lowering.math.trigonometry import emit_atan2, emit_cos, emit_sin, emit_tan
 from mind_mlir.mlir.bindings import ir, llvm, vector
 from mind_mlir.mlir.passes import find_all

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -11,6 +11,17 @@ if TYPE_CHECKING:
 
 #: Bits of the vectors that are scaled by an instruction.
 _WIDE = 512
+
+
+def _binary(
+    operation: str, kind: Literal["type", "bits", "flags"]
+) -> Callable[[FloatEmitter, str, str], str]:
+    """Return a method that emits an operation of LLVM on two floats, integers or truth values."""
+
+    def emit(emitter: FloatEmitter, x: str, y: str) -> str:
+        return emitter.emit_binary(operation, kind, x, y)
+
+    return emit
 
 
 class FloatEmitter:
@@ -41,6 +52,7 @@ class FloatEmitter:
         self.scales = scales and self._parts in (1, 2, 4) and self._parts * _WIDE == (lanes or 0) * bits
         self._element, self._integer = f"f{bits}", f"i{bits}"
         self.type, self._bits, self._flags = (self._of(each) for each in (self._element, self._integer, "i1"))
+        self._types = {"type": self.type, "bits": self._bits, "flags": self._flags}
         self._constants: dict[tuple[str, str], str] = {}
         self.lines: list[str] = []
         #: The function that is called for rare lanes, if any; `{}` stands for attributes of it.
@@ -122,25 +134,22 @@ class FloatEmitter:
         self.lines += [f"llvm.br ^done({chosen} : {self.type})", f"^done(%done: {self.type}):"]
         return "%done"
 
-    def add(self, x: str, y: str) -> str:
-        """Emit a sum of floats."""
-        return self._emit(f"fadd {x}, {y} : {self.type}")
+    def emit_binary(self, operation: str, kind: str, x: str, y: str) -> str:
+        """Emit ``operation`` of two operands of a ``kind`` of types."""
+        return self._emit(f"{operation} {x}, {y} : {self._types[kind]}")
 
-    def subtract(self, x: str, y: str) -> str:
-        """Emit a difference of floats."""
-        return self._emit(f"fsub {x}, {y} : {self.type}")
-
-    def multiply(self, x: str, y: str) -> str:
-        """Emit a product of floats."""
-        return self._emit(f"fmul {x}, {y} : {self.type}")
-
-    def divide(self, x: str, y: str) -> str:
-        """Emit a quotient of floats."""
-        return self._emit(f"fdiv {x}, {y} : {self.type}")
-
-    def remainder(self, x: str, y: str) -> str:
-        """Emit what a truncated division leaves, which is a call for each lane."""
-        return self._emit(f"frem {x}, {y} : {self.type}")
+    add, subtract = _binary("fadd", "type"), _binary("fsub", "type")
+    multiply, divide = _binary("fmul", "type"), _binary("fdiv", "type")
+    #: What a truncated division leaves, which is a call for each lane.
+    remainder = _binary("frem", "type")
+    #: Comparisons that are false for NaN, and one that is true.
+    less, equal = _binary('fcmp "olt"', "type"), _binary('fcmp "oeq"', "type")
+    not_less_equal = _binary('fcmp "ugt"', "type")
+    #: Of truth values.
+    both, either = _binary("and", "flags"), _binary("or", "flags")
+    #: Of integers, which wrap around.
+    add_bits, subtract_bits = _binary("add", "bits"), _binary("sub", "bits")
+    and_bits, or_bits, xor_bits = _binary("and", "bits"), _binary("or", "bits"), _binary("xor", "bits")
 
     def fma(self, x: str, y: str, z: str) -> str:
         """Emit ``x * y + z``, rounded once where the target fuses, else twice."""
@@ -187,26 +196,6 @@ class FloatEmitter:
             total = self.fma(total, x, self.number(coefficient))
         return total
 
-    def less(self, x: str, y: str) -> str:
-        """Emit ``x < y``, which is false for NaN."""
-        return self._emit(f'fcmp "olt" {x}, {y} : {self.type}')
-
-    def equal(self, x: str, y: str) -> str:
-        """Emit ``x == y``, which is false for NaN."""
-        return self._emit(f'fcmp "oeq" {x}, {y} : {self.type}')
-
-    def not_less_equal(self, x: str, y: str) -> str:
-        """Emit ``not x <= y``, which is true for NaN."""
-        return self._emit(f'fcmp "ugt" {x}, {y} : {self.type}')
-
-    def both(self, left: str, right: str) -> str:
-        """Emit whether both conditions hold."""
-        return self._emit(f"and {left}, {right} : {self._flags}")
-
-    def either(self, left: str, right: str) -> str:
-        """Emit whether one of two conditions holds, or both."""
-        return self._emit(f"or {left}, {right} : {self._flags}")
-
     def negation(self, condition: str) -> str:
         """Emit whether a condition does not hold."""
         return self._emit(f"xor {condition}, {self._constant('i1', '1')} : {self._flags}")
@@ -232,26 +221,6 @@ class FloatEmitter:
     def select(self, condition: str, x: str, y: str) -> str:
         """Emit ``x`` where the condition holds, else ``y``."""
         return self._emit(f"select {condition}, {x}, {y} : {self._flags}, {self.type}")
-
-    def add_bits(self, x: str, y: str) -> str:
-        """Emit a sum of integers, which wraps around."""
-        return self._emit(f"add {x}, {y} : {self._bits}")
-
-    def subtract_bits(self, x: str, y: str) -> str:
-        """Emit a difference of integers, which wraps around."""
-        return self._emit(f"sub {x}, {y} : {self._bits}")
-
-    def and_bits(self, x: str, y: str) -> str:
-        """Emit the bits that both integers have."""
-        return self._emit(f"and {x}, {y} : {self._bits}")
-
-    def or_bits(self, x: str, y: str) -> str:
-        """Emit the bits that either integer has."""
-        return self._emit(f"or {x}, {y} : {self._bits}")
-
-    def xor_bits(self, x: str, y: str) -> str:
-        """Emit the bits that one of two integers has."""
-        return self._emit(f"xor {x}, {y} : {self._bits}")
 
     def chosen_bits(self, mask: str, x: str, y: str) -> str:
         """Emit the float ``x`` where all bits of an integer are set, and ``y`` where none is."""

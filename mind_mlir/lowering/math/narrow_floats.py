@@ -12,9 +12,9 @@ out of its range becomes NaN.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.dtypes import DType
 from mind_mlir.lowering.math import bits as emit
 from mind_mlir.lowering.math.short_floats import SHORT, ShortFloats
 from mind_mlir.mlir.bindings import arith, func, ir
@@ -23,59 +23,19 @@ from mind_mlir.mlir.passes import find_all, run_passes
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from mind_mlir.ir.dtypes import FloatFormat
     from mind_mlir.mlir.bindings import Module, Operation, Type, Value
     from mind_mlir.target import Target
 
-_MANTISSA, _BIAS = 23, 127
+_MANTISSA, _BIAS = DType.F32.format.mantissa, DType.F32.format.bias
 _SIGN, _INFINITY = 0x8000_0000, 0x7F80_0000
 _OF_INTEGERS = ("arith.sitofp", "arith.uitofp")
 #: Integers of so many bits are numbers of f64.
 _LARGEST_EXACT = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A float format narrower than f32.
-
-    Attributes:
-        bits: Width of a number.
-        mantissa: Width of the stored part of the significand.
-        bias: What is added to exponents in memory.
-        infinite: Whether it has infinities: the greatest exponent is theirs and NaN's. Else NaN is all ones.
-    """
-
-    bits: int
-    mantissa: int
-    bias: int
-    infinite: bool = True
-
-    @property
-    def shift(self) -> int:
-        """The number of bits of the significand of an f32 that the format lacks."""
-        return _MANTISSA - self.mantissa
-
-    @property
-    def offset(self) -> int:
-        """The bias of the exponent of f32 less that of the format."""
-        return _BIAS - self.bias
-
-    @property
-    def magnitude(self) -> int:
-        """The bits of a number without its sign."""
-        return (1 << (self.bits - 1)) - 1
-
-    @property
-    def limit(self) -> int:
-        """The magnitude of what is out of range: infinity, or else NaN."""
-        return self.magnitude & -(1 << self.mantissa) if self.infinite else self.magnitude
-
-
-_FORMATS = {
-    "bf16": Format(16, 7, 127),
-    "f16": Format(16, 10, 15),
-    "f8E5M2": Format(8, 2, 15),
-    "f8E4M3FN": Format(8, 3, 7, infinite=False),
-}
+#: The layouts of floats narrower than f32, by what MLIR calls these.
+_FORMATS = {dtype.mlir: dtype.format for dtype in DType if dtype.is_narrow}
 #: The pass that has arithmetic on narrow floats done in f32, which rules of linalg do by themselves.
 _IN_F32 = f"arith-emulate-unsupported-floats{{source-types={','.join(_FORMATS)} target-type=f32}}"
 
@@ -250,38 +210,38 @@ def _widened(bits: Value, name: str, *, native: bool) -> Value:
     single, word = (emit.like(bits.type, each) for each in (ir.F32Type.get(), emit.integer(32)))
     if name == "f16" and native:
         return arith.ExtFOp(single, emit.bitcast(emit.like(single, ir.F16Type.get()), bits)).result
-    wide = arith.ExtUIOp(word, bits).result
+    wide, shift = arith.ExtUIOp(word, bits).result, _MANTISSA - format_.mantissa
     sign = emit.shift_left(emit.masked(wide, format_.magnitude + 1), 32 - format_.bits)
-    shifted = emit.shift_left(emit.masked(wide, format_.magnitude), format_.shift)
-    offset = format_.offset << _MANTISSA
+    shifted = emit.shift_left(emit.masked(wide, format_.magnitude), shift)
+    offset = (_BIAS - format_.bias) << _MANTISSA
     number = emit.plus(shifted, offset)
     # Infinity and NaN have the greatest exponent; without infinities, NaN is the one greatest number.
     special = emit.joined(number, _INFINITY)
-    number = emit.select("sge", shifted, format_.limit << format_.shift, special, number)
+    number = emit.select("sge", shifted, format_.limit << shift, special, number)
     # A subnormal number has the exponent of the least normal one, but no leading one.
-    least = emit.number_of(single, 2.0 ** (1 - format_.bias))
+    least = emit.number_of(single, format_.smallest_normal)
     raised = emit.bitcast(single, emit.plus(shifted, offset + (1 << _MANTISSA)))
     small = emit.bitcast(word, arith.SubFOp(raised, least).result)
     number = emit.select("slt", shifted, 1 << _MANTISSA, small, number)
     return emit.bitcast(single, emit.joined(number, sign))
 
 
-def _narrowed(source: Value, format_: Format, type_: Type) -> Value:
+def _narrowed(source: Value, format_: FloatFormat, type_: Type) -> Value:
     """Emit the bits, of ``type_``, of the narrow float nearest to an f32; NaNs become quiet."""
     single, word = source.type, emit.like(source.type, emit.integer(32))
     bits = emit.bitcast(word, source)
     magnitude = emit.masked(bits, _SIGN - 1)
-    offset = format_.offset << _MANTISSA
-    normal = emit.shift_right(emit.rounded_up(emit.plus(magnitude, -offset), format_.shift), format_.shift)
+    offset, shift = (_BIAS - format_.bias) << _MANTISSA, _MANTISSA - format_.mantissa
+    normal = emit.shift_right(emit.rounded_up(emit.plus(magnitude, -offset), shift), shift)
     limit = emit.word(word, format_.limit)
     normal = arith.MinSIOp(normal, limit).result
     # In the sum with this power of two the last place is that of subnormal numbers: it rounds to these.
-    large = 2.0 ** (1 - format_.bias + format_.shift)
+    large = 2.0 ** (1 - format_.bias + shift)
     total = arith.AddFOp(emit.bitcast(single, magnitude), emit.number_of(single, large)).result
     small = arith.SubIOp(emit.bitcast(word, total), emit.bitcast(word, emit.number_of(single, large))).result
     number = emit.select("slt", magnitude, offset + (1 << _MANTISSA), small, normal)
     if format_.infinite:
-        payload = emit.masked(emit.shift_right(magnitude, format_.shift), (1 << format_.mantissa) - 1)
+        payload = emit.masked(emit.shift_right(magnitude, shift), (1 << format_.mantissa) - 1)
         quiet = emit.joined(payload, format_.limit | 1 << (format_.mantissa - 1))
         number = emit.select("sgt", magnitude, _INFINITY, quiet, number)
     sign = emit.masked(emit.shift_right(bits, 32 - format_.bits), format_.magnitude + 1)

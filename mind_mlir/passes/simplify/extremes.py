@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def ends(dtype: DType) -> tuple[float, float] | None:
     """Return what nothing is less and nothing greater than; None of a float dtype that has no infinities."""
     if dtype.is_float:
-        return None if dtype is DType.FP8_E4M3 else (-math.inf, math.inf)
+        return (-math.inf, math.inf) if dtype.format.infinite else None
     return limits(dtype)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import ml_dtypes
+from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.passes.simplify.integers import wrapped
@@ -82,8 +80,7 @@ def _has_exact_reciprocal(number: float, dtype: DType) -> bool:
     """Return whether ``number`` and its reciprocal are powers of two that ``dtype`` has as normal numbers."""
     if abs(math.frexp(number)[0]) != 0.5:
         return False
-    limits: Any = ml_dtypes.finfo
-    least, greatest = (float(getattr(limits(dtype.numpy), name)) for name in ("smallest_normal", "max"))
+    least, greatest = dtype.format.smallest_normal, dtype.format.greatest
     return least <= abs(number) <= greatest and least <= abs(1 / number) <= greatest
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.elements import holds_all
 from mind_mlir.ops.reductions import reduced_axes
-from mind_mlir.passes.simplify.exactness import holds_all
 from mind_mlir.passes.simplify.pattern import Pattern
 
 if TYPE_CHECKING:

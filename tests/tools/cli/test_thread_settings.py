@@ -15,7 +15,7 @@ import mind_mlir
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.runtime import threads
-from mind_mlir.support.cores import quota_cores
+from mind_mlir.support.resources import quota_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

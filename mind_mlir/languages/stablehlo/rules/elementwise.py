@@ -211,13 +211,11 @@ def _bitcast(use: Use) -> Value:
     return use.emit("Bitcast", use.operands[0], dtype=use.result_type().dtype)
 
 
-#: Formats by their bits of exponent and mantissa.
+#: The dtypes by the bits of exponent and mantissa; StableHLO means formats with infinities.
 _FORMATS = {
-    (5, 10): DType.F16,
-    (8, 7): DType.BF16,
-    (8, 23): DType.F32,
-    (11, 52): DType.F64,
-    (5, 2): DType.FP8_E5M2,
+    (dtype.format.exponent, dtype.format.mantissa): dtype
+    for dtype in DType
+    if dtype.is_float and dtype.format.infinite
 }
 
 

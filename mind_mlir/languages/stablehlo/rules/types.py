@@ -9,28 +9,16 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.elements import limits, wide_integer
-from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.mlir.bindings import ir, raw_elements
-from mind_mlir.ops.complex_numbers import PARTS
+from mind_mlir.mlir.stablehlo_builder import spelled_element
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.bindings import Operation, Type
 
-#: What MLIR calls the element types that there are dtypes for.
-_DTYPES = {
-    "i1": DType.I1,
-    **{f"i{bits}": DType[f"SI{bits}"] for bits in (4, 8, 16, 32, 64)},
-    **{f"ui{bits}": DType[f"UI{bits}"] for bits in (4, 8, 16, 32, 64)},
-    "f8E4M3FN": DType.FP8_E4M3,
-    "f8E5M2": DType.FP8_E5M2,
-    "bf16": DType.BF16,
-    "f16": DType.F16,
-    "f32": DType.F32,
-    "f64": DType.F64,
-    "complex<f32>": DType.CF32,
-    "complex<f64>": DType.CF64,
-}
+#: The dtypes by what MLIR calls them.
+_DTYPES = {spelled_element(dtype): dtype for dtype in DType}
 
 
 #: An element as MLIR spells it.
@@ -68,7 +56,7 @@ def constant_of(operation: Operation) -> tuple[Array, TensorType]:
     type_ = tensor_type(operation.results[0].type)
     if type_.element_count == 0:
         return np.zeros(type_.extents, type_.dtype.numpy), type_
-    if type_.dtype.bits < 8 or type_.dtype.kind is DTypeKind.COMPLEX:  # of which the bindings know nothing
+    if type_.dtype.bits < 8 or type_.dtype.is_complex:  # of which the bindings know nothing
         said = operation.get_asm(enable_debug_info=False, large_elements_limit=None)
         return literal(said[said.index("dense<") :], type_)
     attribute = operation.attributes["value"]
@@ -88,7 +76,7 @@ def literal(text: str, type_: TensorType) -> tuple[Array, TensorType]:
         found = data.astype(dtype.numpy)
     else:
         tokens = _TOKEN.findall(body[: body.rindex("> : ")])
-        part = PARTS.get(dtype, dtype)
+        part = dtype.part
         wide = np.float64 if part.is_float else wide_integer(part)
         found = np.array([_element(each, part) for each in tokens], wide).astype(part.numpy)
         if dtype is not part:
@@ -123,7 +111,7 @@ def least(dtype: DType) -> Any:
     if dtype is DType.I1:
         return False
     if dtype.is_float:
-        return -np.inf if dtype is not DType.FP8_E4M3 else -448
+        return -np.inf if dtype.format.infinite else -dtype.format.greatest
     return limits(dtype)[0]
 
 
@@ -132,5 +120,5 @@ def greatest(dtype: DType) -> Any:
     if dtype is DType.I1:
         return True
     if dtype.is_float:
-        return np.inf if dtype is not DType.FP8_E4M3 else 448
+        return np.inf if dtype.format.infinite else dtype.format.greatest
     return limits(dtype)[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir.support.memory_limits import memory_left, memory_limit
+from mind_mlir.support.resources import memory_left, memory_limit
 
 if TYPE_CHECKING:
     from pathlib import Path

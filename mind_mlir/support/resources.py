@@ -1,19 +1,61 @@
-"""Find how much memory this process may use: the machine's, or less by control groups and limits.
+"""Find how many cores and how much memory this process may use: the machine's, or what limits leave it.
 
-Where a control group has no more, the kernel ends the process; it refuses nothing before.
+A container with two cores of time on a machine of 64 may run on all of them, so affinity does not tell:
+64 threads would use up the time of a period at once, and stand still for the rest of it. Where a control
+group has no more memory, the kernel ends the process; it refuses nothing before.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-
-from mind_mlir.support.control_groups import SYSTEM, groups_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
+
+
+#: The root of the file system at hand.
+SYSTEM = Path("/")
+
+
+def groups_of(system: Path, controller: str) -> Iterator[tuple[int, Path]]:
+    """Yield the groups that this process is in, and those around them, as versions and folders.
+
+    Args:
+        system: The root of a file system.
+        controller: What the groups limit, such as ``cpu``. A folder need not be there: a container may see
+            the outermost one alone.
+    """
+    mounted = system / "sys/fs/cgroup"
+    # Where nothing says which groups those are, a container still shows its own as the outermost.
+    named = text_of(system / "proc/self/cgroup") or f"0::/\n1:{controller}:/"
+    for line in named.splitlines():
+        _, controllers, path = line.split(":", 2) if line.count(":") > 1 else ("", None, "")
+        if controllers == "":
+            for folder in _around(mounted, path):
+                yield 2, folder
+        elif controllers is not None and controller in controllers.split(","):
+            for name in dict.fromkeys((controllers, controller)):
+                for folder in _around(mounted / name, path):
+                    yield 1, folder
+
+
+def text_of(path: Path) -> str:
+    """Return what a file holds; nothing where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _around(mounted: Path, path: str) -> Iterator[Path]:
+    group = PurePosixPath(path.lstrip("/"))
+    for each in (group, *group.parents):
+        yield mounted / each
+
 
 #: Where the memory of the machine is not known.
 _ASSUMED_MEMORY = 1 << 33
@@ -104,3 +146,42 @@ def _number(text: str) -> int | None:
     """Return a number; None for ``max``, and where there is none."""
     word = text.strip()
     return int(word) if word.isascii() and word.isdecimal() else None
+
+
+def usable_cores() -> int:
+    """Return the number of cores that the calling thread may run on, or has the time of if that is less."""
+    if sys.platform == "linux":
+        cores = len(os.sched_getaffinity(0))
+        return min(cores, quota_cores() or cores)
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def quota_cores() -> int | None:
+    """Return how many cores' worth of time this process gets, rounded up; None where nothing limits it.
+
+    That is read once in a process.
+    """
+    return read_quota(SYSTEM)
+
+
+def read_quota(system: Path) -> int | None:
+    """Return what `quota_cores` does, for a file system whose root is ``system``."""
+    limits = [-(-quota // period) for quota, period in _limits(system) if quota > 0 and period > 0]
+    return max(1, min(limits)) if limits else None
+
+
+def _limits(system: Path) -> Iterator[tuple[int, int]]:
+    """Yield quotas and periods in microseconds, those of all groups that the process is in."""
+    for version, folder in groups_of(system, "cpu"):
+        if version == 1:
+            files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
+            yield from _pair([text_of(file).strip() for file in files])
+        else:
+            yield from _pair(text_of(folder / "cpu.max").split())
+
+
+def _pair(words: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield a quota and its period; nothing where there is no quota, which is ``max`` or -1."""
+    if len(words) == 2 and all(word.isascii() and word.isdecimal() for word in words):
+        yield int(words[0]), int(words[1])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir.support import cores
-from mind_mlir.support.cores import read_quota
+from mind_mlir.support import resources
+from mind_mlir.support.resources import read_quota
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,9 +73,9 @@ def test_a_system_without_control_groups_has_no_quota(tmp_path: Path) -> None:
 def test_no_more_threads_than_the_quota_has_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    monkeypatch.setattr(cores, "quota_cores", lambda: 3)
-    assert cores.usable_cores() == 3
-    monkeypatch.setattr(cores, "quota_cores", lambda: 100)
-    assert cores.usable_cores() == 64
-    monkeypatch.setattr(cores, "quota_cores", lambda: None)
-    assert cores.usable_cores() == 64
+    monkeypatch.setattr(resources, "quota_cores", lambda: 3)
+    assert resources.usable_cores() == 3
+    monkeypatch.setattr(resources, "quota_cores", lambda: 100)
+    assert resources.usable_cores() == 64
+    monkeypatch.setattr(resources, "quota_cores", lambda: None)
+    assert resources.usable_cores() == 64
