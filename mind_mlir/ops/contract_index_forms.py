@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.scatter_windows import Windows
+from mind_mlir.ops.windows import scatter_add_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def scatter_form(context: ExpandContext) -> bool:
     if not context.attributes["from_end"]:
         return False
     operand, indices, updates = context.operands
-    windows = Windows.of(context.attributes, [each.type.extents for each in context.operands])
+    windows = scatter_add_windows(context.attributes, [each.type.extents for each in context.operands])
     lengths = [windows.operand[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
     counted = _counted(context, indices, lengths, windows.vector_dim)
     attributes: Mapping[str, Any] = {**context.attributes, "from_end": False}

@@ -16,7 +16,7 @@ from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
 from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.windows import Pairs, spatial_padding
+from mind_mlir.ops.sliding import Pairs, spatial_padding
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

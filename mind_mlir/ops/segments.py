@@ -23,7 +23,6 @@ from mind_mlir.ops.accumulators import (
     to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
@@ -42,6 +41,7 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.reduce import reduce_rows
 from mind_mlir.ops.scatter_rows import scatter_rows
+from mind_mlir.ops.windows import clamped_position, rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ def _type(context: TypeContext) -> TensorType:
 
 def _evaluate(context: EvalContext) -> Array:
     (values, ids), attributes, result = context.operands, context.attributes, context.result_type
-    require_positions(context, ids, result.extents, 0)
+    rows({}, [result.extents, ids.shape]).require(context, ids)
     accumulator, kind = attributes["accum_dtype"], attributes["kind"]
     terms = cast_array(values, accumulator)
     total = np.full(result.extents, identity(kind, accumulator), accumulator.numpy)
@@ -143,7 +143,7 @@ def _extreme_vjp(context: VjpContext, values: Value, ids: Value) -> Value:
 
 def _lower(context: LoweringContext) -> Any:
     result = context.result_type
-    check_positions(context, context.operands[1], context.operand_types[1], result.extents, 0)
+    rows({}, [result.extents, context.operand_types[1].extents]).numbers(context)
     return by_parts(context, _reduced) if result.dtype in COMPLEX else _reduced(context)
 
 
@@ -173,14 +173,14 @@ def _reduced(context: LoweringContext) -> Any:
         values_type = values_type.with_dtype(computed)
         values = context.elementwise(term, [values], values_type)
     start = context.filled(total_type, identity_number(kind, accumulator))
-    rows = replace(
+    inner = replace(
         context,
         operands=(start, ids, values),
         operand_types=(total_type, ids_type, values_type),
         result_type=total_type,
     )
     width = values_type.element_count // values_type.extents[0]
-    total = scatter_rows(rows, row, values_type.extents[0], width, combination(context, kind, computed))
+    total = scatter_rows(inner, row, values_type.extents[0], width, combination(context, kind, computed))
     if result.dtype is accumulator is computed:
         return total
     return context.elementwise(finished, [total])

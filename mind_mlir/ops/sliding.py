@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.allocation import allocation_failed
+from mind_mlir.ir.attributes import PaddingMode
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.scatter_windows import row_form
+from mind_mlir.ops.windows import row_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, Padding
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
+#: (low, high) for height and for width.
+Pairs = tuple[tuple[int, int], tuple[int, int]]
 #: No window, stride, padding or dilation is larger.
 _MOST = 2**31 - 1
 
@@ -144,6 +147,34 @@ def check_fit(context: TypeContext, axes: Sequence[Sliding], first: int, attribu
                 extents=(axis.span, axis.padded),
             )
     context.stop_if_reported()
+
+
+def spatial_padding(
+    padding: Padding, extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int]
+) -> Pairs:
+    """Return the padding below and above each spatial axis.
+
+    Args:
+        padding: A well-formed padding attribute.
+        extents: Height and width of the input.
+        kernel: Height and width of the filter.
+        strides: Strides along height and width.
+    """
+    match padding.mode:
+        case PaddingMode.VALID:
+            pairs = [(0, 0), (0, 0)]
+        case PaddingMode.SAME:
+            pairs = [_same_padding(*axis) for axis in zip(extents, kernel, strides, strict=True)]
+        case PaddingMode.CUSTOM:
+            pairs = [(low, high) for low, high in padding.pairs]
+    height, width = pairs
+    return height, width
+
+
+def _same_padding(extent: int, kernel: int, stride: int) -> tuple[int, int]:
+    windows = -(-extent // stride)
+    total = max((windows - 1) * stride + kernel - extent, 0)
+    return total // 2, total - total // 2
 
 
 class Windowed:
