@@ -23,7 +23,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.sort_keys import bits_of, ordered_rows
 from mind_mlir.ops.sort_rows import LONGEST, SortRows
 
@@ -94,11 +94,7 @@ def _lower(context: LoweringContext) -> Any:
     rows = math.prod(moved.extents[:-1]), moved.extents[-1]
     order = SortRows(context, keys, [bits_of(each) for each in context.operand_types], rows).emit()
     order = reshape(context, order, result.with_shape(rows), moved.extents)
-    if axis == result.rank - 1:
-        return order
-    back = tuple(last.index(place) for place in range(result.rank))
-    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(back))
-    return context.named("transpose", [order], context.empty(result), result, permutation=permutation)
+    return transposed(context, order, moved, tuple(last.index(place) for place in range(result.rank)))
 
 
 def _form(axis: int, dtype: DType, *, descending: bool = False, total: bool = False) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.dot_general_roles import Roles, roles_of
 from mind_mlir.ops.opdef import COMPLEX
+from mind_mlir.ops.reassociation import transposed
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
@@ -82,7 +83,7 @@ def _product(context: LoweringContext, accumulator: DType, type_: TensorType) ->
             moved = tuple(range(type_of.rank))
         accessed = dict(zip(order[place], loops_of[place], strict=True))
         access = [context.mlir.ir.AffineDimExpr.get(accessed[axis]) for axis in moved]
-        factors.append((_transposed(context, value, type_of.with_dtype(dtype), moved), dtype))
+        factors.append((transposed(context, value, type_of.with_dtype(dtype), moved), dtype))
         maps.append(affine.get(loops, 0, access))
     maps.append(affine.get(loops, 0, [context.mlir.ir.AffineDimExpr.get(dim) for dim in dims[: type_.rank]]))
     arithmetic = context.arithmetic(type_.dtype)
@@ -128,15 +129,6 @@ def _converted(
         return converted(context, converted(context, x, dtype, accumulator), accumulator, computed)
 
     return context.elementwise(term, [value], type_.with_dtype(computed)), computed
-
-
-def _transposed(context: LoweringContext, value: Any, type_: TensorType, axes: tuple[int, ...]) -> Any:
-    """Return ``value`` with ``axes`` in this order."""
-    if axes == tuple(range(type_.rank)):
-        return value
-    moved = type_.with_shape(tuple(type_.extents[axis] for axis in axes))
-    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(axes))
-    return context.named("transpose", [value], context.empty(moved), moved, permutation=permutation)
 
 
 def _widens(dtype: DType, accumulator: DType) -> bool:

@@ -127,7 +127,7 @@ def _read_elements(context: VjpContext, value: Value, _: float) -> Value:
 
 def _read_windows(context: VjpContext, value: Value, _: float) -> Value:
     """Append the elements of ``value`` at the places of the updates of a ScatterAdd, as PTIR can say it."""
-    operand, indices, _ = context.operands
+    operand, indices = context.operands[:2]
     attributes, form = context.attributes, row_form(operand.type.rank, indices.type.rank)
     if all(attributes[name] == given for name, given in form.items() if name != "from_end"):
         return context.emit("Gather" if attributes["from_end"] else "Take", value, indices)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
-from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.reassociation import reshape, transposed
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
@@ -23,10 +23,7 @@ def ordered_rows(context: LoweringContext, number: int, axis: int) -> Any:
     moved = source.with_shape(tuple(source.extents[place] for place in last))
     width = max(source.dtype.bits, 8)
     element = context.mlir.ir.IntegerType.get_signless(width)
-    value = context.operands[number]
-    if last != tuple(range(source.rank)):
-        permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(last))
-        value = context.named("transpose", [value], context.empty(moved), moved, permutation=permutation)
+    value = transposed(context, context.operands[number], source, last)
     type_ = moved.with_dtype({8: DType.UI8, 16: DType.UI16, 32: DType.UI32, 64: DType.UI64}[width])
     keys = context.elementwise(lambda x: _ordered(context, x, source.dtype, element), [value], type_)
     rows = math.prod(moved.extents[:-1]), moved.extents[-1]

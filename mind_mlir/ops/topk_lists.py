@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
 
 #: The longest list: where each element is better than the last, a longer one takes longer than sorting.
-LONGEST = 64
+LONGEST_LIST = 64
 #: Nanoseconds for an element, about.
 _ELEMENT_NS = 1
 
