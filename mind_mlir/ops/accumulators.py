@@ -1,19 +1,32 @@
-"""The dtypes that reductions accumulate in and give (ptir-v0.4.md, "Accumulator/output dtype policy")."""
+"""The dtypes that reductions accumulate in and give (ptir-v0.4.md, "Accumulator/output dtype policy").
+
+What all reductions to extremes share is here, too: the derivative.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
-from mind_mlir.ops.conversion import converted
+from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.extremes import identity
 from mind_mlir.ops.opdef import COMPLEX, AttributeDef
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.opdef import DTypeSet
+    from mind_mlir.ops.vjp import VjpContext
 
 #: The attributes of what accumulates, and the fields of the contract that they come from.
 ACCUMULATOR = AttributeDef("accum_dtype", AttrKind.DTYPE, "the dtype to accumulate in")
@@ -46,15 +59,53 @@ def computed_dtype(accumulator: DType) -> DType:
     return _COMPUTED.get(accumulator, default_accumulator(accumulator))
 
 
-def to_accumulator(context: LoweringContext, element: Any, source: DType, accumulator: DType) -> Any:
-    """Emit an element of ``source`` as one of ``accumulator``, in the dtype that is computed in."""
-    exact = converted(context, element, source, accumulator)
-    return converted(context, exact, accumulator, computed_dtype(accumulator))
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """The dtypes of one reduction: elements of ``source`` accumulate in one and become ``output``.
 
+    Attributes:
+        context: The operation.
+        source: The dtype of the elements.
+        accumulator: The dtype that they accumulate in, as the operation says.
+        output: The dtype of the result.
+    """
 
-def from_accumulator(context: LoweringContext, total: Any, accumulator: DType, output: DType) -> Any:
-    """Emit what was computed as an element of ``accumulator``, and that as one of ``output``."""
-    return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, output)
+    context: LoweringContext
+    source: DType
+    accumulator: DType
+    output: DType
+
+    @property
+    def computed(self) -> DType:
+        """Return the dtype that compiled code accumulates in."""
+        return computed_dtype(self.accumulator)
+
+    def term(self, element: Any) -> Any:
+        """Emit an element as one of the dtype that is computed in."""
+        exact = converted(self.context, element, self.source, self.accumulator)
+        return converted(self.context, exact, self.accumulator, self.computed)
+
+    def finished(self, total: Any) -> Any:
+        """Emit what was computed as an element of the accumulator, and that as one of the output."""
+        rounded = self.context.arithmetic(self.accumulator).rounded(total)
+        return converted(self.context, rounded, self.accumulator, self.output)
+
+    def nothing(self, kind: str, type_: TensorType) -> Any:
+        """Append the reduction of no elements, a tensor of ``type_``."""
+        start = np.asarray(identity(kind, self.accumulator), self.accumulator.numpy)
+        return self.context.filled(type_, numbers.widened(cast_array(start, self.output)).item())
+
+    def terms(self, values: Any, type_: TensorType) -> Any:
+        """Append a tensor of ``type_``, of elements, in the dtype that is computed in."""
+        if self.source is self.computed:
+            return values
+        return self.context.elementwise(self.term, [values], type_.with_dtype(self.computed))
+
+    def result(self, total: Any, type_: TensorType) -> Any:
+        """Append what was computed in the dtype of the output; ``type_`` has its shape."""
+        if self.output is self.accumulator is self.computed:
+            return total
+        return self.context.elementwise(self.finished, [total], type_.with_dtype(self.output))
 
 
 def holds(wide: DType, narrow: DType) -> bool:
@@ -117,3 +168,33 @@ def combination(context: LoweringContext, kind: str, dtype: DType) -> Any:
     """Return what combines two scalars of ``dtype``."""
     arithmetic = context.arithmetic(dtype)
     return {"Sum": arithmetic.add, "Max": arithmetic.maximum, "Min": arithmetic.minimum}[kind]
+
+
+def extreme_vjp(
+    context: VjpContext,
+    x: Value,
+    extreme: Value,
+    spread: Callable[[Value], Value],
+    total: Callable[[Value], Value],
+    inside: Callable[[], Value | None] = lambda: None,
+) -> Value:
+    """Share the cotangent of each group equally among its elements that are the extreme, NaN where it is.
+
+    Args:
+        context: What finds the extreme of groups of elements.
+        x: The elements.
+        extreme: The extreme of each group, in the dtype of the elements.
+        spread: Appends for each element what there is of its group.
+        total: Appends the sum of each group's elements.
+        inside: Appends whether elements are in a group at all; None where all are.
+    """
+    dtype = x.type.dtype
+    computed = computed_dtype(dtype)
+    equal = context.emit("Compare", x, spread(extreme), op="Equal")
+    chosen = context.emit("Or", equal, context.emit("Compare", x, x, op="NotEqual"))
+    is_inside = inside()
+    chosen = chosen if is_inside is None else context.emit("And", chosen, is_inside)
+    part = context.emit("Reciprocal", total(context.cast(chosen, computed)))
+    share = context.emit("Mul", context.cast(context.cotangent, computed), part)
+    given = spread(context.cast(share, dtype))
+    return context.emit("Select", chosen, given, context.zeros(x.type))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
-from mind_mlir.ops.accumulators import computed_dtype, from_accumulator
+from mind_mlir.ops.accumulators import Accumulation
 from mind_mlir.ops.complex_numbers import PARTS
 from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.conversion import converted
@@ -33,15 +33,8 @@ def lower(context: LoweringContext) -> Any:
         return context.filled(result, 0)
     if accumulator in COMPLEX:
         return _lower_complex(context)
-    computed = computed_dtype(accumulator)
-    product = _product(context, accumulator, result.with_dtype(computed))
-    if result.dtype is accumulator is computed:
-        return product
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
-    return context.elementwise(finished, [product])
+    dtypes = Accumulation(context, accumulator, accumulator, result.dtype)
+    return dtypes.result(_product(context, accumulator, result.with_dtype(dtypes.computed)), result)
 
 
 def _lower_complex(context: LoweringContext) -> Any:

@@ -26,7 +26,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
-from mind_mlir.ops.reductions import reduced_shape
+from mind_mlir.ops.reductions import reduced_shape, spread_along
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,7 +136,7 @@ class _Gradients:
         x, gamma, _ = context.operands
         self.dtype = default_accumulator(x.type.dtype)
         self.axis = context.attributes["feature_axis"] % x.type.rank
-        self.shape = x.shape
+        self.shape, self.others = x.shape, tuple(a for a in range(x.type.rank) if a != self.axis)
         self.x, self.gamma = context.cast(x, self.dtype), self.spread(context.cast(gamma, self.dtype))
         self.cotangent = context.cast(context.cotangent, self.dtype)
         centered = self.emit("Sub", self.x, self.mean(self.x))
@@ -157,9 +157,7 @@ class _Gradients:
 
     def spread(self, vector: Value) -> Value:
         """Repeat what there is of each feature."""
-        ones = tuple(extent if axis == self.axis else 1 for axis, extent in enumerate(self.shape))
-        column = vector if vector.shape == ones else self._c.emit("Reshape", vector, new_shape=ones)
-        return self._c.emit("BroadcastTo", column, result_shape=self.shape)
+        return spread_along(self._c, vector, self.others, self._c.operands[0])
 
     def total(self, value: Value, axes: tuple[int, ...], *, keepdims: bool) -> Value:
         dtypes = {"accum_dtype": self.dtype, "out_dtype": self.dtype}
@@ -181,8 +179,7 @@ class _Gradients:
 
     def of_features(self, value: Value) -> Value:
         """Sum what each feature contributes."""
-        axes = tuple(axis for axis in range(len(self.shape)) if axis != self.axis)
-        return self.total(value, axes, keepdims=False)
+        return self.total(value, self.others, keepdims=False)
 
 
 def _vjp(context: VjpContext) -> Sequence[Value | None]:

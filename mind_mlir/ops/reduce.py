@@ -19,18 +19,17 @@ from mind_mlir.ops.accumulators import (
     OUTPUT,
     OUTPUT_FIELD,
     POLICY,
+    Accumulation,
     check_reduction,
     combination,
-    computed_dtype,
-    from_accumulator,
+    extreme_vjp,
     holds,
-    to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
+from mind_mlir.ops.extremes import identity_number, numpy_extreme
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,
@@ -44,7 +43,7 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.reductions import check_axes, reduced_shape
+from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,67 +122,43 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     reduced = kept_axes(context.attributes, operand.type.rank)
     if context.attributes["kind"] != "Sum" and reduced:
         return (_extreme_vjp(context, operand, reduced),)
-    return (_spread(context, context.cast(context.cotangent, operand.type.dtype), operand, reduced),)
+    return (spread_along(context, context.cast(context.cotangent, operand.type.dtype), reduced, operand),)
 
 
 def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> Value:
-    """Share the cotangent among the elements that are the result, or NaN where that is."""
     attributes, dtype = context.attributes, operand.type.dtype
     extreme = context.result
     if not (holds(attributes["accum_dtype"], dtype) and holds(attributes["out_dtype"], dtype)):
         own = {**attributes, "accum_dtype": dtype, "out_dtype": dtype}
         extreme = context.emit("Reduce", operand, **own)
-    spread = _spread(context, context.cast(extreme, dtype), operand, axes)
-    equal = context.emit("Compare", operand, spread, op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", operand, operand, op="NotEqual"))
-    computed = computed_dtype(dtype)
-    form = {"kind": "Sum", "axes": axes, "keepdims": attributes["keepdims"]}
-    ones = context.cast(chosen, computed)
-    count = context.emit("Reduce", ones, **form, accum_dtype=computed, out_dtype=computed)
-    part = context.emit("Reciprocal", count)
-    share = context.emit("Mul", context.cast(context.cotangent, computed), part)
-    given = _spread(context, context.cast(share, dtype), operand, axes)
-    zeros = context.zeros(operand.type)
-    return context.emit("Select", chosen, given, zeros)
 
+    def total(ones: Value) -> Value:
+        dtypes = {"accum_dtype": ones.type.dtype, "out_dtype": ones.type.dtype}
+        return context.emit("Reduce", ones, **{**attributes, "kind": "Sum", "axes": axes, **dtypes})
 
-def _spread(context: VjpContext, value: Value, operand: Value, axes: tuple[int, ...]) -> Value:
-    """Repeat ``value``, of the result's shape, along the reduced axes to the operand's shape."""
-    ones = tuple(1 if axis in axes else extent for axis, extent in enumerate(operand.shape))
-    if value.shape != ones:
-        value = context.emit("Reshape", value, new_shape=ones)
-    return value if ones == operand.shape else context.emit("BroadcastTo", value, result_shape=operand.shape)
+    extreme = context.cast(extreme, dtype)
+    return extreme_vjp(context, operand, extreme, lambda x: spread_along(context, x, axes, operand), total)
 
 
 def _lower(context: LoweringContext) -> Any:
     (operand,), (source,), result = context.operands, context.operand_types, context.result_type
     kind, accumulator = context.attributes["kind"], context.attributes["accum_dtype"]
+    dtypes = Accumulation(context, source.dtype, accumulator, result.dtype)
     if source.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
-        return context.filled(result, numbers.widened(nothing).item())
+        return dtypes.nothing(kind, result)
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
     axes = kept_axes(context.attributes, source.rank)
-    computed = computed_dtype(accumulator)
-
-    def term(element: Any) -> Any:
-        return to_accumulator(context, element, source.dtype, accumulator)
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
     if not axes and source.dtype is accumulator is result.dtype:
         return operand
     if not axes:
-        return context.elementwise(lambda element: finished(term(element)))
-    reduced = TensorType(computed, reduced_shape(source.shape, axes, keepdims=False))
-    init = context.filled(reduced, identity_number(kind, computed))
-    combine = combination(context, kind, computed)
-    total = context.reduce(operand, init, axes, lambda element, total: combine(total, term(element)))
-    if accumulator is not computed or result.dtype is not accumulator:
-        reduced = reduced.with_dtype(result.dtype)
-        total = context.elementwise(finished, [total], reduced)
-    return reshape(context, total, reduced, result.extents)
+        return context.elementwise(lambda element: dtypes.finished(dtypes.term(element)))
+    reduced = TensorType(dtypes.computed, reduced_shape(source.shape, axes, keepdims=False))
+    init = context.filled(reduced, identity_number(kind, dtypes.computed))
+    combine = combination(context, kind, dtypes.computed)
+    total = context.reduce(operand, init, axes, lambda x, so_far: combine(so_far, dtypes.term(x)))
+    total = dtypes.result(total, reduced)
+    return reshape(context, total, reduced.with_dtype(result.dtype), result.extents)
 
 
 def _form(

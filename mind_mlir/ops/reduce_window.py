@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import numbers
+from mind_mlir.ir.types import DType
 from mind_mlir.ops import stablehlo_windows as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
@@ -16,11 +15,9 @@ from mind_mlir.ops.accumulators import (
     ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
+    Accumulation,
     check_reduction,
     combination,
-    computed_dtype,
-    from_accumulator,
-    to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.opdef import DTypeSet
@@ -79,35 +77,23 @@ def _lower(context: LoweringContext) -> Any:
     (x,), (source,), result = context.operands, context.operand_types, context.result_type
     attributes = context.attributes
     accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
+    dtypes = Accumulation(context, source.dtype, accumulator, result.dtype)
     if result.element_count == 0:
         return context.empty(result)
     if source.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
-        return context.filled(result, numbers.widened(nothing).item())
+        return dtypes.nothing(kind, result)
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
     axes = sliding_axes(attributes, source.extents)
-    computed = computed_dtype(accumulator)
-
-    def term(element: Any) -> Any:
-        return to_accumulator(context, element, source.dtype, accumulator)
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
-    if source.dtype is not computed:
-        x = context.elementwise(term, [x], source.with_dtype(computed))
-    whole = TensorType(computed, tuple(axis.padded for axis in axes))
+    terms, computed = dtypes.terms(x, source), source.with_dtype(dtypes.computed)
+    whole = computed.with_shape(tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]
     # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
     padding = identity_number(kind, accumulator)
-    x = padded(context, x, source.with_dtype(computed), whole, kept, padding)
-    total, type_ = x, result.with_dtype(computed)
+    total, type_ = padded(context, terms, computed, whole, kept, padding), result.with_dtype(dtypes.computed)
     for stage in stages(axes):
         total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))
-    if result.dtype is accumulator is computed:
-        return total
-    return context.elementwise(finished, [total])
+    return dtypes.result(total, result)
 
 
 def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType) -> Any:

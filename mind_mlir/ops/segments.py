@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
     ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
+    Accumulation,
     check_reduction,
     combination,
-    computed_dtype,
-    from_accumulator,
+    extreme_vjp,
     holds,
-    to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
@@ -125,20 +123,16 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _extreme_vjp(context: VjpContext, values: Value, ids: Value) -> Value:
-    """Share the cotangent of each segment among the elements that are its greatest, or NaN where that is."""
     attributes, dtype = context.attributes, values.type.dtype
     greatest = context.result
     if not holds(attributes["accum_dtype"], dtype):
         greatest = context.emit("SegmentReduce", values, ids, **{**attributes, "accum_dtype": dtype})
-    equal = context.emit("Compare", values, context.emit("Take", greatest, ids), op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", values, values, op="NotEqual"))
-    computed = computed_dtype(dtype)
-    ones = context.emit("Cast", chosen, dtype=computed)
-    form = {**attributes, "kind": "Sum", "accum_dtype": computed}
-    count = context.emit("Take", context.emit("SegmentReduce", ones, ids, **form), ids)
-    given = context.cast(context.emit("Take", context.cotangent, ids), computed)
-    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
-    return context.emit("Select", chosen, share, context.zeros(values.type))
+
+    def total(ones: Value) -> Value:
+        form = {**attributes, "kind": "Sum", "accum_dtype": ones.type.dtype}
+        return context.emit("SegmentReduce", ones, ids, **form)
+
+    return extreme_vjp(context, values, greatest, lambda x: context.emit("Take", x, ids), total)
 
 
 def _lower(context: LoweringContext) -> Any:
@@ -151,39 +145,28 @@ def _reduced(context: LoweringContext) -> Any:
     values, ids = context.operands
     values_type, ids_type = context.operand_types
     result, attributes = context.result_type, context.attributes
-    accumulator, kind = attributes["accum_dtype"], attributes["kind"]
+    kind = attributes["kind"]
+    dtypes = Accumulation(context, values_type.dtype, attributes["accum_dtype"], result.dtype)
     if result.element_count == 0:
         return context.empty(result)
     if values_type.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
-        return context.filled(result, numbers.widened(nothing).item())
-    computed = computed_dtype(accumulator)
-    total_type, source = result.with_dtype(computed), values_type.dtype
-
-    def term(x: Any) -> Any:
-        return to_accumulator(context, x, source, accumulator)
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
+        return dtypes.nothing(kind, result)
+    total_type = result.with_dtype(dtypes.computed)
 
     def row(at: Any) -> Any:
         return clamped_position(context, context.mlir.tensor.extract(ids, [at]), result.extents[0] - 1)
 
-    if source is not computed:
-        values_type = values_type.with_dtype(computed)
-        values = context.elementwise(term, [values], values_type)
-    start = context.filled(total_type, identity_number(kind, accumulator))
+    terms = dtypes.terms(values, values_type)
+    start = context.filled(total_type, identity_number(kind, dtypes.accumulator))
     inner = replace(
         context,
-        operands=(start, ids, values),
-        operand_types=(total_type, ids_type, values_type),
+        operands=(start, ids, terms),
+        operand_types=(total_type, ids_type, values_type.with_dtype(dtypes.computed)),
         result_type=total_type,
     )
     width = values_type.element_count // values_type.extents[0]
-    total = scatter_rows(inner, row, values_type.extents[0], width, combination(context, kind, computed))
-    if result.dtype is accumulator is computed:
-        return total
-    return context.elementwise(finished, [total])
+    combine = combination(context, kind, dtypes.computed)
+    return dtypes.result(scatter_rows(inner, row, values_type.extents[0], width, combine), result)
 
 
 def _form(kind: str, count: int, dtype: DType) -> dict[str, Any]:
