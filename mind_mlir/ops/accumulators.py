@@ -1,6 +1,6 @@
 """The dtypes that reductions accumulate in and give (ptir-v0.4.md, "Accumulator/output dtype policy").
 
-What all reductions to extremes share is here, too: the derivative.
+And the greatest and the least numbers, of a dtype and of arrays, with the derivative of finding them.
 """
 
 from __future__ import annotations
@@ -10,23 +10,68 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
-from mind_mlir.ops.extremes import identity
 from mind_mlir.ops.opdef import COMPLEX, AttributeDef
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
+
+
+def identity(kind: str, dtype: DType) -> Any:
+    """Return, as a numpy scalar of ``dtype``, what changes no ``Sum``, ``Max`` or ``Min`` (ptir-v0.4.md)."""
+    if kind == "Sum":
+        return dtype.numpy.type(0)
+    if dtype is DType.I1:
+        return np.bool_(kind == "Min")
+    if dtype.is_integer:
+        least, greatest = limits(dtype)
+        return dtype.numpy.type(least if kind == "Max" else greatest)
+    # A float without infinities has its extreme finite numbers in their place.
+    infinity = np.float32(-np.inf if kind == "Max" else np.inf).astype(dtype.numpy)
+    if not np.isnan(infinity.astype(np.float32)):
+        return infinity
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
+    finite: Any = ml_dtypes.finfo
+    greatest = finite(dtype.numpy).max
+    return -greatest if kind == "Max" else greatest
+
+
+def numpy_extreme(rows: Array, kind: str, dtype: DType) -> Array:
+    """Return the greatest (``Max``) or least element of each row, NaN where there is one.
+
+    Of two zeros -0.0 is the lesser; of no elements it is the `identity`.
+    """
+    if rows.shape[-1] == 0:
+        return np.full(rows.shape[:-1], identity(kind, dtype), dtype.numpy)
+    exact = numbers.widened(rows)
+    found = np.asarray(exact.max(axis=-1) if kind == "Max" else exact.min(axis=-1))
+    if not dtype.is_float:
+        return numbers.rounded(found, dtype)
+    # Of zeros, numpy gives any.
+    wanted = (exact == 0) & (np.signbit(exact) != (kind == "Max"))
+    zero = exact.dtype.type(0.0 if kind == "Max" else -0.0)
+    return numbers.rounded(np.where((found == 0) & wanted.any(axis=-1), zero, found), dtype)
+
+
+def identity_number(kind: str, dtype: DType) -> float:
+    """Return the `identity` as Python has it."""
+    number: float = numbers.widened(np.asarray(identity(kind, dtype), dtype.numpy)).item()
+    return number
+
 
 #: The attributes of what accumulates, and the fields of the contract that they come from.
 ACCUMULATOR = AttributeDef("accum_dtype", AttrKind.DTYPE, "the dtype to accumulate in")

@@ -9,10 +9,10 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
+from mind_mlir.ops.accumulators import identity_number
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.extremes import identity_number
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,

@@ -24,8 +24,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
 )
 from mind_mlir.ops.reassociation import reshape, transposed
-from mind_mlir.ops.sort_keys import bits_of, ordered_rows
-from mind_mlir.ops.sort_rows import LONGEST, SortRows
+from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

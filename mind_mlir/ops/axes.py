@@ -1,15 +1,16 @@
-"""The attribute `axis` of operations that work along one dimension (ptir-v0.4.md, "Negative axes")."""
+"""Axes: the attribute `axis` (ptir-v0.4.md, "Negative axes"), and what slices take of each axis."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.contexts import TypeContext
+
 
 #: What the records say of it.
 NEGATIVE_AXIS = "A negative `axis` counts from the end: `-1` is the last one."
@@ -38,3 +39,14 @@ def counted_from_front(
 ) -> Mapping[str, AttributeValue]:
     """Normalize `axis`, of a result that has the rank of what it counts the axes of."""
     return {**attributes, "axis": cast("int", attributes["axis"]) % result.rank}
+
+
+def sliced_positions(attributes: Mapping[str, Any], extents: Sequence[int]) -> list[range]:
+    """Return, for each axis, the positions that the result takes from the operand, in order.
+
+    As in numpy, a negative start or end counts from the end, and what is still outside of the axis is moved
+    to its nearest end. A range of one element has step 1, whatever step was asked for.
+    """
+    bounds = zip(attributes["starts"], attributes["ends"], attributes["steps"], extents, strict=True)
+    ranges = [range(*slice(start, end, step).indices(extent)) for start, end, step, extent in bounds]
+    return [r if len(r) > 1 else range(r.start, r.start + len(r)) for r in ranges]

@@ -25,8 +25,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.dot_general_lowering import lower
-from mind_mlir.ops.dot_general_roles import roles_of
+from mind_mlir.ops.dot_general_lowering import lower, roles_of
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     COMPLEX,

@@ -5,7 +5,7 @@ It reads its operands as they lie where a product can.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
@@ -13,12 +13,42 @@ from mind_mlir.ops.accumulators import Accumulation
 from mind_mlir.ops.complex_numbers import PARTS
 from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.conversion import converted
-from mind_mlir.ops.dot_general_roles import Roles, roles_of
 from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.reassociation import transposed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mind_mlir.mlir.context import LoweringContext
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The axes of one operand by their roles, counted from the front.
+
+    Attributes:
+        batch: Those that both operands have, in the given order.
+        free: Those that the other one lacks, ascending.
+        contracted: Those that are summed over, in the given order.
+    """
+
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    def shape(self, shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+        """Return the extents of ``axes``."""
+        return tuple(shape[axis] for axis in axes)
+
+
+def roles_of(attributes: Mapping[str, Any], side: str, rank: int) -> Roles:
+    """Return the roles of the ``rank`` axes of the operand on ``side``, ``lhs`` or ``rhs``."""
+    batch, contracted = (
+        tuple(axis % rank for axis in attributes[f"{role}_{side}"]) for role in ("batch", "contract")
+    )
+    free = tuple(axis for axis in range(rank) if axis not in (*batch, *contracted))
+    return Roles(batch, free, contracted)
+
 
 #: What no kernel reads: it is converted before the product.
 _UNREAD = (DType.FP8_E4M3, DType.FP8_E5M2)

@@ -13,8 +13,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.contract_forms import index_form
-from mind_mlir.ops.contract_index_forms import gather_form
+from mind_mlir.ops.contract_forms import gather_form, index_form
 from mind_mlir.ops.gather_scatter import lower_gather
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Domain, Example, OpDef, OperandDef, Program
 from mind_mlir.ops.windows import elements, row_form, rows, rows_from_end

@@ -26,8 +26,16 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.quantization_arithmetic import from_integer, from_real, to_integer, to_real
-from mind_mlir.ops.quantization_types import ACCUMULATED, QUANTIZED, REAL, type_rule
+from mind_mlir.ops.quantization_types import (
+    ACCUMULATED,
+    QUANTIZED,
+    REAL,
+    from_integer,
+    from_real,
+    to_integer,
+    to_real,
+    type_rule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -24,12 +24,13 @@ from mind_mlir.ops.accumulators import (
     combination,
     extreme_vjp,
     holds,
+    identity_number,
+    numpy_extreme,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.extremes import identity_number, numpy_extreme
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops import stablehlo_windows as hlo
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -18,16 +18,17 @@ from mind_mlir.ops.accumulators import (
     Accumulation,
     check_reduction,
     combination,
+    identity,
+    identity_number,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.extremes import identity, identity_number
 from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
-from mind_mlir.ops.sliding import Sliding, check_fit, check_windows
+from mind_mlir.ops.sliding import Sliding, check_fit, check_windows, of_pairs, to_pairs
 from mind_mlir.ops.window_stages import stages
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
@@ -128,18 +129,6 @@ def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: T
     return total
 
 
-def _read(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
-    rest = {name: value for name, value in fields.items() if name != "padding"}
-    low, high = (tuple(pair[side] for pair in fields["padding"]) for side in (0, 1))
-    return {**rest, "padding_low": low, "padding_high": high}
-
-
-def _write(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
-    rest = {name: value for name, value in attributes.items() if not name.startswith("padding")}
-    pairs = zip(attributes["padding_low"], attributes["padding_high"], strict=True)
-    return {**rest, "padding": tuple(pairs)}
-
-
 def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int, ...]) -> dict[str, Any]:
     ones = (1,) * len(window)
     defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in LISTS}
@@ -203,8 +192,8 @@ OPERATIONS = (
                 Field("reduce", FieldKind.WORD, KINDS),
                 ACCUMULATOR_FIELD,
             ),
-            read=_read,
-            write=_write,
+            read=of_pairs,
+            write=to_pairs,
         ),
         examples=(
             *(Example(("T[2, 5, 6, 3]",), _form(kind, _F64, (1, 2, 3, 1), **_POOL)) for kind in KINDS),

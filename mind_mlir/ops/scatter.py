@@ -11,7 +11,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
-from mind_mlir.ops.contract_index_forms import scatter_form
+from mind_mlir.ops.contract_forms import scatter_form
 from mind_mlir.ops.dimension_numbers import (
     SCATTER,
     check_scatter_add,

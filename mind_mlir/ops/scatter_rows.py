@@ -13,9 +13,10 @@ import numpy as np
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.row_loops import counted_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
@@ -64,12 +65,26 @@ def scatter_rows(
     flat = result.with_dtype(dtype).with_shape((result.element_count,))
     start = _copied(context, context.operands[0], context.operand_types[0], flat)
     updates = _flat(context, context.operands[2], context.operand_types[2], dtype)
-    emitter = _Rows(context, updates, width, combine, result.element_count // width if skips else None)
+    arith, tensor, index = context.mlir.arith, context.mlir.tensor, context.mlir.ir.IndexType.get()
 
-    def add_row(at: Any, accumulator: Any) -> Any:
-        return emitter.add(accumulator, row(at), at)
+    def add_row(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+        to = row(at)
+        stride = end = arith.constant(index, width)
+        first_target, first_update = arith.muli(to, stride), arith.muli(at, stride)
 
-    scattered = emitter.loop(count, start, add_row)
+        def add_element(column: Any, target: Sequence[Any]) -> Sequence[Any]:
+            position = [arith.addi(first_target, column)]
+            element = tensor.extract(updates, [arith.addi(first_update, column)])
+            if combine is not None:
+                element = combine(tensor.extract(target[0], position), element)
+            return [tensor.insert(element, target[0], position)]
+
+        if skips:
+            rows, nothing = (arith.constant(index, n) for n in (result.element_count // width, 0))
+            end = arith.select(arith.cmpi(arith.CmpIPredicate.ult, to, rows), stride, nothing)
+        return counted_loop(context, 0, end, carried, add_element)
+
+    (scattered,) = counted_loop(context, 0, arith.constant(index, count), [start], add_row)
     # Vectors hold no complex numbers: theirs stays a loop over single ones.
     if dtype not in (DType.CF32, DType.CF64):
         scattered.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
@@ -98,52 +113,3 @@ def _flat(context: LoweringContext, value: Any, type_: TensorType, dtype: DType)
         number = context.arithmetic(type_.dtype)
         value = context.elementwise(number.widened, [value], type_.with_dtype(dtype))
     return reshape(context, value, type_.with_dtype(dtype), (type_.element_count,))
-
-
-class _Rows:
-    """Emits the loops."""
-
-    def __init__(
-        self,
-        context: LoweringContext,
-        updates: Any,
-        width: int,
-        combine: Callable[[Any, Any], Any] | None,
-        rows: int | None,
-    ) -> None:
-        self._context, self._updates = context, updates
-        self._width, self._combine, self._rows = width, combine, rows
-
-    def add(self, target: Any, at: Any, row: Any) -> Any:
-        """Append the combination of row ``row`` of the updates with row ``at`` of ``target``."""
-        arith, tensor = self._context.mlir.arith, self._context.mlir.tensor
-        stride = arith.constant(self._context.mlir.ir.IndexType.get(), self._width)
-        first_target, first_update = arith.muli(at, stride), arith.muli(row, stride)
-
-        def add_element(column: Any, accumulator: Any) -> Any:
-            position = [arith.addi(first_target, column)]
-            element = tensor.extract(self._updates, [arith.addi(first_update, column)])
-            if self._combine is not None:
-                element = self._combine(tensor.extract(accumulator, position), element)
-            return tensor.insert(element, accumulator, position)
-
-        end = stride
-        if self._rows is not None:
-            index = self._context.mlir.ir.IndexType.get()
-            rows, nothing = arith.constant(index, self._rows), arith.constant(index, 0)
-            end = arith.select(arith.cmpi(arith.CmpIPredicate.ult, at, rows), stride, nothing)
-        return self.loop(end, target, add_element)
-
-    def loop(self, count: Any, init: Any, body: Callable[[Any, Any], Any]) -> Any:
-        """Append a loop that carries one tensor: ``body`` maps step and tensor to the next tensor.
-
-        ``count`` is a number, or a value of type `index`.
-        """
-        mlir = self._context.mlir
-        index = mlir.ir.IndexType.get()
-        end = mlir.arith.constant(index, count) if isinstance(count, int) else count
-        zero, one = (mlir.arith.constant(index, n) for n in (0, 1))
-        loop = mlir.scf.ForOp(zero, end, one, [init])
-        with mlir.ir.InsertionPoint(loop.body):
-            mlir.scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])
-        return loop.results[0]

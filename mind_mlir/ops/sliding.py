@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, Padding
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
@@ -175,6 +176,20 @@ def _same_padding(extent: int, kernel: int, stride: int) -> tuple[int, int]:
     windows = -(-extent // stride)
     total = max((windows - 1) * stride + kernel - extent, 0)
     return total // 2, total - total // 2
+
+
+def of_pairs(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Return the fields of a contract with the pairs of `padding` as two lists."""
+    rest = {name: value for name, value in fields.items() if name != "padding"}
+    low, high = (tuple(pair[side] for pair in fields["padding"]) for side in (0, 1))
+    return {**rest, "padding_low": low, "padding_high": high}
+
+
+def to_pairs(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Return the attributes with the two lists as pairs; the other way round."""
+    rest = {name: value for name, value in attributes.items() if not name.startswith("padding")}
+    pairs = zip(attributes["padding_low"], attributes["padding_high"], strict=True)
+    return {**rest, "padding": tuple(pairs)}
 
 
 class Windowed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.complex_numbers import PARTS
-from mind_mlir.ops.dot_general_roles import roles_of
+from mind_mlir.ops.dot_general_lowering import roles_of
 from mind_mlir.ops.sliding import spatial_padding
 from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.stablehlo_reductions import combined

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ops.accumulators import default_accumulator
-from mind_mlir.ops.extremes import identity_number
+from mind_mlir.ops.accumulators import default_accumulator, identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.windows import Bounds, elements, rows
 

@@ -14,7 +14,7 @@ from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ops.topk_lists import LONGEST_LIST
+from mind_mlir.ops.topk import LONGEST_LIST
 
 TOPK = by_opcode()["TopK"]
 
