@@ -14,6 +14,7 @@ from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import check_given_dtype
 from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
 from mind_mlir.ops.opdef import COMPLEX, AttributeDef
@@ -182,25 +183,10 @@ def check_reduction(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
 
 def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
     """Report the dtypes among ``accum_dtype`` and ``out_dtype`` that ``kind`` does not go with: E2005."""
-    usable = [dtype for dtype in dtypes if dtype in context.profile.dtypes]
-    for name in ("accum_dtype", "out_dtype"):
-        if name not in context.attributes:
-            continue
-        dtype = context.attributes[name]
-        allowed = [each for each in usable if name != "accum_dtype" or _goes_with(kind, each)]
-        if dtype in allowed:
-            continue
-        listing = ", ".join(each.core_name for each in allowed)
-        what = f"accumulate a {kind} in" if name == "accum_dtype" else "give"
-        context.report(
-            "E2005",
-            f"{context.opcode} does not {what} {dtype.core_name}",
-            attribute=name,
-            help=f"allowed: {listing}",
-            found=dtype.core_name,
-            allowed=listing,
-            dtype=dtype.core_name,
-        )
+    for name, what in (("accum_dtype", f"accumulate a {kind} in"), ("out_dtype", "give")):
+        if name in context.attributes:
+            allowed = tuple(each for each in dtypes if name == "out_dtype" or _goes_with(kind, each))
+            check_given_dtype(context, name, allowed, what)
     context.stop_if_reported()
 
 

@@ -11,7 +11,7 @@ from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import identity_number
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
+from mind_mlir.ops.axes import NEGATIVE_AXIS, check_given_dtype, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -65,20 +65,10 @@ def _type(context: TypeContext) -> TensorType:
 
 def check_index_dtype(context: TypeContext, attribute: str, extent: Dim) -> None:
     """Report E2005 unless ``attribute`` names a dtype of indices that has those of an axis of ``extent``."""
-    dtype: DType = context.attributes[attribute]
     usable = INTEGERS if _fits(extent) else (DType.SI64,)
-    if dtype in usable:
-        return
-    allowed = ", ".join(each.core_name for each in usable)
-    context.fail(
-        "E2005",
-        f"{context.opcode} along an axis of {extent} elements does not give indices of {dtype.core_name}",
-        attribute=attribute,
-        help=f"allowed: {allowed}",
-        found=dtype.core_name,
-        allowed=allowed,
-        dtype=dtype.core_name,
-    )
+    where = f" along an axis of {extent} elements"
+    check_given_dtype(context, attribute, usable, "give indices of", where=where)
+    context.stop_if_reported()
 
 
 def _fits(extent: Dim) -> bool:

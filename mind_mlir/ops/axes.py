@@ -1,4 +1,4 @@
-"""Axes: the attribute `axis` (ptir-v0.4.md, "Negative axes"), and what slices take of each axis."""
+"""Attributes that many operations have: axes (ptir-v0.4.md, "Negative axes"), slices of axes, and dtypes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.ops.opdef import DTypeSet
 
 
 #: What the records say of it.
@@ -32,6 +33,42 @@ def require_axis(context: TypeContext, rank: int, attribute: str = "axis") -> in
             rank=rank,
         )
     return axis % rank
+
+
+def check_given_dtype(
+    context: TypeContext,
+    attribute: str,
+    allowed: DTypeSet,
+    what: str = "give",
+    *,
+    where: str = "",
+    notes: tuple[str, ...] = (),
+) -> None:
+    """Report E2005 unless the dtype that an attribute names is one of those ``allowed`` that the profile has.
+
+    Args:
+        context: The operation.
+        attribute: Its attribute.
+        allowed: What it may be.
+        what: What the operation does not do with another one.
+        where: In which case it does not.
+        notes: What else there is to say.
+    """
+    dtype: DType = context.attributes[attribute]
+    usable = [each for each in allowed if each in context.profile.dtypes]
+    if dtype in usable:
+        return
+    listing = ", ".join(each.core_name for each in usable)
+    context.report(
+        "E2005",
+        f"{context.opcode}{where} does not {what} {dtype.core_name}",
+        attribute=attribute,
+        notes=notes,
+        help=f"allowed: {listing}",
+        found=dtype.core_name,
+        allowed=listing,
+        dtype=dtype.core_name,
+    )
 
 
 def counted_from_front(

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import check_given_dtype
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_INTEGERS,
@@ -32,17 +33,8 @@ _DTYPES = tuple(each for each in ALL_INTEGERS + ALL_FLOATS if each not in _FOUR_
 def _bitcast_type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     dtype: DType = context.attributes["dtype"]
-    if dtype not in _DTYPES or dtype not in context.profile.dtypes:
-        allowed = ", ".join(each.core_name for each in _DTYPES if each in context.profile.dtypes)
-        context.fail(
-            "E2005",
-            f"Bitcast does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
+    check_given_dtype(context, "dtype", _DTYPES)
+    context.stop_if_reported()
     if dtype.bits <= operand.dtype.bits:
         parts = operand.dtype.bits // dtype.bits
         return TensorType(dtype, operand.shape if parts == 1 else (*operand.shape, parts))

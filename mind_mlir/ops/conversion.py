@@ -11,6 +11,7 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import complex_numbers, numbers
 from mind_mlir.ops import stablehlo_conversion as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import check_given_dtype
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import COMPLEX, EVERY, Alias, AttributeDef, Example, OpDef, OperandDef
 
@@ -31,18 +32,9 @@ _DTYPES = EVERY
 
 def _cast_type(context: TypeContext) -> TensorType:
     dtype: DType = context.attributes["dtype"]
+    check_given_dtype(context, "dtype", _DTYPES)
+    context.stop_if_reported()
     usable = [each for each in _DTYPES if each in context.profile.dtypes]
-    if dtype not in usable:
-        allowed = ", ".join(each.core_name for each in usable)
-        context.fail(
-            "E2005",
-            f"Cast does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
     source = context.operands[0].dtype
     if source in COMPLEX and dtype not in COMPLEX:
         context.fail(

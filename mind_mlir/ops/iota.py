@@ -9,7 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
+from mind_mlir.ops.axes import NEGATIVE_AXIS, check_given_dtype, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, AttributeDef, Example, NotDifferentiable, OpDef
 
@@ -38,18 +38,7 @@ def _part(dtype: DType) -> DType:
 def _iota_type(context: TypeContext) -> TensorType:
     shape: tuple[int, ...] = context.attributes["shape"]
     dtype: DType = context.attributes["dtype"]
-    usable = [each for each in _DTYPES if each in context.profile.dtypes]
-    if dtype not in usable:
-        allowed = ", ".join(each.core_name for each in usable)
-        context.report(
-            "E2005",
-            f"Iota does not give {dtype.core_name}",
-            attribute="dtype",
-            help=f"allowed: {allowed}",
-            found=dtype.core_name,
-            allowed=allowed,
-            dtype=dtype.core_name,
-        )
+    check_given_dtype(context, "dtype", _DTYPES)
     for index, extent in enumerate(shape):
         if extent < 0:
             context.report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
+from mind_mlir.ops.axes import check_given_dtype
 from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_SIGNED, ALL_UNSIGNED, DTypeSet
 
@@ -41,18 +42,7 @@ def type_rule(allowed: DTypeSet, given: int, made: int) -> Callable[[TypeContext
 
     def rule(context: TypeContext) -> TensorType:
         x, dtype = context.operands[0], cast("DType", context.attributes["output_dtype"])
-        usable = [each.core_name for each in allowed if each in context.profile.dtypes]
-        if dtype.core_name not in usable:
-            listing = ", ".join(usable)
-            context.report(
-                "E2005",
-                f"{context.opcode} does not give {dtype.core_name}",
-                attribute="output_dtype",
-                help=f"allowed: {listing}",
-                found=dtype.core_name,
-                allowed=listing,
-                dtype=dtype.core_name,
-            )
+        check_given_dtype(context, "output_dtype", allowed)
         shape = _parameter_shape(context, x)
         for first, quantized in ((given, x.dtype), (made, dtype)):
             if first:

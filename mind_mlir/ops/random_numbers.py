@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops import stablehlo_random as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import check_given_dtype
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.normal_quantile import QuantileEmitter, tail_quantile
 from mind_mlir.ops.numbers import PRECISION
@@ -48,19 +49,7 @@ def _type_rule(dtypes: DTypeSet) -> Callable[[TypeContext], TensorType]:
     def rule(context: TypeContext) -> TensorType:
         dtype: DType = context.attributes["dtype"]
         shape: tuple[int, ...] = context.attributes["shape"]
-        allowed = [each.core_name for each in dtypes if each in context.profile.dtypes]
-        if dtype.core_name not in allowed:
-            listing = ", ".join(allowed)
-            context.report(
-                "E2005",
-                f"{context.opcode} does not give {dtype.core_name}",
-                attribute="dtype",
-                notes=(_NO_PLANE[1],) if dtype in COMPLEX else (),
-                help=f"allowed: {listing}",
-                found=dtype.core_name,
-                allowed=listing,
-                dtype=dtype.core_name,
-            )
+        check_given_dtype(context, "dtype", dtypes, notes=(_NO_PLANE[1],) if dtype in COMPLEX else ())
         (seed,) = context.operands
         if seed.rank:
             context.report(
