@@ -12,7 +12,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import identity_number
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, check_given_dtype, require_axis
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,
@@ -137,6 +137,12 @@ def _form(axis: int, dtype: DType, keepdims: bool = False) -> dict[str, Any]:
     return {"axis": axis, "keepdims": keepdims, "output_dtype": dtype}
 
 
+_ATTRIBUTES = (
+    AttributeDef("axis", AttrKind.I64, "the axis to search"),
+    AttributeDef("keepdims", AttrKind.BOOL, "whether the axis stays with extent 1", default=False),
+    AttributeDef("output_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="ArgMax",
@@ -147,11 +153,7 @@ OPERATIONS = (
         "i32 or i64 (E2005). An axis outside the rank is E3004, one of extent 0 is E3006.",
         spec="ptir-v0.4.md, Reductions and argmax",
         operands=(OperandDef("input", _DTYPES),),
-        attributes=(
-            AttributeDef("axis", AttrKind.I64, "the axis to search"),
-            AttributeDef("keepdims", AttrKind.BOOL, "whether the axis stays with extent 1", default=False),
-            AttributeDef("output_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices are piecewise constant", constant=True),
@@ -166,14 +168,7 @@ OPERATIONS = (
         ),
         extension=True,
         never=(NO_ORDER,),
-        contract=Contract(
-            "ArgMax",
-            fields=(
-                Field("axis", FieldKind.INTEGER),
-                Field("keepdims", FieldKind.BOOLEAN),
-                Field("output_dtype", FieldKind.DTYPE),
-            ),
-        ),
+        contract=same_fields("ArgMax", _ATTRIBUTES),
         examples=(
             Example(("T[5, 37]",), _form(1, DType.SI32)),
             Example(("T[5, 37]",), _form(-1, DType.SI64, keepdims=True)),

@@ -14,7 +14,7 @@ from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.complex_numbers import joined
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     COMPLEX,
@@ -250,6 +250,11 @@ def _form(axis: int, epsilon: float = 1e-5) -> dict[str, Any]:
     return {"epsilon": epsilon, "feature_axis": axis}
 
 
+_ATTRIBUTES = (
+    AttributeDef("epsilon", AttrKind.F64, "what is added to the variance"),
+    AttributeDef("feature_axis", AttrKind.I64, "the axis that the features lie along"),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="LayerNorm",
@@ -261,10 +266,7 @@ OPERATIONS = (
         "`epsilon` that is negative or not finite E1103.",
         spec="ptir-v0.4.md, Fused and convenience ops",
         operands=(OperandDef("x", _DTYPES), OperandDef("gamma", _DTYPES), OperandDef("beta", _DTYPES)),
-        attributes=(
-            AttributeDef("epsilon", AttrKind.F64, "what is added to the variance"),
-            AttributeDef("feature_axis", AttrKind.I64, "the axis that the features lie along"),
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -287,10 +289,7 @@ OPERATIONS = (
             NO_NUMBERS,
             NO_FLOATS,
         ),
-        contract=Contract(
-            "LayerNorm",
-            fields=(Field("epsilon", FieldKind.FLOAT), Field("feature_axis", FieldKind.INTEGER)),
-        ),
+        contract=same_fields("LayerNorm", _ATTRIBUTES),
         examples=(
             Example(("T[5, 37]", "T[37]", "T[37]"), _form(1)),
             Example(("T[2, 3, 8]", "T[8]", "T[8]"), _form(-1, 1e-3), "a negative axis counts from the end"),

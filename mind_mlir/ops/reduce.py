@@ -14,10 +14,8 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
-    ACCUMULATOR_FIELD,
     NARROW,
     OUTPUT,
-    OUTPUT_FIELD,
     POLICY,
     Accumulation,
     check_reduction,
@@ -29,7 +27,7 @@ from mind_mlir.ops.accumulators import (
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -196,6 +194,15 @@ _ALIASES = tuple(
     Alias("ptir-v0.4", f"reduce_{kind.lower()}", MappingProxyType({"kind": kind})) for kind in KINDS
 )
 
+
+_ATTRIBUTES = (
+    AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=KINDS),
+    AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce"),
+    AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
+    ACCUMULATOR,
+    OUTPUT,
+)
+
 OPERATIONS = (
     OpDef(
         opcode="Reduce",
@@ -208,13 +215,7 @@ OPERATIONS = (
         "dtype, the least one +Inf or the greatest number.",
         spec=_SPEC,
         operands=(OperandDef("input", _DTYPES + COMPLEX),),
-        attributes=(
-            AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=KINDS),
-            AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce"),
-            AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
-            ACCUMULATOR,
-            OUTPUT,
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -244,16 +245,7 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=_ALIASES,
-        contract=Contract(
-            "Reduce",
-            fields=(
-                Field("kind", FieldKind.WORD, KINDS),
-                Field("axes", FieldKind.INTEGERS),
-                Field("keepdims", FieldKind.BOOLEAN),
-                ACCUMULATOR_FIELD,
-                OUTPUT_FIELD,
-            ),
-        ),
+        contract=same_fields("Reduce", _ATTRIBUTES),
         examples=_EXAMPLES,
     ),
 )

@@ -10,7 +10,7 @@ from mind_mlir.ops import gather_scatter as general
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
-from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
+from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, same_fields
 from mind_mlir.ops.contract_forms import scatter_form
 from mind_mlir.ops.dimension_numbers import (
     SCATTER,
@@ -178,6 +178,11 @@ def _numbers(context: VjpContext, windows: Windows, indices: Value, number: int)
     return context.emit("Reshape", indices, new_shape=extents)
 
 
+_REDUCE_ATTRIBUTES = (
+    AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),
+    AttributeDef("reduce", AttrKind.ENUM, "how elements are combined", choices=_REDUCTIONS),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="ScatterAdd",
@@ -308,10 +313,7 @@ OPERATIONS = (
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
             OperandDef("updates", EVERY),
         ),
-        attributes=(
-            AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),
-            AttributeDef("reduce", AttrKind.ENUM, "how elements are combined", choices=_REDUCTIONS),
-        ),
+        attributes=_REDUCE_ATTRIBUTES,
         type_rule=_scatter_reduce_type,
         evaluate=_evaluate_scatter_reduce,
         derivative=scatter_vjp("ScatterReduce", _read_elements),
@@ -322,10 +324,7 @@ OPERATIONS = (
         terms=lambda shapes, _: 1 + math.prod(shapes[1]),
         same_dtype=False,
         extension=True,
-        contract=Contract(
-            "ScatterReduce",
-            fields=(Field("axis", FieldKind.INTEGER), Field("reduce", FieldKind.WORD, choices=_REDUCTIONS)),
-        ),
+        contract=same_fields("ScatterReduce", _REDUCE_ATTRIBUTES),
         choices=(
             NEGATIVE_AXIS,
             "Indices count from 0: a negative one, like one beyond the end, is E6001 when the function runs, "

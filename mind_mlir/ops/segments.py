@@ -11,7 +11,6 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
-    ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
     Accumulation,
@@ -24,7 +23,7 @@ from mind_mlir.ops.accumulators import (
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -175,6 +174,14 @@ def _form(kind: str, count: int, dtype: DType) -> dict[str, Any]:
     return {"kind": kind, "num_segments": count, "accum_dtype": dtype, **flags}
 
 
+_ATTRIBUTES = (
+    AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=_KINDS),
+    AttributeDef("num_segments", AttrKind.I64, "how many segments there are"),
+    ACCUMULATOR,
+    AttributeDef("indices_are_sorted", AttrKind.BOOL, "whether the ids are said to ascend", default=False),
+    AttributeDef("unique", AttrKind.BOOL, "whether the ids are said to differ", default=False),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="SegmentReduce",
@@ -190,15 +197,7 @@ OPERATIONS = (
             OperandDef("values", _DTYPES + COMPLEX),
             OperandDef("segment_ids", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
         ),
-        attributes=(
-            AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=_KINDS),
-            AttributeDef("num_segments", AttrKind.I64, "how many segments there are"),
-            ACCUMULATOR,
-            AttributeDef(
-                "indices_are_sorted", AttrKind.BOOL, "whether the ids are said to ascend", default=False
-            ),
-            AttributeDef("unique", AttrKind.BOOL, "whether the ids are said to differ", default=False),
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -221,16 +220,7 @@ OPERATIONS = (
             "where that is NaN, among those that are.",
         ),
         extension=True,
-        contract=Contract(
-            "SegmentReduce",
-            fields=(
-                Field("kind", FieldKind.WORD, _KINDS),
-                Field("num_segments", FieldKind.INTEGER),
-                ACCUMULATOR_FIELD,
-                Field("indices_are_sorted", FieldKind.BOOLEAN),
-                Field("unique", FieldKind.BOOLEAN),
-            ),
-        ),
+        contract=same_fields("SegmentReduce", _ATTRIBUTES),
         examples=(
             Example(("T[7, 3]", "i64[7]"), _form("Sum", 7, DType.F64)),
             Example(("T[13]", "i32[13]"), _form("Sum", 20, DType.F64), "rows of one element"),

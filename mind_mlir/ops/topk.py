@@ -21,7 +21,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import ALL_REAL, BOOL, NO_ORDER, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
@@ -245,6 +245,13 @@ def _form(k: int, axis: int, dtype: DType, *, largest: bool = True) -> dict[str,
     return {"k": k, "axis": axis, "largest": largest, "indices_dtype": dtype}
 
 
+_ATTRIBUTES = (
+    AttributeDef("k", AttrKind.I64, "how many elements"),
+    AttributeDef("axis", AttrKind.I64, "the axis to search"),
+    AttributeDef("largest", AttrKind.BOOL, "whether the greatest or the least elements", default=True),
+    AttributeDef("indices_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="TopK",
@@ -256,14 +263,7 @@ OPERATIONS = (
         "negative or exceeds the axis E4123. The gradient of the values goes to the elements they are.",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
         operands=(OperandDef("input", _DTYPES),),
-        attributes=(
-            AttributeDef("k", AttrKind.I64, "how many elements"),
-            AttributeDef("axis", AttrKind.I64, "the axis to search"),
-            AttributeDef(
-                "largest", AttrKind.BOOL, "whether the greatest or the least elements", default=True
-            ),
-            AttributeDef("indices_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
-        ),
+        attributes=_ATTRIBUTES,
         results=("values", "indices"),
         type_rule=_type,
         evaluate=_evaluate,
@@ -281,15 +281,7 @@ OPERATIONS = (
         ),
         extension=True,
         never=(NO_ORDER,),
-        contract=Contract(
-            "TopK",
-            fields=(
-                Field("k", FieldKind.INTEGER),
-                Field("axis", FieldKind.INTEGER),
-                Field("largest", FieldKind.BOOLEAN),
-                Field("indices_dtype", FieldKind.DTYPE),
-            ),
-        ),
+        contract=same_fields("TopK", _ATTRIBUTES),
         examples=(
             Example(("T[5, 37]",), _form(4, 1, DType.SI32)),
             Example(("T[37, 5]",), _form(7, 0, DType.SI64), "another axis"),
