@@ -14,10 +14,9 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, check_given_dtype, require_axis
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     INTEGERS,
     NO_ORDER,
+    ORDERED,
     AttributeDef,
     Example,
     NotDifferentiable,
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import Dim
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
-
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
@@ -152,7 +148,7 @@ OPERATIONS = (
         "axis is removed from the shape, or becomes 1 with `keepdims=true`. The result is of `output_dtype`, "
         "i32 or i64 (E2005). An axis outside the rank is E3004, one of extent 0 is E3006.",
         spec="ptir-v0.4.md, Reductions and argmax",
-        operands=(OperandDef("input", _DTYPES),),
+        operands=(OperandDef("input", ORDERED),),
         attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,

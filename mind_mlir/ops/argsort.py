@@ -14,9 +14,8 @@ from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     NO_ORDER,
+    ORDERED,
     AttributeDef,
     Example,
     NotDifferentiable,
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
-
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
@@ -113,7 +109,7 @@ OPERATIONS = (
         "least one (E2007). Rows have less than 2^31 elements (E3006). `indices_dtype` is i32 or i64 "
         "(E2005).",
         spec="StableHLO specification, sort",
-        operands=(OperandDef("key", _DTYPES), OperandDef("keys", _DTYPES, variadic=True)),
+        operands=(OperandDef("key", ORDERED), OperandDef("keys", ORDERED, variadic=True)),
         attributes=(
             AttributeDef("axis", AttrKind.I64, "the axis to sort along"),
             AttributeDef("descending", AttrKind.BOOL, "whether the greatest come first", default=False),

@@ -54,6 +54,8 @@ COMPLEX: DTypeSet = (DType.CF32, DType.CF64)
 ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
+#: What has an order: false is less than true.
+ORDERED: DTypeSet = BOOL + ALL_REAL
 #: What operations take that only move elements.
 MOVABLE: DTypeSet = EVERY
 

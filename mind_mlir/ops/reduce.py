@@ -30,12 +30,10 @@ from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     COMPLEX,
+    ORDERED,
     Alias,
     AttributeDef,
-    DTypeSet,
     Example,
     OpDef,
     OperandDef,
@@ -54,8 +52,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 KINDS = ("Sum", "Max", "Min")
-#: What may be reduced, accumulated in, and given; complex numbers among themselves.
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def kept_axes(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]:
@@ -75,7 +71,7 @@ def normalized_axes(
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
     check_axes(context, attributes["axes"], operand.rank)
-    check_reduction(context, attributes["kind"], _DTYPES)
+    check_reduction(context, attributes["kind"], ORDERED)
     shape = reduced_shape(operand.shape, kept_axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
 
@@ -214,7 +210,7 @@ OPERATIONS = (
         "E3005. Of no elements the sum is 0, the greatest element -Inf or the least number of an integer "
         "dtype, the least one +Inf or the greatest number.",
         spec=_SPEC,
-        operands=(OperandDef("input", _DTYPES + COMPLEX),),
+        operands=(OperandDef("input", ORDERED + COMPLEX),),
         attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,

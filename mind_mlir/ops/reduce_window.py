@@ -25,7 +25,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
 from mind_mlir.ops.sliding import Sliding, check_fit, check_windows, of_pairs, to_pairs
@@ -39,16 +39,12 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
-
-#: What is accumulated in; complex numbers are among themselves.
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     check_windows(context, operand.rank, LISTS)
-    check_reduction(context, context.attributes["reduce"], _DTYPES)
+    check_reduction(context, context.attributes["reduce"], ORDERED)
     axes = sliding_axes(context.attributes, operand.extents)
     check_fit(context, axes, 0, "window_dims")
     return operand.with_shape(tuple(axis.count for axis in axes))
@@ -150,7 +146,7 @@ OPERATIONS = (
         "neither greater nor less than any element. Each list has a number for each dimension (E1103), from "
         "1 on (E3006), padding from 0 on (E1103); windows that exceed the padded dimension are E4123.",
         spec="ptir-v0.4.md, Windowed ops",
-        operands=(OperandDef("input", _DTYPES + COMPLEX),),
+        operands=(OperandDef("input", ORDERED + COMPLEX),),
         attributes=(
             AttributeDef("window_dims", AttrKind.I64_LIST, "the elements of a window in each dimension"),
             AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),

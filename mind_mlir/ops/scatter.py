@@ -178,6 +178,13 @@ def _numbers(context: VjpContext, windows: Windows, indices: Value, number: int)
     return context.emit("Reshape", indices, new_shape=extents)
 
 
+def _form(
+    windows: tuple[int, ...], inserted: tuple[int, ...], indexed: tuple[int, ...], vector_dim: int
+) -> dict[str, Any]:
+    names = (SCATTER.windows, SCATTER.thin, SCATTER.indexed, "index_vector_dim", "from_end")
+    return dict(zip(names, (windows, inserted, indexed, vector_dim, False), strict=True))
+
+
 _REDUCE_ATTRIBUTES = (
     AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),
     AttributeDef("reduce", AttrKind.ENUM, "how elements are combined", choices=_REDUCTIONS),
@@ -252,48 +259,20 @@ OPERATIONS = (
             Example(("T[1, 17]", "i64[6]", "T[6, 17]"), row_form(2, 1, from_end=False)),
             Example(
                 ("T[5, 4, 3]", "i64[7, 2]", "T[7, 3]"),
-                {
-                    "update_window_dims": (1,),
-                    "inserted_window_dims": (0, 1),
-                    "scatter_dims_to_operand_dims": (1, 0),
-                    "index_vector_dim": 1,
-                    "from_end": False,
-                },
+                _form((1,), (0, 1), (1, 0), 1),
                 "each index names a row by two numbers",
             ),
             Example(
                 ("T[6, 5]", "i32[2, 3]", "T[2, 4, 3]"),
-                {
-                    "update_window_dims": (0, 1),
-                    "inserted_window_dims": (),
-                    "scatter_dims_to_operand_dims": (0, 1),
-                    "index_vector_dim": 0,
-                    "from_end": False,
-                },
+                _form((0, 1), (), (0, 1), 0),
                 "windows in two dimensions, which overlap",
             ),
             Example(
                 ("T[3, 7]", "i64[5, 1, 2]", "T[3, 5, 2]"),
-                {
-                    "update_window_dims": (0,),
-                    "inserted_window_dims": (-1,),
-                    "scatter_dims_to_operand_dims": (-1,),
-                    "index_vector_dim": 1,
-                    "from_end": False,
-                },
+                _form((0,), (-1,), (-1,), 1),
                 "columns; dimensions that count from the end",
             ),
-            Example(
-                ("T[]", "i64[4, 0]", "T[4]"),
-                {
-                    "update_window_dims": (),
-                    "inserted_window_dims": (),
-                    "scatter_dims_to_operand_dims": (),
-                    "index_vector_dim": 1,
-                    "from_end": False,
-                },
-                "a scalar has no dimension to index",
-            ),
+            Example(("T[]", "i64[4, 0]", "T[4]"), _form((), (), (), 1), "a scalar has no dimension to index"),
         ),
     ),
     OpDef(

@@ -26,10 +26,9 @@ from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     COMPLEX,
     INTEGERS,
+    ORDERED,
     AttributeDef,
     Domain,
     Example,
@@ -48,12 +47,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
 _KINDS = ("Sum", "Max")
-#: What is accumulated in; complex numbers are among themselves.
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
@@ -89,7 +85,7 @@ def _type(context: TypeContext) -> TensorType:
             dimension=0,
             extent=count,
         )
-    check_reduction(context, context.attributes["kind"], _DTYPES)
+    check_reduction(context, context.attributes["kind"], ORDERED)
     return values.with_shape((count, *values.shape[1:]))
 
 
@@ -194,7 +190,7 @@ OPERATIONS = (
         "(E4011) and numbers in `[0, num_segments)` (E6001).",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
         operands=(
-            OperandDef("values", _DTYPES + COMPLEX),
+            OperandDef("values", ORDERED + COMPLEX),
             OperandDef("segment_ids", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
         ),
         attributes=_ATTRIBUTES,

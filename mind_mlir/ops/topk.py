@@ -22,7 +22,7 @@ from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import same_fields
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, NO_ORDER, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
 from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -120,9 +119,6 @@ class Lists:
 
     def _at(self, number: int) -> Any:
         return self._arith.constant(self._index, number)
-
-
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> tuple[TensorType, ...]:
@@ -262,7 +258,7 @@ OPERATIONS = (
         "which is i32 or i64 (E2005), holds their indices. An axis outside the rank is E3004, a `k` that is "
         "negative or exceeds the axis E4123. The gradient of the values goes to the elements they are.",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
-        operands=(OperandDef("input", _DTYPES),),
+        operands=(OperandDef("input", ORDERED),),
         attributes=_ATTRIBUTES,
         results=("values", "indices"),
         type_rule=_type,
