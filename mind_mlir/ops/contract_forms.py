@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.expansion import ExpandContext
+    from mind_mlir.ops.contexts import ExpandContext
 
 
 def sum_form(context: ExpandContext) -> bool:

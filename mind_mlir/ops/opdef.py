@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.attribute_kinds import AttrKind
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext, ExpandContext, TypeContext
     from mind_mlir.ops.contract import Contract
-    from mind_mlir.ops.expansion import ExpandContext
     from mind_mlir.ops.vjp import FlowContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]

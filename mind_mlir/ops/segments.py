@@ -25,6 +25,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
+from mind_mlir.ops.gather_scatter import scatter_rows
 from mind_mlir.ops.opdef import (
     COMPLEX,
     INTEGERS,
@@ -37,7 +38,6 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.reduce import reduce_rows
-from mind_mlir.ops.scatter_rows import scatter_rows
 from mind_mlir.ops.windows import clamped_position, rows
 
 if TYPE_CHECKING:
