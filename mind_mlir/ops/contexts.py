@@ -1,4 +1,4 @@
-"""The contexts that type rules and numpy rules are given."""
+"""The contexts that type rules, numpy rules, and rules of expansion are given."""
 
 from __future__ import annotations
 
@@ -183,7 +183,9 @@ class EvalContext:
         raise ExecutionError(check.finding(found, self.source.statement if self.source else None))
 
 
-# Operations that stand for others
+# Operations that stand for others are there for people, and for the numpy rules. In structured form, before
+# differentiation and lowering, others take their place (`mind_mlir.passes.structure.expansion`), so that
+# nothing else knows them.
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,8 +249,8 @@ def _over_windows(
     return found
 
 
-# The loop over rows of updates, which is scheduled as a whole. Operand and updates are flat tensors of rows of
-# some width, so that a row of any rank is contiguous. The rows are combined one after the other: what two
+# The loop over rows of updates, which is scheduled as a whole. Operand and updates are flat tensors of rows
+# of some width, so that a row of any rank is contiguous. The rows are combined one after the other: what two
 # updates of one row give does not depend on who combines them.
 
 

@@ -136,8 +136,8 @@ _POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (
 
 
 # Large windows as windows of smaller ones: what is computed of a window, a sum or an extreme, is that of all
-# its parts. So windows of several axes are taken one axis at a time, and one of `a * b` elements as `b` windows
-# of `a` elements each: what neighbouring windows have in common is computed once.
+# its parts. So windows of several axes are taken one axis at a time, and one of `a * b` elements as `b`
+# windows of `a` elements each: what neighbouring windows have in common is computed once.
 
 
 #: What it costs to write a result of a stage and read it again, in elements that a window reads.
