@@ -114,16 +114,34 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     zeros = spread(context.emit("Reduce", context.cast(is_zero, computed), **form))
     factors = context.emit("Select", is_zero, one, value)
     product = spread(context.emit("ReduceProd", factors, axes=axes, keepdims=True))
-    inverse = context.emit("Reciprocal", factors)
+    others = product_of_others(context, (factors, is_zero), (product, zeros), (one, nothing))
+    return (context.cast(context.emit("Mul", spread(cotangent), others), dtype),)
+
+
+def product_of_others(
+    context: VjpContext,
+    factor: tuple[Value, Value],
+    products: tuple[Value, Value],
+    numbers: tuple[Value, Value],
+) -> Value:
+    """Append, for each factor of products, the product of the others: right where some are zero.
+
+    Args:
+        context: Appends the operations.
+        factor: The factor, which may be anything where it is zero, and whether it is.
+        products: The product of all its factors that are not zero, and how many are.
+        numbers: One and zero, in the shape of the factor.
+    """
+    (value, is_zero), (product, zeros), (one, nothing) = factor, products, numbers
+    inverse = context.emit("Reciprocal", value)
     if_zero = context.emit("Compare", zeros, one, op="Equal")
     if_other = context.emit("Compare", zeros, nothing, op="Equal")
-    others = context.emit(
+    return context.emit(
         "Select",
         is_zero,
         context.emit("Select", if_zero, product, nothing),
         context.emit("Select", if_other, context.emit("Mul", product, inverse), nothing),
     )
-    return (context.cast(context.emit("Mul", spread(cotangent), others), dtype),)
 
 
 def _lower(context: LoweringContext) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.products import product_of_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,17 +118,8 @@ def _mul(context: VjpContext, places: _Places) -> tuple[Value | None, Value | No
     product = places.write("Mul", *factors)
 
     def others(value: Value, at: int, product: Value, zeros: Value, cotangent: Value) -> Value:
-        """Append the cotangent times the product of all factors of an element but ``value``."""
-        nothing = context.zeros(value.type)
-        quotient = context.emit("Mul", product, context.emit("Reciprocal", value))
-        if_zero = context.emit("Compare", zeros, ones[at], op="Equal")
-        if_other = context.emit("Compare", zeros, nothing, op="Equal")
-        found = context.emit(
-            "Select",
-            is_zero[at],
-            context.emit("Select", if_zero, product, nothing),
-            context.emit("Select", if_other, quotient, nothing),
-        )
+        numbers = (ones[at], context.zeros(value.type))
+        found = product_of_others(context, (value, is_zero[at]), (product, zeros), numbers)
         return context.emit("Mul", cotangent, found)
 
     read = [places.read(each, 0) for each in (product, zeros, context.cotangent)] if context.needs[2] else []

@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
-from mind_mlir.ops import stablehlo_movement as hlo
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import sliced_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse

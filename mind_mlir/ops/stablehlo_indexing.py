@@ -1,4 +1,4 @@
-"""Rules of what reads and writes at positions that values give.
+"""Rules of what reads and writes at positions: those that values give, and those known beforehand.
 
 What our operations report when they run, a position out of bounds, StableHLO lets pass: its gathers and
 slices move the position until it fits, and its scatters leave the update out.
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.opdef import StablehloRule
     from mind_mlir.ops.windows import Windows, WindowsRule
+
 
 _COMBINERS = {"Add": "add", "Sum": "add", "Mul": "multiply", "Max": "maximum", "Min": "minimum"}
 
@@ -181,3 +182,66 @@ def _numbers(context: StablehloContext, vector: HloValue) -> list[HloValue]:
     """Append the elements of a vector, of rank 0."""
     parts = [context.part(vector, 0, place, place + 1) for place in range(vector.shape[0])]
     return [context.reshape(part, ()) for part in parts]
+
+
+# Places that are known beforehand
+
+
+def reshape(context: StablehloContext) -> HloValue:
+    """Rule of what gives the elements another shape, row by row."""
+    return context.reshape(context.operands[0], context.result_type.extents)
+
+
+def transpose(context: StablehloContext) -> HloValue:
+    """Rule of `Transpose`."""
+    return context.transpose(context.operands[0], context.attributes["permutation"])
+
+
+def broadcast_to(context: StablehloContext) -> HloValue:
+    """Rule of `BroadcastTo`."""
+    return context.broadcast(context.operands[0], context.result_type.extents)
+
+
+def concat(context: StablehloContext) -> HloValue:
+    """Rule of `Concat`."""
+    return context.concatenate(context.operands, context.attributes["axis"] % context.result_type.rank)
+
+
+def tile(context: StablehloContext) -> HloValue:
+    """Rule of `Tile`: an axis for the copies before each axis, and both as one."""
+    (x,) = context.operands
+    repeats = context.attributes["repeats"]
+    shape = [extent for pair in zip(repeats, x.shape, strict=True) for extent in pair]
+    stretched = context.broadcast_in_dim(x, shape, range(1, 2 * x.rank, 2))
+    return context.reshape(stretched, context.result_type.extents)
+
+
+def iota(context: StablehloContext) -> HloValue:
+    """Rule of `Iota`."""
+    type_ = context.result_type
+    return context.iota(type_, context.attributes["axis"] % type_.rank)
+
+
+def slice_(context: StablehloContext) -> HloValue:
+    """Rule of `Slice`; StableHLO has no negative steps: such axes are reversed first."""
+    (x,) = context.operands
+    attributes = context.attributes
+    bounds = zip(x.shape, attributes["starts"], attributes["ends"], attributes["steps"], strict=True)
+    taken = [range(extent)[start:end:step] for extent, start, end, step in bounds]
+    x = context.reverse(x, [axis for axis, places in enumerate(taken) if places.step < 0])
+    starts, limits, strides = [], [], []
+    for extent, places in zip(x.shape, taken, strict=True):
+        step = abs(places.step)
+        first = (extent - 1 - places[0] if places.step < 0 else places[0]) if places else 0
+        starts.append(first)
+        limits.append(first + (len(places) - 1) * step + 1 if places else first)
+        strides.append(step)
+    return context.slice(x, starts, limits, strides)
+
+
+def pad(context: StablehloContext) -> HloValue:
+    """Rule of `Pad`."""
+    (x,) = context.operands
+    attributes = context.attributes
+    fill = context.literal(attributes["pad_value"])
+    return context.pad(x, fill, attributes["low"], attributes["high"], attributes["interior"])
