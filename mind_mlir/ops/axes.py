@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from mind_mlir.ir.types import format_shape
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -69,6 +71,37 @@ def check_given_dtype(
         allowed=listing,
         dtype=dtype.core_name,
     )
+
+
+def check_counts(context: TypeContext, name: str, negative: str, missing: str | None = None) -> None:
+    """Report E1103 unless a list has a number for each dimension of the first operand, none of them negative.
+
+    Args:
+        context: The operation.
+        name: The attribute.
+        negative: What to do where a number is negative.
+        missing: What helps where there are not as many as there are dimensions.
+    """
+    operand, counts = context.operands[0], context.attributes[name]
+    if len(counts) != operand.rank:
+        context.report(
+            "E1103",
+            f"attribute '{name}' of {context.opcode} needs {operand.rank} numbers, one for each dimension, "
+            f"found {len(counts)}",
+            attribute=name,
+            notes=(f"the operand has type {operand}",),
+            help=missing,
+        )
+    for dimension, count in enumerate(counts):
+        if count < 0:
+            context.report(
+                "E1103",
+                f"attribute '{name}' of {context.opcode} is {count} in dimension {dimension}; it must not be "
+                "negative",
+                attribute=name,
+                notes=(f"{name} is {format_shape(counts)}",),
+                help=negative,
+            )
 
 
 def counted_from_front(
