@@ -150,18 +150,13 @@ class Windows:
             return None
         return math.prod(self.shape[:axis]), self.shape[axis], math.prod(self.shape[axis + 1 :])
 
-    @property
-    def is_checked(self) -> bool:
-        """Return whether windows that do not lie within the operand are an error."""
-        return self.bounds in (Bounds.FROM_END, Bounds.CHECKED)
-
     def wraps(self, dim: int) -> bool:
         """Return whether negative numbers count from the end in a dimension of the operand."""
         return self.bounds is Bounds.FROM_END and self.sizes[dim] == 1
 
     def checks(self, opcode: str, label: str) -> list[Check]:
         """Return the checks of the numbers of an index vector, in their order; none where nothing is one."""
-        if not self.is_checked:
+        if self.bounds not in (Bounds.FROM_END, Bounds.CHECKED):
             return []
         return [
             window_check(opcode, label, dim, self.operand, self.sizes[dim], wraps=self.wraps(dim))
