@@ -51,10 +51,10 @@ def scatter(windows_of: WindowsRule) -> StablehloRule:
 
     def rule(context: StablehloContext) -> HloValue:
         operand, indices, updates = context.operands
-        if not operand.rank:
+        kind = context.attributes.get("reduce", "Add")
+        if not operand.rank and kind == "Add":
             return _all_added(context, operand, updates)
         windows = windows_of(context.attributes, [each.shape for each in context.operands])
-        kind = context.attributes.get("reduce", "Add")
         indices = _from_start(context, windows, indices)
         return _scattered(context, operand, indices, updates, kind, windows)
 
