@@ -192,7 +192,7 @@ def test_checked_windows_lie_where_numpy_has_them(form: tuple[Any, ...]) -> None
 def test_a_scalar_takes_all_updates(reduce: str, expected: float) -> None:
     form: tuple[Any, ...] = ((), (4, 0), (4,), (), (), ((), ()), (), 1, ())
     updates = np.array([1, 5, 3, 0], np.float32)
-    operands = [np.array(2, np.float32), np.zeros((4, 0), np.int64), updates]
+    operands: list[Any] = [np.array(2, np.float32), np.zeros((4, 0), np.int64), updates]
     assert run_numpy(SCATTER, operands, scatter_form(form, reduce)) == expected
 
 
