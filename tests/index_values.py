@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops.opdef import Domain
-from mind_mlir.ops.scatter_windows import Windows
+from mind_mlir.ops.windows import scatter_add_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def indices_of(
     """Return indices for operand ``index`` of an operation whose operands have ``types``."""
     type_, shape = types[index], types[0].extents
     if domain is Domain.WINDOW:
-        windows = Windows.of(attributes, [each.extents for each in types])
+        windows = scatter_add_windows(attributes, [each.extents for each in types])
         checks = windows.checks("ScatterAdd", "%0")
         bounds = np.array([check.allowed for check in checks]).reshape(-1, 2)
         if windows.vector_dim == type_.rank:

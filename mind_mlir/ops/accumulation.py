@@ -60,9 +60,6 @@ def summation_error(terms: int, dtype: DType) -> float:
     return roundings(terms) * float(np.finfo(numbers).eps)
 
 
-_INDICES = (Domain.INDEX, Domain.POSITION, Domain.WINDOW)
-
-
 def term_magnitudes(
     record: OpDef,
     operands: Sequence[Array],
@@ -78,7 +75,7 @@ def term_magnitudes(
         evaluate: Applies its numpy rule to other operands.
     """
     finite = [
-        array if record.operand(place).domain in _INDICES else _magnitude(array)
+        array if record.operand(place).domain in _PLACES else _magnitude(array)
         for place, array in enumerate(operands)
     ]
     if record.magnitude is not None:

@@ -1,19 +1,71 @@
-"""The dtypes that reductions accumulate in and give (ptir-v0.4.md, "Accumulator/output dtype policy")."""
+"""The dtypes that reductions accumulate in and give (ptir-v0.4.md, "Accumulator/output dtype policy").
+
+And the greatest and the least numbers, of a dtype and of arrays, with the derivative of finding them.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
-from mind_mlir.ops.conversion import converted
+from mind_mlir.ops.conversion import cast_array, converted
 from mind_mlir.ops.opdef import COMPLEX, AttributeDef
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.opdef import DTypeSet
+    from mind_mlir.ops.vjp import VjpContext
+
+
+def identity(kind: str, dtype: DType) -> Any:
+    """Return, as a numpy scalar of ``dtype``, what changes no ``Sum``, ``Max`` or ``Min`` (ptir-v0.4.md)."""
+    if kind == "Sum":
+        return dtype.numpy.type(0)
+    if dtype is DType.I1:
+        return np.bool_(kind == "Min")
+    if dtype.is_integer:
+        least, greatest = limits(dtype)
+        return dtype.numpy.type(least if kind == "Max" else greatest)
+    # A float without infinities has its extreme finite numbers in their place.
+    end = np.inf if dtype.format.infinite else dtype.format.greatest
+    return np.float64(-end if kind == "Max" else end).astype(dtype.numpy)
+
+
+def numpy_extreme(rows: Array, kind: str, dtype: DType) -> Array:
+    """Return the greatest (``Max``) or least element of each row, NaN where there is one.
+
+    Of two zeros -0.0 is the lesser; of no elements it is the `identity`.
+    """
+    if rows.shape[-1] == 0:
+        return np.full(rows.shape[:-1], identity(kind, dtype), dtype.numpy)
+    exact = numbers.widened(rows)
+    found = np.asarray(exact.max(axis=-1) if kind == "Max" else exact.min(axis=-1))
+    if not dtype.is_float:
+        return numbers.rounded(found, dtype)
+    # Of zeros, numpy gives any.
+    wanted = (exact == 0) & (np.signbit(exact) != (kind == "Max"))
+    zero = exact.dtype.type(0.0 if kind == "Max" else -0.0)
+    return numbers.rounded(np.where((found == 0) & wanted.any(axis=-1), zero, found), dtype)
+
+
+def identity_number(kind: str, dtype: DType) -> float:
+    """Return the `identity` as Python has it."""
+    number: float = numbers.widened(np.asarray(identity(kind, dtype), dtype.numpy)).item()
+    return number
+
 
 #: The attributes of what accumulates, and the fields of the contract that they come from.
 ACCUMULATOR = AttributeDef("accum_dtype", AttrKind.DTYPE, "the dtype to accumulate in")
@@ -46,15 +98,53 @@ def computed_dtype(accumulator: DType) -> DType:
     return _COMPUTED.get(accumulator, default_accumulator(accumulator))
 
 
-def to_accumulator(context: LoweringContext, element: Any, source: DType, accumulator: DType) -> Any:
-    """Emit an element of ``source`` as one of ``accumulator``, in the dtype that is computed in."""
-    exact = converted(context, element, source, accumulator)
-    return converted(context, exact, accumulator, computed_dtype(accumulator))
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """The dtypes of one reduction: elements of ``source`` accumulate in one and become ``output``.
 
+    Attributes:
+        context: The operation.
+        source: The dtype of the elements.
+        accumulator: The dtype that they accumulate in, as the operation says.
+        output: The dtype of the result.
+    """
 
-def from_accumulator(context: LoweringContext, total: Any, accumulator: DType, output: DType) -> Any:
-    """Emit what was computed as an element of ``accumulator``, and that as one of ``output``."""
-    return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, output)
+    context: LoweringContext
+    source: DType
+    accumulator: DType
+    output: DType
+
+    @property
+    def computed(self) -> DType:
+        """Return the dtype that compiled code accumulates in."""
+        return computed_dtype(self.accumulator)
+
+    def term(self, element: Any) -> Any:
+        """Emit an element as one of the dtype that is computed in."""
+        exact = converted(self.context, element, self.source, self.accumulator)
+        return converted(self.context, exact, self.accumulator, self.computed)
+
+    def finished(self, total: Any) -> Any:
+        """Emit what was computed as an element of the accumulator, and that as one of the output."""
+        rounded = self.context.arithmetic(self.accumulator).rounded(total)
+        return converted(self.context, rounded, self.accumulator, self.output)
+
+    def nothing(self, kind: str, type_: TensorType) -> Any:
+        """Append the reduction of no elements, a tensor of ``type_``."""
+        start = np.asarray(identity(kind, self.accumulator), self.accumulator.numpy)
+        return self.context.filled(type_, numbers.widened(cast_array(start, self.output)).item())
+
+    def terms(self, values: Any, type_: TensorType) -> Any:
+        """Append a tensor of ``type_``, of elements, in the dtype that is computed in."""
+        if self.source is self.computed:
+            return values
+        return self.context.elementwise(self.term, [values], type_.with_dtype(self.computed))
+
+    def result(self, total: Any, type_: TensorType) -> Any:
+        """Append what was computed in the dtype of the output; ``type_`` has its shape."""
+        if self.output is self.accumulator is self.computed:
+            return total
+        return self.context.elementwise(self.finished, [total], type_.with_dtype(self.output))
 
 
 def holds(wide: DType, narrow: DType) -> bool:
@@ -103,3 +193,33 @@ def combination(context: LoweringContext, kind: str, dtype: DType) -> Any:
     """Return what combines two scalars of ``dtype``."""
     arithmetic = context.arithmetic(dtype)
     return {"Sum": arithmetic.add, "Max": arithmetic.maximum, "Min": arithmetic.minimum}[kind]
+
+
+def extreme_vjp(
+    context: VjpContext,
+    x: Value,
+    extreme: Value,
+    spread: Callable[[Value], Value],
+    total: Callable[[Value], Value],
+    inside: Callable[[], Value | None] = lambda: None,
+) -> Value:
+    """Share the cotangent of each group equally among its elements that are the extreme, NaN where it is.
+
+    Args:
+        context: What finds the extreme of groups of elements.
+        x: The elements.
+        extreme: The extreme of each group, in the dtype of the elements.
+        spread: Appends for each element what there is of its group.
+        total: Appends the sum of each group's elements.
+        inside: Appends whether elements are in a group at all; None where all are.
+    """
+    dtype = x.type.dtype
+    computed = computed_dtype(dtype)
+    equal = context.emit("Compare", x, spread(extreme), op="Equal")
+    chosen = context.emit("Or", equal, context.emit("Compare", x, x, op="NotEqual"))
+    is_inside = inside()
+    chosen = chosen if is_inside is None else context.emit("And", chosen, is_inside)
+    part = context.emit("Reciprocal", total(context.cast(chosen, computed)))
+    share = context.emit("Mul", context.cast(context.cotangent, computed), part)
+    given = spread(context.cast(share, dtype))
+    return context.emit("Select", chosen, given, context.zeros(x.type))

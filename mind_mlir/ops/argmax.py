@@ -9,15 +9,14 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
+from mind_mlir.ops.accumulators import identity_number
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
-from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.extremes import identity_number
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     INTEGERS,
     NO_ORDER,
+    ORDERED,
     AttributeDef,
     Example,
     NotDifferentiable,
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import Dim
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
-
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
@@ -137,6 +133,12 @@ def _form(axis: int, dtype: DType, keepdims: bool = False) -> dict[str, Any]:
     return {"axis": axis, "keepdims": keepdims, "output_dtype": dtype}
 
 
+_ATTRIBUTES = (
+    AttributeDef("axis", AttrKind.I64, "the axis to search"),
+    AttributeDef("keepdims", AttrKind.BOOL, "whether the axis stays with extent 1", default=False),
+    AttributeDef("output_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="ArgMax",
@@ -146,12 +148,8 @@ OPERATIONS = (
         "axis is removed from the shape, or becomes 1 with `keepdims=true`. The result is of `output_dtype`, "
         "i32 or i64 (E2005). An axis outside the rank is E3004, one of extent 0 is E3006.",
         spec="ptir-v0.4.md, Reductions and argmax",
-        operands=(OperandDef("input", _DTYPES),),
-        attributes=(
-            AttributeDef("axis", AttrKind.I64, "the axis to search"),
-            AttributeDef("keepdims", AttrKind.BOOL, "whether the axis stays with extent 1", default=False),
-            AttributeDef("output_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
-        ),
+        operands=(OperandDef("input", ORDERED),),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices are piecewise constant", constant=True),
@@ -166,14 +164,7 @@ OPERATIONS = (
         ),
         extension=True,
         never=(NO_ORDER,),
-        contract=Contract(
-            "ArgMax",
-            fields=(
-                Field("axis", FieldKind.INTEGER),
-                Field("keepdims", FieldKind.BOOLEAN),
-                Field("output_dtype", FieldKind.DTYPE),
-            ),
-        ),
+        contract=same_fields("ArgMax", _ATTRIBUTES),
         examples=(
             Example(("T[5, 37]",), _form(1, DType.SI32)),
             Example(("T[5, 37]",), _form(-1, DType.SI64, keepdims=True)),

@@ -14,26 +14,21 @@ from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     NO_ORDER,
+    ORDERED,
     AttributeDef,
     Example,
     NotDifferentiable,
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.sort_keys import bits_of, ordered_rows
-from mind_mlir.ops.sort_rows import LONGEST, SortRows
+from mind_mlir.ops.reassociation import reshape, transposed
+from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
-
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
@@ -94,11 +89,7 @@ def _lower(context: LoweringContext) -> Any:
     rows = math.prod(moved.extents[:-1]), moved.extents[-1]
     order = SortRows(context, keys, [bits_of(each) for each in context.operand_types], rows).emit()
     order = reshape(context, order, result.with_shape(rows), moved.extents)
-    if axis == result.rank - 1:
-        return order
-    back = tuple(last.index(place) for place in range(result.rank))
-    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(back))
-    return context.named("transpose", [order], context.empty(result), result, permutation=permutation)
+    return transposed(context, order, moved, tuple(last.index(place) for place in range(result.rank)))
 
 
 def _form(axis: int, dtype: DType, *, descending: bool = False, total: bool = False) -> dict[str, Any]:
@@ -118,7 +109,7 @@ OPERATIONS = (
         "least one (E2007). Rows have less than 2^31 elements (E3006). `indices_dtype` is i32 or i64 "
         "(E2005).",
         spec="StableHLO specification, sort",
-        operands=(OperandDef("key", _DTYPES), OperandDef("keys", _DTYPES, variadic=True)),
+        operands=(OperandDef("key", ORDERED), OperandDef("keys", ORDERED, variadic=True)),
         attributes=(
             AttributeDef("axis", AttrKind.I64, "the axis to sort along"),
             AttributeDef("descending", AttrKind.BOOL, "whether the greatest come first", default=False),

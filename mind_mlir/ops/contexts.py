@@ -1,4 +1,4 @@
-"""The contexts that type rules and numpy rules are given."""
+"""The contexts that type rules, numpy rules, and rules of expansion are given."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.ir.profiles import CORE_V1
+from mind_mlir.ir.value import Value
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Block, Parameter
     from mind_mlir.ir.profiles import Profile
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.ops.vjp import Appends
 
 
 #: What a numpy rule has run next, and with which values of its parameters: a region of its operation by its
@@ -203,3 +206,39 @@ class EvalContext:
     def fail(self, check: Check, found: int) -> NoReturn:
         """Raise what ``check`` says about ``found``."""
         raise ExecutionError(check.finding(found, self.source.statement if self.source else None))
+
+
+# Operations that stand for others are there for people, and for the numpy rules. In structured form, before
+# differentiation and lowering, others take their place (`mind_mlir.passes.structure.expansion`), so that
+# nothing else knows them.
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandContext:
+    """One verified operation whose place others are to take.
+
+    The rule appends them to the builder, and has them define the results. The regions' operations may be
+    appended as they are, once: they keep the ids of their values, and so may what defines their parameters.
+
+    Attributes:
+        builder: Takes the operations.
+        operands: Its operands.
+        results: The values of its results, for `emit_all(..., defines=...)`.
+        attributes: Its attributes, complete.
+        regions: Its regions, in which everything has been expanded.
+    """
+
+    builder: Appends
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    attributes: Mapping[str, Any]
+    regions: tuple[Block, ...]
+
+    def parameters(self, parameters: Iterable[Parameter]) -> list[Value]:
+        """Return the parameters of a region as values of the builder."""
+        return [Value(each.value_id, each.tensor_type, self.builder) for each in parameters]
+
+    def yielded(self, region: Block, types: Sequence[TensorType]) -> list[Value]:
+        """Return what a region yields, values of these types, as values of the builder."""
+        yielded = zip(region.terminator.operands, types, strict=True)
+        return [Value(value, type_, self.builder) for value, type_ in yielded]

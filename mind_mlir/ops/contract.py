@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.opdef import AttributeDef
 
 #: From the fields of an operation and the types of its operands to the attributes of the record; what breaks
 #: a rule of the contract is a VerificationError without a place (`refuse`), which the caller gives one.
@@ -128,6 +130,29 @@ class Contract:
     read: ReadRule | None = None
     write: WriteRule | None = None
     seeded: bool = False
+
+
+_KINDS = {
+    AttrKind.BOOL: FieldKind.BOOLEAN,
+    AttrKind.I64: FieldKind.INTEGER,
+    AttrKind.I64_LIST: FieldKind.INTEGERS,
+    AttrKind.F64: FieldKind.FLOAT,
+    AttrKind.ENUM: FieldKind.WORD,
+    AttrKind.DTYPE: FieldKind.DTYPE,
+}
+#: The attributes that the contract may leave out, though records have them.
+_OPTIONAL = ("accum_dtype", "out_dtype")
+
+
+def same_fields(name: str, attributes: Sequence[AttributeDef]) -> Contract:
+    """Return the contract of an operation whose fields are its attributes, under their names, in order."""
+
+    def field(attribute: AttributeDef) -> Field:
+        optional = attribute.name in _OPTIONAL
+        kind = FieldKind.OPTIONAL_DTYPE if optional else _KINDS[attribute.kind]
+        return Field(attribute.name, kind, attribute.choices)
+
+    return Contract(name, fields=tuple(map(field, attributes)))
 
 
 def unary(variant: str) -> Contract:

@@ -16,7 +16,7 @@ from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
 from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.windows import Pairs, spatial_padding
+from mind_mlir.ops.sliding import Pairs, spatial_padding
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
-_VALID = Padding(PaddingMode.VALID)
+_VALID, _SAME = Padding(PaddingMode.VALID), Padding(PaddingMode.SAME)
 _SPATIAL = ("height", "width")
 
 
@@ -223,6 +223,10 @@ def _lower_padding(context: LoweringContext, image: TensorType, padding: Pairs) 
     return context.pad(value, padded, low, high, context.scalar(0, image.dtype)), padded
 
 
+def _form(strides: tuple[int, int], padding: Padding = _VALID) -> dict[str, Any]:
+    return {"strides": strides, "padding": padding}
+
+
 OPERATIONS: tuple[OpDef, ...] = (
     OpDef(
         opcode="Conv2d",
@@ -266,53 +270,37 @@ OPERATIONS: tuple[OpDef, ...] = (
             "convolutions of unit stride, one for each phase of the strides.",
         ),
         examples=(
-            Example(("T[1, 5, 5, 3]", "T[3, 3, 3, 4]"), {"strides": (1, 1), "padding": _VALID}),
+            Example(("T[1, 5, 5, 3]", "T[3, 3, 3, 4]"), _form((1, 1))),
             Example(
                 ("T[2, 8, 7, 3]", "T[3, 2, 3, 5]"),
-                {"strides": (2, 3), "padding": Padding(PaddingMode.SAME)},
-                note="an odd count of zeros: the greater half comes last",
+                _form((2, 3), _SAME),
+                "an odd count of zeros: the greater half comes last",
             ),
             Example(
                 ("T[1, 5, 4, 2]", "T[3, 3, 2, 3]"),
-                {"strides": (2, 1), "padding": Padding(PaddingMode.CUSTOM, ((1, 0), (0, 2)))},
+                _form((2, 1), Padding(PaddingMode.CUSTOM, ((1, 0), (0, 2)))),
             ),
             Example(
                 ("T[1, 3, 3, 1]", "T[2, 2, 1, 1]"),
-                {"strides": (2, 2), "padding": Padding(PaddingMode.CUSTOM, ((3, 2), (2, 5)))},
-                note="padding beyond the filter: some windows hold zeros only",
+                _form((2, 2), Padding(PaddingMode.CUSTOM, ((3, 2), (2, 5)))),
+                "padding beyond the filter: some windows hold zeros only",
             ),
-            Example(
-                ("T[2, 3, 5, 7]", "T[1, 1, 7, 11]"),
-                {"strides": (1, 1), "padding": _VALID},
-                note="a product of each pixel's channels",
-            ),
+            Example(("T[2, 3, 5, 7]", "T[1, 1, 7, 11]"), _form((1, 1)), "a product of each pixel's channels"),
             Example(
                 ("T[2, 5, 5, 2]", "T[1, 1, 2, 3]"),
-                {"strides": (2, 2), "padding": _VALID},
-                note="strides larger than the filter: pixels are left out",
+                _form((2, 2)),
+                "strides larger than the filter: pixels are left out",
             ),
-            Example(
-                ("T[3, 4, 5, 2]", "T[4, 5, 2, 7]"),
-                {"strides": (1, 1), "padding": _VALID},
-                note="one window",
-            ),
-            Example(("T[1, 1, 1, 1]", "T[1, 1, 1, 1]"), {"strides": (1, 1), "padding": _VALID}),
-            Example(
-                ("T[1, 7, 11, 1]", "T[5, 3, 1, 1]"),
-                {"strides": (1, 2), "padding": Padding(PaddingMode.SAME)},
-                note="primes, and one channel",
-            ),
+            Example(("T[3, 4, 5, 2]", "T[4, 5, 2, 7]"), _form((1, 1)), "one window"),
+            Example(("T[1, 1, 1, 1]", "T[1, 1, 1, 1]"), _form((1, 1))),
+            Example(("T[1, 7, 11, 1]", "T[5, 3, 1, 1]"), _form((1, 2), _SAME), "primes, and one channel"),
             Example(
                 ("T[1, 2, 2, 3]", "T[5, 5, 3, 2]"),
-                {"strides": (1, 1), "padding": Padding(PaddingMode.SAME)},
-                note="a filter larger than the input, which Same pads for",
+                _form((1, 1), _SAME),
+                "a filter larger than the input, which Same pads for",
             ),
-            Example(
-                ("T[1, 4, 4, 0]", "T[3, 3, 0, 2]"),
-                {"strides": (1, 1), "padding": _VALID},
-                note="no channels: an empty sum is 0",
-            ),
-            Example(("T[0, 4, 4, 2]", "T[3, 3, 2, 2]"), {"strides": (1, 1), "padding": _VALID}),
+            Example(("T[1, 4, 4, 0]", "T[3, 3, 0, 2]"), _form((1, 1)), "no channels: an empty sum is 0"),
+            Example(("T[0, 4, 4, 2]", "T[3, 3, 2, 2]"), _form((1, 1))),
         ),
     ),
 )

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ops.phases import has_few, joined, margins, phases, spanned
-from mind_mlir.ops.sliding import Sliding
-from mind_mlir.ops.windows import spatial_padding
+from mind_mlir.ops.sliding import Sliding, spatial_padding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.phases import Phase
+    from mind_mlir.ops.sliding import Pairs
     from mind_mlir.ops.vjp import VjpContext
-    from mind_mlir.ops.windows import Pairs
 
 _VALID = Padding(PaddingMode.VALID)
 #: So many phases are convolutions of their own at most.

@@ -13,7 +13,7 @@ from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
-from mind_mlir.ops.custom_records import record_target
+from mind_mlir.ops.custom_library import record_target
 from mind_mlir.ops.custom_targets import custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
 from mind_mlir.support.suggestions import did_you_mean

@@ -83,7 +83,7 @@ class CustomTarget:
 
 
 _targets: dict[str, CustomTarget] = {}
-#: What knows further targets by their names: those that are operations of records (`custom_records`).
+#: What knows further targets by their names: those that are operations of records (`custom_library`).
 finders: list[Callable[[str], CustomTarget | None]] = []
 
 

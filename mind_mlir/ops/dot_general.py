@@ -13,20 +13,17 @@ from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
-    ACCUMULATOR_FIELD,
     NARROW,
     OUTPUT,
-    OUTPUT_FIELD,
     POLICY,
     check_accumulator,
     holds,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_numbers import joined
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.dot_general_lowering import lower
-from mind_mlir.ops.dot_general_roles import roles_of
+from mind_mlir.ops.dot_general_lowering import lower, roles_of
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     COMPLEX,
@@ -246,6 +243,16 @@ _EXAMPLES = (
     Example(("f32[0, 3]", "f32[3, 2]"), _form(_NONE, ((1,), (0,)), DType.F32), "no rows"),
 )
 
+
+_ATTRIBUTES = (
+    AttributeDef("batch_lhs", AttrKind.I64_LIST, "the batch dimensions of lhs", default=()),
+    AttributeDef("batch_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
+    AttributeDef("contract_lhs", AttrKind.I64_LIST, "the dimensions of lhs to sum over", default=()),
+    AttributeDef("contract_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
+    ACCUMULATOR,
+    OUTPUT,
+)
+
 OPERATIONS = (
     OpDef(
         opcode="DotGeneral",
@@ -260,14 +267,7 @@ OPERATIONS = (
         "of different lengths are E1103, paired extents that differ E3003, dtypes that differ E2004.",
         spec="ptir-v0.4.md, Linear algebra",
         operands=(OperandDef("lhs", _DTYPES + COMPLEX), OperandDef("rhs", _DTYPES + COMPLEX)),
-        attributes=(
-            AttributeDef("batch_lhs", AttrKind.I64_LIST, "the batch dimensions of lhs", default=()),
-            AttributeDef("batch_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
-            AttributeDef("contract_lhs", AttrKind.I64_LIST, "the dimensions of lhs to sum over", default=()),
-            AttributeDef("contract_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
-            ACCUMULATOR,
-            OUTPUT,
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -291,14 +291,7 @@ OPERATIONS = (
         ),
         extension=True,
         never=(NO_NUMBERS,),
-        contract=Contract(
-            "DotGeneral",
-            fields=(
-                *(Field(name, FieldKind.INTEGERS) for name in _LISTS),
-                ACCUMULATOR_FIELD,
-                OUTPUT_FIELD,
-            ),
-        ),
+        contract=same_fields("DotGeneral", _ATTRIBUTES),
         examples=_EXAMPLES,
     ),
 )

@@ -5,18 +5,49 @@ It reads its operands as they lie where a product can.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
-from mind_mlir.ops.accumulators import computed_dtype, from_accumulator
+from mind_mlir.ops.accumulators import Accumulation
 from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.conversion import converted
-from mind_mlir.ops.dot_general_roles import Roles, roles_of
 from mind_mlir.ops.opdef import COMPLEX
+from mind_mlir.ops.reassociation import transposed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mind_mlir.mlir.context import LoweringContext
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The axes of one operand by their roles, counted from the front.
+
+    Attributes:
+        batch: Those that both operands have, in the given order.
+        free: Those that the other one lacks, ascending.
+        contracted: Those that are summed over, in the given order.
+    """
+
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    def shape(self, shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+        """Return the extents of ``axes``."""
+        return tuple(shape[axis] for axis in axes)
+
+
+def roles_of(attributes: Mapping[str, Any], side: str, rank: int) -> Roles:
+    """Return the roles of the ``rank`` axes of the operand on ``side``, ``lhs`` or ``rhs``."""
+    batch, contracted = (
+        tuple(axis % rank for axis in attributes[f"{role}_{side}"]) for role in ("batch", "contract")
+    )
+    free = tuple(axis for axis in range(rank) if axis not in (*batch, *contracted))
+    return Roles(batch, free, contracted)
+
 
 #: What no kernel reads: it is converted before the product.
 _UNREAD = tuple(dtype for dtype in DType if dtype.is_float and dtype.bits == 8)
@@ -31,15 +62,8 @@ def lower(context: LoweringContext) -> Any:
         return context.filled(result, 0)
     if accumulator in COMPLEX:
         return _lower_complex(context)
-    computed = computed_dtype(accumulator)
-    product = _product(context, accumulator, result.with_dtype(computed))
-    if result.dtype is accumulator is computed:
-        return product
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
-    return context.elementwise(finished, [product])
+    dtypes = Accumulation(context, accumulator, accumulator, result.dtype)
+    return dtypes.result(_product(context, accumulator, result.with_dtype(dtypes.computed)), result)
 
 
 def _lower_complex(context: LoweringContext) -> Any:
@@ -81,7 +105,7 @@ def _product(context: LoweringContext, accumulator: DType, type_: TensorType) ->
             moved = tuple(range(type_of.rank))
         accessed = dict(zip(order[place], loops_of[place], strict=True))
         access = [context.mlir.ir.AffineDimExpr.get(accessed[axis]) for axis in moved]
-        factors.append((_transposed(context, value, type_of.with_dtype(dtype), moved), dtype))
+        factors.append((transposed(context, value, type_of.with_dtype(dtype), moved), dtype))
         maps.append(affine.get(loops, 0, access))
     maps.append(affine.get(loops, 0, [context.mlir.ir.AffineDimExpr.get(dim) for dim in dims[: type_.rank]]))
     arithmetic = context.arithmetic(type_.dtype)
@@ -127,15 +151,6 @@ def _converted(
         return converted(context, converted(context, x, dtype, accumulator), accumulator, computed)
 
     return context.elementwise(term, [value], type_.with_dtype(computed)), computed
-
-
-def _transposed(context: LoweringContext, value: Any, type_: TensorType, axes: tuple[int, ...]) -> Any:
-    """Return ``value`` with ``axes`` in this order."""
-    if axes == tuple(range(type_.rank)):
-        return value
-    moved = type_.with_shape(tuple(type_.extents[axis] for axis in axes))
-    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(axes))
-    return context.named("transpose", [value], context.empty(moved), moved, permutation=permutation)
 
 
 def _widens(dtype: DType, accumulator: DType) -> bool:

@@ -1,4 +1,4 @@
-"""Reading single elements and rows by index (core-ir.md, "Indexing and slicing")."""
+"""Reading rows and elements by index (core-ir.md, "Indexing and slicing"; ptir-v0.4.md, "Indexing ops")."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ import numpy as np
 
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.contract_forms import index_form
-from mind_mlir.ops.contract_index_forms import gather_form
+from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
+from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract_forms import gather_form, index_form
+from mind_mlir.ops.gather_scatter import lower_gather
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Domain, Example, OpDef, OperandDef, Program
-from mind_mlir.ops.scatter_windows import row_form
+from mind_mlir.ops.windows import elements, row_form, rows, rows_from_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.opdef import DerivativeRule, EvalRule
     from mind_mlir.ops.vjp import VjpContext
+    from mind_mlir.ops.windows import WindowsRule
 
 
 # There may be fewer indices than extents.
@@ -105,8 +108,7 @@ def _lower_index(context: LoweringContext) -> Any:
     return context.filled(context.result_type, 0)
 
 
-def rows_type(context: TypeContext) -> TensorType:
-    """Type rule: a row of the first operand for each index of the second."""
+def _rows_type(context: TypeContext) -> TensorType:
     operand, indices = context.operands
     if operand.rank == 0:
         context.fail(
@@ -120,50 +122,92 @@ def rows_type(context: TypeContext) -> TensorType:
     return operand.with_shape((*indices.shape, *operand.shape[1:]))
 
 
-def _evaluate_gather(context: EvalContext) -> Array:
-    operand, indices = context.operands
-    require_in_bounds(context, indices, operand.shape)
-    return np.asarray(operand[indices])
+def _evaluate_rows(windows_of: WindowsRule) -> EvalRule:
+    def rule(context: EvalContext) -> Array:
+        operand, indices = context.operands
+        windows_of({}, [operand.shape, indices.shape]).require(context, indices)
+        return np.asarray(operand[indices])
+
+    return rule
 
 
-def _gather_vjp(context: VjpContext) -> Sequence[Value | None]:
-    operand, indices = context.operands
-    zeros = context.emit("BroadcastTo", context.scalar(0.0), result_shape=operand.shape)
-    form = row_form(operand.type.rank, indices.type.rank, from_end=True)
-    gradient = context.emit("ScatterAdd", zeros, indices, context.cotangent, **form)
-    return gradient, None
+def _rows_vjp(*, from_end: bool) -> DerivativeRule:
+    def rule(context: VjpContext) -> Sequence[Value | None]:
+        operand, indices = context.operands
+        form = row_form(operand.type.rank, indices.type.rank, from_end=from_end)
+        return context.emit(
+            "ScatterAdd", context.zeros(operand.type), indices, context.cotangent, **form
+        ), None
+
+    return rule
 
 
-def _lower_gather(context: LoweringContext) -> Any:
-    operand_type, indices_type = context.operand_types
-    check_indices(context, context.operands[1], indices_type, operand_type.extents)
-    return gather_rows(context, lambda index: safe_position(context, index, operand_type.extents[0]))
-
-
-def gather_rows(context: LoweringContext, position: Callable[[Any], Any]) -> Any:
-    """Append the reading of a row for each index; ``position`` emits which, and is within bounds."""
-    operand, indices = context.operands
-    operand_type, indices_type = context.operand_types
-    result = context.result_type
-    if operand_type.element_count == 0 or result.element_count == 0:
-        return context.filled(result, 0)  # there is nothing to read
-    mlir, window = context.mlir, indices_type.rank
-
-    def body(index: Any, _: Any) -> Any:
-        return mlir.tensor.extract(
-            operand, [position(index), *(mlir.linalg.IndexOp(d).result for d in range(window, result.rank))]
+def require_along(context: TypeContext, axis: int, index: int, what: str) -> None:
+    """Report E3002 or E3003 unless operand ``index`` has the shape of the first one, but along ``axis``."""
+    first, found = context.operands[0], context.operands[index]
+    notes = (f"operand 0 has type {first}", f"{what} has type {found}")
+    if found.rank != first.rank:
+        context.fail(
+            "E3002",
+            f"the {what} of {context.opcode} have rank {found.rank}, its input rank {first.rank}",
+            operand=index,
+            notes=notes,
+            help="give both the same rank; Take reads and ScatterAdd adds to whole rows",
+            expected=first.rank,
+            found=found.rank,
         )
+    for dimension, (left, right) in enumerate(zip(first.shape, found.shape, strict=True)):
+        if left != right and dimension != axis:
+            context.report(
+                "E3003",
+                f"the {what} of {context.opcode} have shape {format_shape(found.shape)}, which differs from "
+                f"{format_shape(first.shape)} in dimension {dimension}",
+                operand=index,
+                notes=notes,
+                help=f"only axis {axis} may have another extent",
+                dimension=dimension,
+                extents=(left, right),
+            )
+    context.stop_if_reported()
 
-    dims = [mlir.ir.AffineDimExpr.get(axis) for axis in range(window)]
-    maps = [mlir.ir.AffineMap.get(result.rank, 0, dims), mlir.ir.AffineMap.get_identity(result.rank)]
-    (gathered,) = context.generic([indices], maps, [context.empty(result)], ["parallel"] * result.rank, body)
-    return gathered
+
+def along_axis(indices: Array, axis: int) -> tuple[Array, ...]:
+    """Return, as numpy indexes, each position of ``indices`` with its number on ``axis`` taken from there."""
+    places: list[Array] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = indices
+    return tuple(places)
+
+
+def _gather_elements_type(context: TypeContext) -> TensorType:
+    operand, indices = context.operands
+    axis = require_axis(context, operand.rank)
+    require_along(context, axis, 1, "indices")
+    return operand.with_shape(indices.shape)
+
+
+def _evaluate_gather_elements(context: EvalContext) -> Array:
+    operand, indices = context.operands
+    elements(context.attributes, [operand.shape, indices.shape]).require(context, indices)
+    return np.asarray(operand[along_axis(indices, context.attributes["axis"])])
+
+
+def _gather_elements_vjp(context: VjpContext) -> Sequence[Value | None]:
+    operand, indices = context.operands
+    form = {"axis": context.attributes["axis"], "reduce": "Add"}
+    return context.emit(
+        "ScatterReduce", context.zeros(operand.type), indices, context.cotangent, **form
+    ), None
 
 
 _BOUNDS = (
     "An index in `[-extent, -1]` counts from the end; an index outside `[-extent, extent - 1]` is E6001 "
     "when the function runs, and no result is returned."
 )
+_POSITIONS = (
+    "Indices count from 0: a negative one, like one beyond the end, is E6001 when the function runs, and no "
+    "result is returned. The diagnostic names the least index when that is out of bounds, else the greatest."
+)
+_INDICES = OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.POSITION)
 
 _ROWS = """\
 func @main(%x: tensor<f32[3, 4, 2]>) -> (tensor<f32[4, 2]>, tensor<f32[2]>) {
@@ -216,12 +260,12 @@ OPERATIONS = (
             OperandDef("input", MOVABLE),
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.INDEX),
         ),
-        type_rule=rows_type,
-        evaluate=_evaluate_gather,
-        derivative=_gather_vjp,
-        lower=_lower_gather,
+        type_rule=_rows_type,
+        evaluate=_evaluate_rows(rows_from_end),
+        derivative=_rows_vjp(from_end=True),
+        lower=lower_gather(rows_from_end),
         in_contract=gather_form,
-        stablehlo=hlo.gather,
+        stablehlo=hlo.gather(rows_from_end),
         same_dtype=False,
         choices=(
             _BOUNDS,
@@ -234,6 +278,63 @@ OPERATIONS = (
             Example(("T[5]", "i64[7]"), note="rows of rank 0"),
             Example(("T[5, 2, 3]", "i32[]"), note="a single row"),
             Example(("T[1, 17]", "i64[3]")),
+        ),
+    ),
+    OpDef(
+        opcode="Take",
+        mnemonic="take",
+        summary="Reads rows of a tensor at given positions.",
+        description="For `input` of shape `[N, ...]` the result has the shape of `indices` followed by that "
+        "of a row, and `result[i..., d...] = input[indices[i...], d...]`. `input` has rank 1 or more "
+        "(E3002), `indices` dtype i32 or i64 (E4011) and numbers in `[0, N)` (E6001).",
+        spec="ptir-v0.4.md, Take",
+        operands=(OperandDef("input", MOVABLE), _INDICES),
+        type_rule=_rows_type,
+        evaluate=_evaluate_rows(rows),
+        derivative=_rows_vjp(from_end=False),
+        lower=lower_gather(rows),
+        stablehlo=hlo.gather(rows),
+        same_dtype=False,
+        choices=(_POSITIONS,),
+        extension=True,
+        contract=Contract("Take"),
+        examples=(
+            Example(("T[5, 3]", "i64[4]")),
+            Example(("T[5, 37]", "i32[2, 2]"), note="the shape of the indices comes first"),
+            Example(("T[5]", "i64[7]"), note="rows of rank 0"),
+            Example(("T[5, 2, 3]", "i32[]"), note="a single row"),
+            Example(("T[1, 17]", "i64[3]")),
+            Example(("T[5, 3]", "i64[0]"), note="no rows"),
+        ),
+    ),
+    OpDef(
+        opcode="GatherElements",
+        mnemonic="gather_elements",
+        summary="Reads single elements along an axis at given positions.",
+        description="The result has the shape of `indices`; its element at an index is that of `input` at "
+        "the same index with `indices[index]` on `axis`. `indices` have the rank of `input` (E3002), which "
+        "`axis` lies in (E3004), and its extents but along `axis` (E3003), dtype i32 or i64 (E4011) and "
+        "numbers in `[0, input.shape[axis])` (E6001). PTIR calls it Gather.",
+        spec="ptir-v0.4.md, Gather",
+        operands=(OperandDef("input", MOVABLE), _INDICES),
+        attributes=(AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),),
+        type_rule=_gather_elements_type,
+        evaluate=_evaluate_gather_elements,
+        derivative=_gather_elements_vjp,
+        lower=lower_gather(elements),
+        stablehlo=hlo.gather(elements),
+        normalize=counted_from_front,
+        same_dtype=False,
+        choices=(NEGATIVE_AXIS, _POSITIONS),
+        extension=True,
+        contract=Contract("Gather", fields=(Field("axis", FieldKind.INTEGER),)),
+        examples=(
+            Example(("T[5, 3]", "i64[4, 3]"), {"axis": 0}),
+            Example(("T[3, 5]", "i32[3, 37]"), {"axis": -1}, "counted from the end"),
+            Example(("T[2, 7, 3]", "i64[2, 2, 3]"), {"axis": 1}),
+            Example(("T[5]", "i64[7]"), {"axis": 0}),
+            Example(("T[1, 1]", "i32[1, 1]"), {"axis": 0}),
+            Example(("T[2, 5]", "i64[2, 0]"), {"axis": 1}, "nothing"),
         ),
     ),
 )

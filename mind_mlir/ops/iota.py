@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, TensorType, format_shape
-from mind_mlir.ops import stablehlo_movement as hlo
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind

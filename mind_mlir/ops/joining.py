@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import TensorType, format_shape
-from mind_mlir.ops import stablehlo_movement as hlo
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
+from mind_mlir.ops.axes import NEGATIVE_AXIS, check_counts, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -99,24 +99,8 @@ def _lower_concat(context: LoweringContext) -> Any:
 def _tile_type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     repeats: tuple[int, ...] = context.attributes["repeats"]
-    if len(repeats) != operand.rank:
-        context.report(
-            "E1103",
-            f"attribute 'repeats' of Tile needs {operand.rank} numbers, one for each dimension, "
-            f"found {len(repeats)}",
-            attribute="repeats",
-            notes=(f"the operand has type {operand}",),
-            help="a repeat of 1 leaves a dimension as it is",
-        )
-    for dimension, count in enumerate(repeats):
-        if count < 0:
-            context.report(
-                "E1103",
-                f"attribute 'repeats' of Tile is {count} in dimension {dimension}; it must not be negative",
-                attribute="repeats",
-                notes=(f"repeats is {format_shape(repeats)}",),
-                help="0 repeats give an empty result, 1 leaves the dimension as it is",
-            )
+    negative = "0 repeats give an empty result, 1 leaves the dimension as it is"
+    check_counts(context, "repeats", negative, "a repeat of 1 leaves a dimension as it is")
     context.stop_if_reported()
     return operand.with_shape(
         tuple(extent * count for extent, count in zip(operand.extents, repeats, strict=True))

@@ -14,7 +14,7 @@ from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.complex_numbers import joined
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     COMPLEX,
@@ -26,7 +26,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
-from mind_mlir.ops.reductions import reduced_shape
+from mind_mlir.ops.reductions import reduced_shape, spread_along
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,7 +136,7 @@ class _Gradients:
         x, gamma, _ = context.operands
         self.dtype = default_accumulator(x.type.dtype)
         self.axis = context.attributes["feature_axis"] % x.type.rank
-        self.shape = x.shape
+        self.shape, self.others = x.shape, tuple(a for a in range(x.type.rank) if a != self.axis)
         self.x, self.gamma = context.cast(x, self.dtype), self.spread(context.cast(gamma, self.dtype))
         self.cotangent = context.cast(context.cotangent, self.dtype)
         centered = self.emit("Sub", self.x, self.mean(self.x))
@@ -157,9 +157,7 @@ class _Gradients:
 
     def spread(self, vector: Value) -> Value:
         """Repeat what there is of each feature."""
-        ones = tuple(extent if axis == self.axis else 1 for axis, extent in enumerate(self.shape))
-        column = vector if vector.shape == ones else self._c.emit("Reshape", vector, new_shape=ones)
-        return self._c.emit("BroadcastTo", column, result_shape=self.shape)
+        return spread_along(self._c, vector, self.others, self._c.operands[0])
 
     def total(self, value: Value, axes: tuple[int, ...], *, keepdims: bool) -> Value:
         dtypes = {"accum_dtype": self.dtype, "out_dtype": self.dtype}
@@ -181,8 +179,7 @@ class _Gradients:
 
     def of_features(self, value: Value) -> Value:
         """Sum what each feature contributes."""
-        axes = tuple(axis for axis in range(len(self.shape)) if axis != self.axis)
-        return self.total(value, axes, keepdims=False)
+        return self.total(value, self.others, keepdims=False)
 
 
 def _vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -253,6 +250,11 @@ def _form(axis: int, epsilon: float = 1e-5) -> dict[str, Any]:
     return {"epsilon": epsilon, "feature_axis": axis}
 
 
+_ATTRIBUTES = (
+    AttributeDef("epsilon", AttrKind.F64, "what is added to the variance"),
+    AttributeDef("feature_axis", AttrKind.I64, "the axis that the features lie along"),
+)
+
 OPERATIONS = (
     OpDef(
         opcode="LayerNorm",
@@ -264,10 +266,7 @@ OPERATIONS = (
         "`epsilon` that is negative or not finite E1103.",
         spec="ptir-v0.4.md, Fused and convenience ops",
         operands=(OperandDef("x", _DTYPES), OperandDef("gamma", _DTYPES), OperandDef("beta", _DTYPES)),
-        attributes=(
-            AttributeDef("epsilon", AttrKind.F64, "what is added to the variance"),
-            AttributeDef("feature_axis", AttrKind.I64, "the axis that the features lie along"),
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -290,10 +289,7 @@ OPERATIONS = (
             NO_NUMBERS,
             NO_FLOATS,
         ),
-        contract=Contract(
-            "LayerNorm",
-            fields=(Field("epsilon", FieldKind.FLOAT), Field("feature_axis", FieldKind.INTEGER)),
-        ),
+        contract=same_fields("LayerNorm", _ATTRIBUTES),
         examples=(
             Example(("T[5, 37]", "T[37]", "T[37]"), _form(1)),
             Example(("T[2, 3, 8]", "T[8]", "T[8]"), _form(-1, 1e-3), "a negative axis counts from the end"),

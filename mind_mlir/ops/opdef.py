@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.attribute_kinds import AttrKind
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext, ExpandContext, TypeContext
     from mind_mlir.ops.contract import Contract
-    from mind_mlir.ops.expansion import ExpandContext
     from mind_mlir.ops.vjp import FlowContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
@@ -55,6 +54,8 @@ COMPLEX: DTypeSet = _BY_KIND[DTypeKind.COMPLEX]
 ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
+#: What has an order: false is less than true.
+ORDERED: DTypeSet = BOOL + ALL_REAL
 #: What operations take that only move elements.
 MOVABLE: DTypeSet = EVERY
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, TensorType, format_shape
-from mind_mlir.ops import stablehlo_movement as hlo
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import check_counts
 from mind_mlir.ops.contract import Contract, Field, FieldKind, scalar_literal, tagged_scalar
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 
@@ -38,7 +39,7 @@ def kept_positions(attributes: Mapping[str, Any], extents: Sequence[int]) -> lis
 def _pad_type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     for name in _LISTS:
-        _check_amounts(context, name)
+        check_counts(context, name, "use Slice to remove elements")
     value: TensorLiteral = context.attributes["pad_value"]
     if value.type != TensorType(operand.dtype):
         context.report(
@@ -55,28 +56,6 @@ def _pad_type(context: TypeContext) -> TensorType:
         if extent > _MAX_EXTENT:
             context.report("E1103", f"Pad would give dimension {dimension} the extent {extent}")
     return operand.with_shape(shape)
-
-
-def _check_amounts(context: TypeContext, name: str) -> None:
-    amounts: tuple[int, ...] = context.attributes[name]
-    (operand,) = context.operands
-    if len(amounts) != operand.rank:
-        context.report(
-            "E1103",
-            f"attribute '{name}' of Pad needs {operand.rank} numbers, one for each dimension, "
-            f"found {len(amounts)}",
-            attribute=name,
-            notes=(f"the operand has type {operand}",),
-        )
-    for dimension, amount in enumerate(amounts):
-        if amount < 0:
-            context.report(
-                "E1103",
-                f"attribute '{name}' of Pad is {amount} in dimension {dimension}; it must not be negative",
-                attribute=name,
-                notes=(f"{name} is {format_shape(amounts)}",),
-                help="use Slice to remove elements",
-            )
 
 
 def _evaluate_pad(context: EvalContext) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import stablehlo_windows as hlo
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -18,7 +18,7 @@ from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDe
 from mind_mlir.ops.padding import of_scalar, padded, to_scalar
 from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, spanned
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows
+from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows, of_pairs, to_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,15 +167,11 @@ def _lower(context: LoweringContext) -> Any:
 
 
 def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
-    rest = {name: value for name, value in fields.items() if name != "padding"}
-    low, high = (tuple(pair[side] for pair in fields["padding"]) for side in (0, 1))
-    return of_scalar({**rest, "padding_low": low, "padding_high": high}, operands)
+    return of_scalar(of_pairs(fields, operands), operands)
 
 
 def _write(attributes: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
-    rest = {name: value for name, value in attributes.items() if not name.startswith("padding")}
-    pairs = zip(attributes["padding_low"], attributes["padding_high"], strict=True)
-    return to_scalar({**rest, "padding": tuple(pairs)}, operands)
+    return to_scalar(to_pairs(attributes, operands), operands)
 
 
 def _form(

@@ -11,7 +11,7 @@ from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
-from mind_mlir.ops.accumulators import computed_dtype, from_accumulator, to_accumulator
+from mind_mlir.ops.accumulators import Accumulation, computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
@@ -28,7 +28,7 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reduce import kept_axes, normalized_axes
-from mind_mlir.ops.reductions import check_axes, reduced_shape
+from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,13 +99,9 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     axes, dtype = kept_axes(attributes, operand.type.rank), operand.type.dtype
     computed = computed_dtype(dtype)
     value, cotangent = context.cast(operand, computed), context.cast(context.cotangent, computed)
-    ones = tuple(1 if axis in axes else extent for axis, extent in enumerate(operand.shape))
 
     def spread(number: Value) -> Value:
-        number = number if number.shape == ones else context.emit("Reshape", number, new_shape=ones)
-        if ones == operand.shape:
-            return number
-        return context.emit("BroadcastTo", number, result_shape=operand.shape)
+        return spread_along(context, number, axes, operand)
 
     one, nothing = (
         context.emit("BroadcastTo", context.builder.constant(n, computed), result_shape=operand.shape)
@@ -118,16 +114,34 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     zeros = spread(context.emit("Reduce", context.cast(is_zero, computed), **form))
     factors = context.emit("Select", is_zero, one, value)
     product = spread(context.emit("ReduceProd", factors, axes=axes, keepdims=True))
-    inverse = context.emit("Reciprocal", factors)
+    others = product_of_others(context, (factors, is_zero), (product, zeros), (one, nothing))
+    return (context.cast(context.emit("Mul", spread(cotangent), others), dtype),)
+
+
+def product_of_others(
+    context: VjpContext,
+    factor: tuple[Value, Value],
+    products: tuple[Value, Value],
+    numbers: tuple[Value, Value],
+) -> Value:
+    """Append, for each factor of products, the product of the others: right where some are zero.
+
+    Args:
+        context: Appends the operations.
+        factor: The factor, which may be anything where it is zero, and whether it is.
+        products: The product of all its factors that are not zero, and how many are.
+        numbers: One and zero, in the shape of the factor.
+    """
+    (value, is_zero), (product, zeros), (one, nothing) = factor, products, numbers
+    inverse = context.emit("Reciprocal", value)
     if_zero = context.emit("Compare", zeros, one, op="Equal")
     if_other = context.emit("Compare", zeros, nothing, op="Equal")
-    others = context.emit(
+    return context.emit(
         "Select",
         is_zero,
         context.emit("Select", if_zero, product, nothing),
         context.emit("Select", if_other, context.emit("Mul", product, inverse), nothing),
     )
-    return (context.cast(context.emit("Mul", spread(cotangent), others), dtype),)
 
 
 def _lower(context: LoweringContext) -> Any:
@@ -138,23 +152,13 @@ def _lower(context: LoweringContext) -> Any:
     axes = kept_axes(context.attributes, source.rank)
     if not axes:
         return operand
-    arith, computed = context.mlir.arith, computed_dtype(dtype)
+    dtypes, arith = Accumulation(context, dtype, dtype, dtype), context.mlir.arith
     bits = {"And": arith.andi, "Or": arith.ori, "Xor": arith.xori}
-    combine: Callable[[Any, Any], Any] = bits.get(kind, context.arithmetic(computed).multiply)
-    reduced = TensorType(computed, reduced_shape(source.shape, axes, keepdims=False))
-    init = context.filled(reduced, identity_of(kind, computed))
-    total = context.reduce(
-        operand,
-        init,
-        axes,
-        lambda element, total: combine(total, to_accumulator(context, element, dtype, dtype)),
-    )
-    if computed is not dtype:
-        reduced = reduced.with_dtype(dtype)
-        total = context.elementwise(
-            lambda number: from_accumulator(context, number, dtype, dtype), [total], reduced
-        )
-    return reshape(context, total, reduced, result.extents)
+    combine: Callable[[Any, Any], Any] = bits.get(kind, context.arithmetic(dtypes.computed).multiply)
+    reduced = TensorType(dtypes.computed, reduced_shape(source.shape, axes, keepdims=False))
+    init = context.filled(reduced, identity_of(kind, dtypes.computed))
+    total = context.reduce(operand, init, axes, lambda x, so_far: combine(so_far, dtypes.term(x)))
+    return reshape(context, dtypes.result(total, reduced), reduced.with_dtype(dtype), result.extents)
 
 
 def _form(axes: tuple[int, ...], *, keepdims: bool = False, **kind: str) -> dict[str, Any]:

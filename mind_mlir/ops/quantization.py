@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
-from mind_mlir.ops import stablehlo_quantization as hlo
+from mind_mlir.ops import stablehlo_conversion as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
@@ -26,8 +26,16 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.quantization_arithmetic import from_integer, from_real, to_integer, to_real
-from mind_mlir.ops.quantization_types import ACCUMULATED, QUANTIZED, REAL, type_rule
+from mind_mlir.ops.quantization_types import (
+    ACCUMULATED,
+    QUANTIZED,
+    REAL,
+    from_integer,
+    from_real,
+    to_integer,
+    to_real,
+    type_rule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -232,55 +240,43 @@ _ANY_SCALE = (
 _OF_QUANTIZED = "4, 8 or 16 bits, signed or unsigned"
 
 
+def _form(dtype: DType, *axis: int) -> dict[str, Any]:
+    return {"output_dtype": dtype, "axis": axis}
+
+
 def _quantize_examples() -> tuple[Example, ...]:
     return (
-        *(
-            Example(("T[5, 7]", "f32[]", f"{dtype}[]"), {"output_dtype": dtype, "axis": ()})
-            for dtype in QUANTIZED
-        ),
-        Example(
-            ("T[3, 37]", "f32[37]", "si8[37]"), {"output_dtype": DType.SI8, "axis": (-1,)}, "a scale a column"
-        ),
-        Example(("T[3, 5, 2]", "f64[5]", "ui8[5]"), {"output_dtype": DType.UI8, "axis": (1,)}),
-        Example(("T[]", "f32[]", "si8[]"), {"output_dtype": DType.SI8, "axis": ()}),
-        Example(("T[1, 13]", "f32[1]", "si16[1]"), {"output_dtype": DType.SI16, "axis": (0,)}),
+        *(Example(("T[5, 7]", "f32[]", f"{dtype}[]"), _form(dtype)) for dtype in QUANTIZED),
+        Example(("T[3, 37]", "f32[37]", "si8[37]"), _form(DType.SI8, -1), "a scale a column"),
+        Example(("T[3, 5, 2]", "f64[5]", "ui8[5]"), _form(DType.UI8, 1)),
+        Example(("T[]", "f32[]", "si8[]"), _form(DType.SI8)),
+        Example(("T[1, 13]", "f32[1]", "si16[1]"), _form(DType.SI16, 0)),
     )
 
 
 def _dequantize_examples() -> tuple[Example, ...]:
     return (
-        *(
-            Example((f"{dtype}[5, 7]", "f32[]", f"{dtype}[]"), {"output_dtype": DType.F32, "axis": ()})
-            for dtype in ACCUMULATED
-        ),
-        Example(("i32[3, 37]", "f64[37]", "i32[37]"), {"output_dtype": DType.F64, "axis": (-1,)}),
-        Example(("i32[3, 5, 2]", "f64[5]", "i32[5]"), {"output_dtype": DType.F64, "axis": (1,)}),
-        Example(("i32[3, 5]", "f64[]", "i32[]"), {"output_dtype": DType.F64, "axis": ()}),
-        Example(("i32[13]", "f32[13]", "i32[13]"), {"output_dtype": DType.F64, "axis": (0,)}),
-        Example(("ui8[3, 5]", "f32[3]", "ui8[3]"), {"output_dtype": DType.F32, "axis": (0,)}),
-        Example(("si8[]", "f32[]", "si8[]"), {"output_dtype": DType.F32, "axis": ()}),
-        *(
-            Example(("i32[37]", f"{dtype}[]", "i32[]"), {"output_dtype": dtype, "axis": ()})
-            for dtype in REAL
-            if dtype.bits < 32
-        ),
+        *(Example((f"{dtype}[5, 7]", "f32[]", f"{dtype}[]"), _form(DType.F32)) for dtype in ACCUMULATED),
+        Example(("i32[3, 37]", "f64[37]", "i32[37]"), _form(DType.F64, -1)),
+        Example(("i32[3, 5, 2]", "f64[5]", "i32[5]"), _form(DType.F64, 1)),
+        Example(("i32[3, 5]", "f64[]", "i32[]"), _form(DType.F64)),
+        Example(("i32[13]", "f32[13]", "i32[13]"), _form(DType.F64, 0)),
+        Example(("ui8[3, 5]", "f32[3]", "ui8[3]"), _form(DType.F32, 0)),
+        Example(("si8[]", "f32[]", "si8[]"), _form(DType.F32)),
+        *(Example(("i32[37]", f"{dtype}[]", "i32[]"), _form(dtype)) for dtype in REAL if dtype.bits < 32),
     )
 
 
 def _requantize_examples() -> tuple[Example, ...]:
     examples = [
-        Example(("i32[5, 7]", "f32[]", "i32[]", "f32[]", f"{dtype}[]"), {"output_dtype": dtype, "axis": ()})
-        for dtype in QUANTIZED
+        Example(("i32[5, 7]", "f32[]", "i32[]", "f32[]", f"{dtype}[]"), _form(dtype)) for dtype in QUANTIZED
     ]
     examples += [
-        Example(
-            (f"{dtype}[37]", "f64[]", f"{dtype}[]", "f32[]", "si8[]"),
-            {"output_dtype": DType.SI8, "axis": ()},
-        )
+        Example((f"{dtype}[37]", "f64[]", f"{dtype}[]", "f32[]", "si8[]"), _form(DType.SI8))
         for dtype in QUANTIZED
     ]
     along = ("ui8[3, 37]", "f32[3]", "ui8[3]", "f32[3]", "si8[3]")
-    return (*examples, Example(along, {"output_dtype": DType.SI8, "axis": (-2,)}, "scales along an axis"))
+    return (*examples, Example(along, _form(DType.SI8, -2), "scales along an axis"))
 
 
 OPERATIONS = (

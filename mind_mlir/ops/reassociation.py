@@ -1,4 +1,4 @@
-"""Reshapes without moving data: which axes merge and split, and the tensor operations that say so."""
+"""Reshapes that move no data: which axes merge and split, and the operations that say so; transposes."""
 
 from __future__ import annotations
 
@@ -75,3 +75,12 @@ def _expand(context: LoweringContext, value: Any, type_: TensorType, groups: lis
 
 def _mlir_type(context: LoweringContext, type_: TensorType) -> Any:
     return context.mlir.ir.RankedTensorType.get(list(type_.extents), context.element(type_.dtype))
+
+
+def transposed(context: LoweringContext, value: Any, type_: TensorType, axes: tuple[int, ...]) -> Any:
+    """Return ``value``, of ``type_``, with ``axes`` in this order."""
+    if axes == tuple(range(type_.rank)):
+        return value
+    moved = type_.with_shape(tuple(type_.extents[axis] for axis in axes))
+    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(axes))
+    return context.named("transpose", [value], context.empty(moved), moved, permutation=permutation)

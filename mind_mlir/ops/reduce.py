@@ -14,37 +14,33 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
-    ACCUMULATOR_FIELD,
     NARROW,
     OUTPUT,
-    OUTPUT_FIELD,
     POLICY,
+    Accumulation,
     check_reduction,
     combination,
-    computed_dtype,
-    from_accumulator,
+    extreme_vjp,
     holds,
-    to_accumulator,
+    identity_number,
+    numpy_extreme,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     COMPLEX,
+    ORDERED,
     Alias,
     AttributeDef,
-    DTypeSet,
     Example,
     OpDef,
     OperandDef,
     Rounding,
 )
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.reductions import check_axes, reduced_shape
+from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,8 +52,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 KINDS = ("Sum", "Max", "Min")
-#: What may be reduced, accumulated in, and given; complex numbers among themselves.
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def kept_axes(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]:
@@ -77,7 +71,7 @@ def normalized_axes(
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
     check_axes(context, attributes["axes"], operand.rank)
-    check_reduction(context, attributes["kind"], _DTYPES)
+    check_reduction(context, attributes["kind"], ORDERED)
     shape = reduced_shape(operand.shape, kept_axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
 
@@ -123,67 +117,43 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     reduced = kept_axes(context.attributes, operand.type.rank)
     if context.attributes["kind"] != "Sum" and reduced:
         return (_extreme_vjp(context, operand, reduced),)
-    return (_spread(context, context.cast(context.cotangent, operand.type.dtype), operand, reduced),)
+    return (spread_along(context, context.cast(context.cotangent, operand.type.dtype), reduced, operand),)
 
 
 def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> Value:
-    """Share the cotangent among the elements that are the result, or NaN where that is."""
     attributes, dtype = context.attributes, operand.type.dtype
     extreme = context.result
     if not (holds(attributes["accum_dtype"], dtype) and holds(attributes["out_dtype"], dtype)):
         own = {**attributes, "accum_dtype": dtype, "out_dtype": dtype}
         extreme = context.emit("Reduce", operand, **own)
-    spread = _spread(context, context.cast(extreme, dtype), operand, axes)
-    equal = context.emit("Compare", operand, spread, op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", operand, operand, op="NotEqual"))
-    computed = computed_dtype(dtype)
-    form = {"kind": "Sum", "axes": axes, "keepdims": attributes["keepdims"]}
-    ones = context.cast(chosen, computed)
-    count = context.emit("Reduce", ones, **form, accum_dtype=computed, out_dtype=computed)
-    part = context.emit("Reciprocal", count)
-    share = context.emit("Mul", context.cast(context.cotangent, computed), part)
-    given = _spread(context, context.cast(share, dtype), operand, axes)
-    zeros = context.zeros(operand.type)
-    return context.emit("Select", chosen, given, zeros)
 
+    def total(ones: Value) -> Value:
+        dtypes = {"accum_dtype": ones.type.dtype, "out_dtype": ones.type.dtype}
+        return context.emit("Reduce", ones, **{**attributes, "kind": "Sum", "axes": axes, **dtypes})
 
-def _spread(context: VjpContext, value: Value, operand: Value, axes: tuple[int, ...]) -> Value:
-    """Repeat ``value``, of the result's shape, along the reduced axes to the operand's shape."""
-    ones = tuple(1 if axis in axes else extent for axis, extent in enumerate(operand.shape))
-    if value.shape != ones:
-        value = context.emit("Reshape", value, new_shape=ones)
-    return value if ones == operand.shape else context.emit("BroadcastTo", value, result_shape=operand.shape)
+    extreme = context.cast(extreme, dtype)
+    return extreme_vjp(context, operand, extreme, lambda x: spread_along(context, x, axes, operand), total)
 
 
 def _lower(context: LoweringContext) -> Any:
     (operand,), (source,), result = context.operands, context.operand_types, context.result_type
     kind, accumulator = context.attributes["kind"], context.attributes["accum_dtype"]
+    dtypes = Accumulation(context, source.dtype, accumulator, result.dtype)
     if source.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
-        return context.filled(result, numbers.widened(nothing).item())
+        return dtypes.nothing(kind, result)
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
     axes = kept_axes(context.attributes, source.rank)
-    computed = computed_dtype(accumulator)
-
-    def term(element: Any) -> Any:
-        return to_accumulator(context, element, source.dtype, accumulator)
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
     if not axes and source.dtype is accumulator is result.dtype:
         return operand
     if not axes:
-        return context.elementwise(lambda element: finished(term(element)))
-    reduced = TensorType(computed, reduced_shape(source.shape, axes, keepdims=False))
-    init = context.filled(reduced, identity_number(kind, computed))
-    combine = combination(context, kind, computed)
-    total = context.reduce(operand, init, axes, lambda element, total: combine(total, term(element)))
-    if accumulator is not computed or result.dtype is not accumulator:
-        reduced = reduced.with_dtype(result.dtype)
-        total = context.elementwise(finished, [total], reduced)
-    return reshape(context, total, reduced, result.extents)
+        return context.elementwise(lambda element: dtypes.finished(dtypes.term(element)))
+    reduced = TensorType(dtypes.computed, reduced_shape(source.shape, axes, keepdims=False))
+    init = context.filled(reduced, identity_number(kind, dtypes.computed))
+    combine = combination(context, kind, dtypes.computed)
+    total = context.reduce(operand, init, axes, lambda x, so_far: combine(so_far, dtypes.term(x)))
+    total = dtypes.result(total, reduced)
+    return reshape(context, total, reduced.with_dtype(result.dtype), result.extents)
 
 
 def _form(
@@ -220,6 +190,15 @@ _ALIASES = tuple(
     Alias("ptir-v0.4", f"reduce_{kind.lower()}", MappingProxyType({"kind": kind})) for kind in KINDS
 )
 
+
+_ATTRIBUTES = (
+    AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=KINDS),
+    AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce"),
+    AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
+    ACCUMULATOR,
+    OUTPUT,
+)
+
 OPERATIONS = (
     OpDef(
         opcode="Reduce",
@@ -231,14 +210,8 @@ OPERATIONS = (
         "E3005. Of no elements the sum is 0, the greatest element -Inf or the least number of an integer "
         "dtype, the least one +Inf or the greatest number.",
         spec=_SPEC,
-        operands=(OperandDef("input", _DTYPES + COMPLEX),),
-        attributes=(
-            AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=KINDS),
-            AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce"),
-            AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
-            ACCUMULATOR,
-            OUTPUT,
-        ),
+        operands=(OperandDef("input", ORDERED + COMPLEX),),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -268,16 +241,7 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=_ALIASES,
-        contract=Contract(
-            "Reduce",
-            fields=(
-                Field("kind", FieldKind.WORD, KINDS),
-                Field("axes", FieldKind.INTEGERS),
-                Field("keepdims", FieldKind.BOOLEAN),
-                ACCUMULATOR_FIELD,
-                OUTPUT_FIELD,
-            ),
-        ),
+        contract=same_fields("Reduce", _ATTRIBUTES),
         examples=_EXAMPLES,
     ),
 )

@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_windows as hlo
+from mind_mlir.ir.types import DType
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
     ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
+    Accumulation,
     check_reduction,
     combination,
-    computed_dtype,
-    from_accumulator,
-    to_accumulator,
+    identity,
+    identity_number,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.extremes import identity, identity_number
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
-from mind_mlir.ops.sliding import Sliding, check_fit, check_windows
-from mind_mlir.ops.window_stages import stages
+from mind_mlir.ops.sliding import Sliding, check_fit, check_windows, of_pairs, to_pairs
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
-
-#: What is accumulated in; complex numbers are among themselves.
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     check_windows(context, operand.rank, LISTS)
-    check_reduction(context, context.attributes["reduce"], _DTYPES)
+    check_reduction(context, context.attributes["reduce"], ORDERED)
     axes = sliding_axes(context.attributes, operand.extents)
     check_fit(context, axes, 0, "window_dims")
     return operand.with_shape(tuple(axis.count for axis in axes))
@@ -79,35 +74,23 @@ def _lower(context: LoweringContext) -> Any:
     (x,), (source,), result = context.operands, context.operand_types, context.result_type
     attributes = context.attributes
     accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
+    dtypes = Accumulation(context, source.dtype, accumulator, result.dtype)
     if result.element_count == 0:
         return context.empty(result)
     if source.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
-        return context.filled(result, numbers.widened(nothing).item())
+        return dtypes.nothing(kind, result)
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
     axes = sliding_axes(attributes, source.extents)
-    computed = computed_dtype(accumulator)
-
-    def term(element: Any) -> Any:
-        return to_accumulator(context, element, source.dtype, accumulator)
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
-    if source.dtype is not computed:
-        x = context.elementwise(term, [x], source.with_dtype(computed))
-    whole = TensorType(computed, tuple(axis.padded for axis in axes))
+    terms, computed = dtypes.terms(x, source), source.with_dtype(dtypes.computed)
+    whole = computed.with_shape(tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]
     # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
     padding = identity_number(kind, accumulator)
-    x = padded(context, x, source.with_dtype(computed), whole, kept, padding)
-    total, type_ = x, result.with_dtype(computed)
+    total, type_ = padded(context, terms, computed, whole, kept, padding), result.with_dtype(dtypes.computed)
     for stage in stages(axes):
         total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))
-    if result.dtype is accumulator is computed:
-        return total
-    return context.elementwise(finished, [total])
+    return dtypes.result(total, result)
 
 
 def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType) -> Any:
@@ -142,18 +125,6 @@ def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: T
     return total
 
 
-def _read(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
-    rest = {name: value for name, value in fields.items() if name != "padding"}
-    low, high = (tuple(pair[side] for pair in fields["padding"]) for side in (0, 1))
-    return {**rest, "padding_low": low, "padding_high": high}
-
-
-def _write(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
-    rest = {name: value for name, value in attributes.items() if not name.startswith("padding")}
-    pairs = zip(attributes["padding_low"], attributes["padding_high"], strict=True)
-    return {**rest, "padding": tuple(pairs)}
-
-
 def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int, ...]) -> dict[str, Any]:
     ones = (1,) * len(window)
     defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in LISTS}
@@ -162,6 +133,80 @@ def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int
 
 _F32, _F64, _SI32 = DType.F32, DType.F64, DType.SI32
 _POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (0, 0, 1, 0)}
+
+
+# Large windows as windows of smaller ones: what is computed of a window, a sum or an extreme, is that of all
+# its parts. So windows of several axes are taken one axis at a time, and one of `a * b` elements as `b`
+# windows of `a` elements each: what neighbouring windows have in common is computed once.
+
+
+#: What it costs to write a result of a stage and read it again, in elements that a window reads.
+_TRAVEL = 2
+
+
+def stages(axes: Sequence[Sliding]) -> list[list[Sliding]]:
+    """Return the windows to reduce one after the other, of an operand that is padded and spaced out already.
+
+    Example:
+        >>> [[axis.window for axis in stage] for stage in stages([Sliding(99, 7), Sliding(99, 64)])]
+        [[7, 1], [1, 8], [1, 8]]
+    """
+    whole = [dataclasses.replace(axis, extent=axis.padded, low=0, high=0, base=1) for axis in axes]
+    apart = _one_by_one(whole)
+    found = apart if _pays(apart, [whole]) else [whole]
+    return [step for stage in found for step in _in_two(stage)]
+
+
+def _one_by_one(axes: Sequence[Sliding]) -> list[list[Sliding]]:
+    """Return a stage for each axis along which windows are thick."""
+    thick = [place for place, axis in enumerate(axes) if axis.window > 1]
+    # What leaves the fewest results comes first, with the strides of the axes that are not thick.
+    order = sorted(thick, key=lambda place: axes[place].count / axes[place].extent)
+    now = [axis if axis.window == 1 else Sliding(axis.extent) for axis in axes]
+    found = []
+    for place in order:
+        now[place] = axes[place]
+        found.append(now)
+        now = [Sliding(axis.count) for axis in now]
+    return found or [list(axes)]
+
+
+def _in_two(stage: Sequence[Sliding]) -> list[list[Sliding]]:
+    """Return ``stage`` in two steps, if it has one thick axis and that pays."""
+    best = [list(stage)]
+    thick = [place for place, axis in enumerate(stage) if axis.window > 1]
+    if len(thick) != 1:
+        return best
+    (place,) = thick
+    axis = stage[place]
+    for inner in range(2, axis.window // 2 + 1):
+        if axis.window % inner:
+            continue
+        step = math.gcd(axis.stride, inner * axis.spacing)
+        small = Sliding(axis.extent, inner, step, spacing=axis.spacing)
+        stride, spacing = axis.stride // step, inner * axis.spacing // step
+        large = Sliding(small.count, axis.window // inner, stride, spacing=spacing)
+        rest = [Sliding(each.count) for each in stage]
+        found = [
+            [*stage[:place], small, *stage[place + 1 :]],
+            [*rest[:place], large, *rest[place + 1 :]],
+        ]
+        if _pays(found, [stage]) and _cost(found) < _cost(best):
+            best = found
+    return best
+
+
+def _cost(found: Sequence[Sequence[Sliding]]) -> int:
+    """Return what the stages cost, in elements read."""
+    results = [math.prod(axis.count for axis in stage) for stage in found]
+    windows = [math.prod(axis.window for axis in stage) for stage in found]
+    return sum(count * (window + _TRAVEL) for count, window in zip(results, windows, strict=True))
+
+
+def _pays(found: Sequence[Sequence[Sliding]], other: Sequence[Sequence[Sliding]]) -> bool:
+    """Return whether ``found`` costs two thirds of ``other`` or less."""
+    return 3 * _cost(found) <= 2 * _cost(other)
+
 
 OPERATIONS = (
     OpDef(
@@ -175,7 +220,7 @@ OPERATIONS = (
         "neither greater nor less than any element. Each list has a number for each dimension (E1103), from "
         "1 on (E3006), padding from 0 on (E1103); windows that exceed the padded dimension are E4123.",
         spec="ptir-v0.4.md, Windowed ops",
-        operands=(OperandDef("input", _DTYPES + COMPLEX),),
+        operands=(OperandDef("input", ORDERED + COMPLEX),),
         attributes=(
             AttributeDef("window_dims", AttrKind.I64_LIST, "the elements of a window in each dimension"),
             AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),
@@ -217,8 +262,8 @@ OPERATIONS = (
                 Field("reduce", FieldKind.WORD, KINDS),
                 ACCUMULATOR_FIELD,
             ),
-            read=_read,
-            write=_write,
+            read=of_pairs,
+            write=to_pairs,
         ),
         examples=(
             *(Example(("T[2, 5, 6, 3]",), _form(kind, _F64, (1, 2, 3, 1), **_POOL)) for kind in KINDS),

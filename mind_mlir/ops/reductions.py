@@ -139,6 +139,14 @@ def _spread(context: VjpContext, value: Value) -> Value:
     return value if value.shape == shape else context.emit("BroadcastTo", value, result_shape=shape)
 
 
+def spread_along(context: VjpContext, value: Value, axes: Sequence[int], like: Value) -> Value:
+    """Repeat ``value``, whose shape is that of ``like`` but for ``axes``, along these."""
+    ones = tuple(1 if axis in axes else extent for axis, extent in enumerate(like.shape))
+    if value.shape != ones:
+        value = context.emit("Reshape", value, new_shape=ones)
+    return value if ones == like.shape else context.emit("BroadcastTo", value, result_shape=like.shape)
+
+
 def _sum_vjp(context: VjpContext) -> Sequence[Value | None]:
     return (_spread(context, context.cotangent),)
 

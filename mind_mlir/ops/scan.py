@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
-    from mind_mlir.ops.expansion import ExpandContext
+    from mind_mlir.ops.contexts import EvalContext, ExpandContext, Running, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
 

@@ -1,21 +1,28 @@
-"""ScatterAdd: the transposed map of Gather (autodiff.md, "Indexing and slicing"; ptir-v0.4.md)."""
+"""ScatterAdd and ScatterReduce: updates of rows, windows and elements (ptir-v0.4.md, "Indexing ops")."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType, format_shape
+from mind_mlir.ops import gather_scatter as general
 from mind_mlir.ops import stablehlo_indexing as hlo
-from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
-from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
-from mind_mlir.ops.contract_index_forms import scatter_form
+from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
+from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, same_fields
+from mind_mlir.ops.contract_forms import scatter_form
+from mind_mlir.ops.dimension_numbers import (
+    SCATTER,
+    check_scatter_add,
+    check_updates_shape,
+    dimension_numbers,
+    too_large,
+)
+from mind_mlir.ops.indexing import along_axis, require_along
 from mind_mlir.ops.opdef import (
     ALL_NUMERIC,
+    EVERY,
     INTEGERS,
     NO_NUMBERS,
     AttributeDef,
@@ -25,17 +32,23 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
-from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.scatter_rows import rounded_once, scatter_rows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
-from mind_mlir.ops.scatter_windows import Windows, check_windows, row_form
+from mind_mlir.ops.windows import elements, row_form, scatter_add_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.vjp import VjpContext
+    from mind_mlir.ops.windows import Windows
+
+_REDUCTIONS = ("Add", "Max", "Min", "Replace")
+
+
+# Attributes of ScatterAdd
 
 
 def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
@@ -56,129 +69,126 @@ def _dimension_numbers(
     return {name: value for name, value in attributes.items() if name != "from_end"}
 
 
-def _scatter_type(context: TypeContext) -> TensorType:
-    operand, _, updates = context.operands
-    if updates.dtype is not operand.dtype:
-        context.fail(
-            "E2004",
-            f"Dtype mismatch: ScatterAdd of {updates.dtype.core_name} to {operand.dtype.core_name}",
+# Types
+
+
+def _scatter_add_type(context: TypeContext) -> TensorType:
+    operand = context.operands[0]
+    general.check_combination(context)
+    scattered = check_scatter_add(context)
+    windows = scatter_add_windows(context.attributes, [type_.extents for type_ in context.operands])
+    check_updates_shape(context, windows, scattered)
+    for dim, size, extent in too_large(windows):
+        context.report(
+            "E4123",
+            f"the window of ScatterAdd has {size} elements on axis {dim}, the tensor {extent}",
             operand=2,
-            notes=(f"operand is {operand}", f"updates is {updates}"),
-            help="give both the same dtype; there is no implicit promotion",
-            left=operand.dtype.core_name,
-            right=updates.dtype.core_name,
+            notes=(f"the window has shape {format_shape(windows.sizes)}",),
+            help="a window is nowhere larger than the tensor",
+            window=windows.sizes,
+            shape=windows.operand,
+            axis=dim,
         )
-    check_windows(context)
+    context.stop_if_reported()
     return operand
 
 
-def _evaluate_scatter_add(context: EvalContext) -> Array:
+def _scatter_reduce_type(context: TypeContext) -> TensorType:
     operand, indices, updates = context.operands
-    windows = Windows.of(context.attributes, [array.shape for array in context.operands])
-    vectors = indices if windows.vector_dim < indices.ndim else indices[..., np.newaxis]
-    vectors = np.moveaxis(vectors, windows.vector_dim, -1)
-    for number, check in enumerate(windows.checks(context.opcode, context.label)):
-        require_allowed(context, vectors[..., number], check)
-    if operand.size == 0:
-        return operand.copy()
-    # Where each update goes in the flat operand, which is where it begins in each dimension and which
-    # element of the window it is.
-    flat = np.zeros(updates.shape, np.int64)
-    places = np.indices(updates.shape, sparse=True)
-    for source, stride in zip(windows.sources, windows.strides, strict=True):
+    general.check_combination(context, _REDUCTIONS, "; to count them, cast them to integers")
+    axis = require_axis(context, operand.rank)
+    require_along(context, axis, 1, "indices")
+    if updates.shape != indices.shape:
+        context.fail(
+            "E3003",
+            f"the updates of ScatterReduce have the shape of {updates}, the indices that of {indices}",
+            operand=2,
+            notes=(f"operand is {operand}",),
+            help="there must be one index for each update",
+            dimension="updates",
+            extents=(updates.shape, indices.shape),
+        )
+    return operand
+
+
+def _evaluate_scatter_reduce(context: EvalContext) -> Array:
+    operand, indices, updates = context.operands
+    elements(context.attributes, [operand.shape, indices.shape]).require(context, indices)
+    return general.combined(context, along_axis(indices, context.attributes["axis"]), updates)
+
+
+# Derivatives
+
+
+def _read_elements(context: VjpContext, value: Value, _: float) -> Value:
+    """Append the elements of ``value`` at the places of the updates of a ScatterReduce."""
+    return context.emit("GatherElements", value, context.operands[1], axis=context.attributes["axis"])
+
+
+def _read_windows(context: VjpContext, value: Value, _: float) -> Value:
+    """Append the elements of ``value`` at the places of the updates of a ScatterAdd, as PTIR can say it."""
+    operand, indices = context.operands[:2]
+    attributes, form = context.attributes, row_form(operand.type.rank, indices.type.rank)
+    if all(attributes[name] == given for name, given in form.items() if name != "from_end"):
+        return context.emit("Gather" if attributes["from_end"] else "Take", value, indices)
+    flat = context.emit("Reshape", value, new_shape=(operand.type.element_count,))
+    windows = scatter_add_windows(attributes, [each.type.extents for each in context.operands])
+    return context.emit("Take", flat, _places(context, windows, indices))
+
+
+def _places(context: VjpContext, windows: Windows, indices: Value) -> Value:
+    """Append the place in the flat operand that each update is added to, i64 of the updates' shape."""
+
+    def spread(value: Value) -> Value:
+        if value.type.extents == windows.shape:
+            return value
+        return context.emit("BroadcastTo", value, result_shape=windows.shape)
+
+    def full(number: int) -> Value:
+        return spread(context.builder.constant(number, DType.SI64))
+
+    def moved(places: Value, steps: Value, dim: int) -> Value:
+        stride = math.prod(windows.operand[dim + 1 :])
+        return context.emit("Add", places, context.emit("Mul", steps, full(stride)))
+
+    places = full(0)
+    for dim, source in enumerate(windows.sources):
         if source is not None:
-            flat += places[source] * stride
-    spread = [updates.shape[dim] if dim in windows.scattered else 1 for dim in range(updates.ndim)]
+            counted = context.emit("Iota", shape=windows.shape, dtype=DType.SI64, axis=source)
+            places = moved(places, counted, dim)
     for number, dim in enumerate(windows.indexed):
-        begins = vectors[..., number].astype(np.int64)
+        begins = spread(_numbers(context, windows, indices, number))
         if windows.wraps(dim):
-            begins = np.where(begins < 0, begins + operand.shape[dim], begins)
-        flat += begins.reshape(spread) * windows.strides[dim]
-    # One update after the other, in row-major order.
-    dtype = context.result_type.dtype
-    total = operand.astype(computed_dtype(dtype).numpy).reshape(-1)
-    np.add.at(total, flat.reshape(-1), updates.reshape(-1).astype(total.dtype))
-    return rounded_once(total.reshape(operand.shape), dtype)
+            zero, extent = full(0), full(windows.operand[dim])
+            negative = context.emit("Compare", begins, zero, op="Less")
+            begins = context.emit("Select", negative, context.emit("Add", begins, extent), begins)
+        places = moved(places, begins, dim)
+    return places
 
 
-def _lower_scatter_add(context: LoweringContext) -> Any:
-    operand_type, indices_type, updates_type = context.operand_types
-    windows = Windows.of(context.attributes, [type_.extents for type_ in context.operand_types])
-    numbers = index_numbers(context, windows.vector_dim, len(windows.indexed))
-    vector_type = indices_type.with_shape(tuple(updates_type.extents[dim] for dim in windows.scattered))
-    for number, check in zip(numbers, windows.checks(context.opcode, context.label), strict=True):
-        check_numbers(context, number, vector_type, check)
-    if operand_type.element_count == 0 or updates_type.element_count == 0:
-        return context.operands[0]
-    kept = updates_type.rank - windows.full_rank
-    row_shape, width = updates_type.extents[:kept], math.prod(updates_type.extents[kept:])
-    rows = _row_numbers(context, windows, numbers, TensorType(DType.SI64, row_shape))
-    add = context.arithmetic(computed_dtype(operand_type.dtype)).add
-
-    def row(at: Any) -> Any:
-        found = context.mlir.tensor.extract(rows, [at])
-        return context.mlir.arith.index_cast(context.mlir.ir.IndexType.get(), found)
-
-    return scatter_rows(context, row, math.prod(row_shape), width, add)
+def _numbers(context: VjpContext, windows: Windows, indices: Value, number: int) -> Value:
+    """Append number ``number`` of all index vectors, in a shape that broadcasts to the updates'."""
+    shape, rank, dim = indices.type.extents, indices.type.rank, windows.vector_dim
+    if dim < rank:
+        starts = tuple(number if axis == dim else 0 for axis in range(rank))
+        ends = tuple(number + 1 if axis == dim else extent for axis, extent in enumerate(shape))
+        indices = context.emit("Slice", indices, starts=starts, ends=ends, steps=(1,) * rank)
+    indices = context.cast(indices, DType.SI64)
+    extents = tuple(n if axis in windows.scattered else 1 for axis, n in enumerate(windows.shape))
+    return context.emit("Reshape", indices, new_shape=extents)
 
 
-def index_numbers(context: LoweringContext, vector_dim: int, count: int) -> list[Any]:
-    """Return the ``count`` numbers of the index vectors of the second operand, a tensor for each."""
-    indices, type_ = context.operands[1], context.operand_types[1]
-    if vector_dim == type_.rank:
-        return [indices]
-    tensor, extents = context.mlir.tensor, list(type_.extents)
-    left = extents[:vector_dim] + extents[vector_dim + 1 :]
-    taken = context.mlir.ir.RankedTensorType.get(left, context.element(type_.dtype))
-    sizes = [1 if dim == vector_dim else extent for dim, extent in enumerate(extents)]
-    numbers = []
-    for number in range(count):
-        offsets = [number if dim == vector_dim else 0 for dim in range(type_.rank)]
-        static: tuple[Any, ...] = ([], [], [], offsets, sizes, [1] * type_.rank)
-        numbers.append(tensor.extract_slice(taken, indices, *static))
-    return numbers
+def _form(
+    windows: tuple[int, ...], inserted: tuple[int, ...], indexed: tuple[int, ...], vector_dim: int
+) -> dict[str, Any]:
+    names = (SCATTER.windows, SCATTER.thin, SCATTER.indexed, "index_vector_dim", "from_end")
+    return dict(zip(names, (windows, inserted, indexed, vector_dim, False), strict=True))
 
 
-def _row_numbers(
-    context: LoweringContext, windows: Windows, numbers: Sequence[Any], type_: TensorType
-) -> Any:
-    """Append a flat tensor of i64: for each row of the updates, that of the operand it is added to."""
-    mlir, rank = context.mlir, len(windows.operand) - windows.full_rank
-    strides = [math.prod(windows.operand[dim + 1 : rank]) for dim in range(rank)]
-    arith, i64 = mlir.arith, context.element(DType.SI64)
-
-    def scaled(position: Any, dim: int) -> Any:
-        stride = context.scalar(strides[dim], DType.SI64)
-        return arith.muli(arith.index_cast(i64, position), stride)
-
-    def body(*elements: Any) -> Any:
-        row = context.scalar(0, DType.SI64)
-        for element, dim in zip(elements[:-1], windows.indexed, strict=True):
-            if dim >= rank:
-                continue  # a window that is all there is begins at 0
-            extent = windows.operand[dim]
-            begin = (
-                safe_position(context, element, extent)
-                if windows.wraps(dim)
-                else clamped_position(context, element, extent - windows.sizes[dim])
-            )
-            row = arith.addi(row, scaled(begin, dim))
-        for dim, source in enumerate(windows.sources[:rank]):
-            if source is not None:
-                row = arith.addi(row, scaled(mlir.linalg.IndexOp(source).result, dim))
-        return row
-
-    dims = [mlir.ir.AffineDimExpr.get(dim) for dim in windows.scattered]
-    maps = [mlir.ir.AffineMap.get(type_.rank, 0, dims) for _ in numbers]
-    (rows,) = context.generic(
-        numbers,
-        [*maps, mlir.ir.AffineMap.get_identity(type_.rank)],
-        [context.empty(type_)],
-        ["parallel"] * type_.rank,
-        body,
-    )
-    return reshape(context, rows, type_, (type_.element_count,))
-
+_REDUCE_ATTRIBUTES = (
+    AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),
+    AttributeDef("reduce", AttrKind.ENUM, "how elements are combined", choices=_REDUCTIONS),
+)
 
 OPERATIONS = (
     OpDef(
@@ -202,28 +212,17 @@ OPERATIONS = (
             OperandDef("updates", ALL_NUMERIC),
         ),
         attributes=(
-            AttributeDef(
-                "update_window_dims", AttrKind.I64_LIST, "the dimensions of updates that form a window"
-            ),
-            AttributeDef(
-                "inserted_window_dims", AttrKind.I64_LIST, "the operand's dimensions that windows lack"
-            ),
-            AttributeDef(
-                "scatter_dims_to_operand_dims", AttrKind.I64_LIST, "the operand's dimensions that are indexed"
-            ),
-            AttributeDef(
-                "index_vector_dim", AttrKind.I64, "the dimension of indices that holds index vectors"
-            ),
+            *dimension_numbers(SCATTER, "the dimensions of updates that form a window", batching=False),
             AttributeDef(
                 "from_end", AttrKind.BOOL, "whether negative indices count from the end", default=True
             ),
         ),
-        type_rule=_scatter_type,
-        evaluate=_evaluate_scatter_add,
-        derivative=scatter_vjp,
-        lower=_lower_scatter_add,
+        type_rule=_scatter_add_type,
+        evaluate=general.evaluate_scatter(scatter_add_windows),
+        derivative=scatter_vjp("ScatterAdd", _read_windows),
+        lower=general.lower_scatter(scatter_add_windows),
         in_contract=scatter_form,
-        stablehlo=hlo.scatter_add,
+        stablehlo=hlo.scatter(scatter_add_windows),
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         terms=lambda shapes, _: 1 + math.prod(shapes[2]),
@@ -260,48 +259,71 @@ OPERATIONS = (
             Example(("T[1, 17]", "i64[6]", "T[6, 17]"), row_form(2, 1, from_end=False)),
             Example(
                 ("T[5, 4, 3]", "i64[7, 2]", "T[7, 3]"),
-                {
-                    "update_window_dims": (1,),
-                    "inserted_window_dims": (0, 1),
-                    "scatter_dims_to_operand_dims": (1, 0),
-                    "index_vector_dim": 1,
-                    "from_end": False,
-                },
+                _form((1,), (0, 1), (1, 0), 1),
                 "each index names a row by two numbers",
             ),
             Example(
                 ("T[6, 5]", "i32[2, 3]", "T[2, 4, 3]"),
-                {
-                    "update_window_dims": (0, 1),
-                    "inserted_window_dims": (),
-                    "scatter_dims_to_operand_dims": (0, 1),
-                    "index_vector_dim": 0,
-                    "from_end": False,
-                },
+                _form((0, 1), (), (0, 1), 0),
                 "windows in two dimensions, which overlap",
             ),
             Example(
                 ("T[3, 7]", "i64[5, 1, 2]", "T[3, 5, 2]"),
-                {
-                    "update_window_dims": (0,),
-                    "inserted_window_dims": (-1,),
-                    "scatter_dims_to_operand_dims": (-1,),
-                    "index_vector_dim": 1,
-                    "from_end": False,
-                },
+                _form((0,), (-1,), (-1,), 1),
                 "columns; dimensions that count from the end",
             ),
-            Example(
-                ("T[]", "i64[4, 0]", "T[4]"),
-                {
-                    "update_window_dims": (),
-                    "inserted_window_dims": (),
-                    "scatter_dims_to_operand_dims": (),
-                    "index_vector_dim": 1,
-                    "from_end": False,
-                },
-                "a scalar has no dimension to index",
-            ),
+            Example(("T[]", "i64[4, 0]", "T[4]"), _form((), (), (), 1), "a scalar has no dimension to index"),
+        ),
+    ),
+    OpDef(
+        opcode="ScatterReduce",
+        mnemonic="scatter_reduce",
+        summary="Combines elements with those of a tensor at given positions along an axis.",
+        description="The result is `operand`, in which each element of `updates` is added to the element at "
+        "the same index with `indices[index]` on `axis`, or is compared with it and the greater (`Max`) or "
+        "lesser (`Min`) stays, or takes its place (`Replace`). `indices` and `updates` have one shape "
+        "(E3003), the rank of `operand` (E3002), which `axis` lies in (E3004), and its extents but along "
+        "`axis` (E3003). `indices` have dtype i32 or i64 (E4011) and numbers in `[0, operand.shape[axis])` "
+        "(E6001), `updates` the dtype of `operand` (E2004). Complex numbers have no `Max` and `Min`, truth "
+        "values no `Add` (E2005).",
+        spec="ptir-v0.4.md, ScatterReduce",
+        operands=(
+            OperandDef("operand", EVERY),
+            OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
+            OperandDef("updates", EVERY),
+        ),
+        attributes=_REDUCE_ATTRIBUTES,
+        type_rule=_scatter_reduce_type,
+        evaluate=_evaluate_scatter_reduce,
+        derivative=scatter_vjp("ScatterReduce", _read_elements),
+        lower=general.lower_scatter(elements),
+        stablehlo=hlo.scatter_reduce,
+        normalize=counted_from_front,
+        rounding=Rounding.ACCUMULATING,
+        terms=lambda shapes, _: 1 + math.prod(shapes[1]),
+        same_dtype=False,
+        extension=True,
+        contract=same_fields("ScatterReduce", _REDUCE_ATTRIBUTES),
+        choices=(
+            NEGATIVE_AXIS,
+            "Indices count from 0: a negative one, like one beyond the end, is E6001 when the function runs, "
+            "and no result is returned.",
+            "Updates are combined in row-major order: of several for one element, `Replace` takes the last, "
+            "and sums are the same bits every time. Integers wrap around on overflow; floats narrower than "
+            "f32 are added in f32 and rounded once.",
+            "Max and Min give NaN where any of the numbers is, and -0.0 is less than +0.0.",
+            "The gradient of Max and Min is shared evenly by the element of `operand` and the updates that "
+            "equal the result; none flows where that is NaN. The gradient of Replace goes to the update that "
+            "took the place, and to the elements that none did.",
+        ),
+        examples=(
+            Example(("T[5, 3]", "i64[7, 3]", "T[7, 3]"), {"axis": 0, "reduce": "Add"}),
+            Example(("T[3, 5]", "i32[3, 9]", "T[3, 9]"), {"axis": -1, "reduce": "Max"}, "duplicates"),
+            Example(("T[2, 4, 3]", "i64[2, 5, 3]", "T[2, 5, 3]"), {"axis": 1, "reduce": "Min"}),
+            Example(("T[5, 2]", "i64[11, 2]", "T[11, 2]"), {"axis": 0, "reduce": "Replace"}),
+            Example(("T[37]", "i64[5]", "T[5]"), {"axis": 0, "reduce": "Add"}),
+            Example(("T[1, 1]", "i32[1, 4]", "T[1, 4]"), {"axis": 1, "reduce": "Replace"}),
+            Example(("T[2, 5]", "i64[2, 0]", "T[2, 0]"), {"axis": 1, "reduce": "Max"}, "nothing"),
         ),
     ),
 )

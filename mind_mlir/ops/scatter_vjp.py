@@ -1,82 +1,129 @@
-"""The derivative of ScatterAdd: what is added to a place has the gradient of that place."""
+"""The derivative of all scatters: the gradient at the place of each update, none for those without one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.scatter_windows import Windows, row_form
+from mind_mlir.ops.products import product_of_others
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.value import Value
+    from mind_mlir.ops.opdef import DerivativeRule
     from mind_mlir.ops.vjp import VjpContext
 
+#: Appends, of a scatter, the elements of a value of the operand's shape at the places of the updates, and the
+#: number where there is no place.
+Read: TypeAlias = "Callable[[VjpContext, Value, float], Value]"
 
-def scatter_vjp(context: VjpContext) -> Sequence[Value | None]:
-    """Derivative rule: the cotangent itself, and its elements at the places of the updates."""
-    wants_operand, _, wants_updates = context.needs
+
+def scatter_vjp(opcode: str, read: Read) -> DerivativeRule:
+    """Return the derivative rule of a scatter.
+
+    Args:
+        opcode: The scatter itself, which combines other values at the same places.
+        read: The gather that reads from these places.
+    """
+
+    def rule(context: VjpContext) -> Sequence[Value | None]:
+        if 0 in context.operands[2].shape or 0 in context.operands[0].shape:
+            zeros = context.zeros(context.operands[2].type) if context.needs[2] else None
+            return context.cotangent if context.needs[0] else None, None, zeros
+        rules = {"Add": _add, "Mul": _mul, "Replace": _replace, "Max": _extreme, "Min": _extreme}
+        places = _Places(context, opcode, read)
+        operand, updates = rules[context.attributes.get("reduce", "Add")](context, places)
+        return operand, None, updates
+
+    return rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The places of the updates, to read and to write."""
+
+    context: VjpContext
+    opcode: str
+    reads: Read
+
+    def read(self, value: Value, outside: float) -> Value:
+        """Append the elements of ``value``, of the operand's shape; ``outside`` where there is no place."""
+        return self.reads(self.context, value, outside)
+
+    def write(self, reduce: str, operand: Value, updates: Value) -> Value:
+        """Append the same scatter of other values, of another kind."""
+        attributes = {**self.context.attributes, "reduce": reduce}
+        return self.context.emit(self.opcode, operand, self.context.operands[1], updates, **attributes)
+
+
+def _add(context: VjpContext, places: _Places) -> tuple[Value | None, Value | None]:
     return (
-        context.cotangent if wants_operand else None,
-        None,
-        _updates(context) if wants_updates else None,
+        context.cotangent if context.needs[0] else None,
+        places.read(context.cotangent, 0) if context.needs[2] else None,
     )
 
 
-def _updates(context: VjpContext) -> Value:
-    operand, indices, updates = context.operands
-    attributes, form = context.attributes, row_form(operand.type.rank, indices.type.rank)
-    if all(attributes[name] == value for name, value in form.items() if name != "from_end"):
-        return context.emit("Gather" if attributes["from_end"] else "Take", context.cotangent, indices)
-    count = operand.type.element_count
-    if count == 0 or updates.type.element_count == 0:
-        return context.zeros(updates.type)
-    flat = context.emit("Reshape", context.cotangent, new_shape=(count,))
-    windows = Windows.of(attributes, [value.type.extents for value in context.operands])
-    return context.emit("Take", flat, _places(context, windows, indices))
+def _replace(context: VjpContext, places: _Places) -> tuple[Value | None, Value | None]:
+    operand, _, updates = context.operands
+    zeros = context.zeros(updates.type)
+    kept = places.write("Replace", context.cotangent, zeros) if context.needs[0] else None
+    if not context.needs[2]:
+        return kept, None
+    # Which update each place has in the end, by its number; along an axis, those of one place differ in it.
+    shape, axis = updates.type.extents, context.attributes.get("axis")
+    counted = (math.prod(shape),) if axis is None else shape
+    numbers = context.emit("Iota", shape=counted, dtype=DType.SI64, axis=axis or 0)
+    if axis is None:
+        numbers = context.emit("Reshape", numbers, new_shape=shape)
+    last = places.write("Replace", context.zeros(operand.type.with_dtype(DType.SI64)), numbers)
+    won = context.emit("Compare", places.read(last, -1), numbers, op="Equal")
+    return kept, context.emit("Select", won, places.read(context.cotangent, 0), zeros)
 
 
-def _places(context: VjpContext, windows: Windows, indices: Value) -> Value:
-    """Append the place in the flat operand that each update is added to, i64 of the updates' shape."""
-    places = _spread(context, context.builder.constant(0, DType.SI64), windows)
-    for source, stride in zip(windows.sources, windows.strides, strict=True):
-        if source is not None:
-            counted = context.emit("Iota", shape=windows.updates, dtype=DType.SI64, axis=source)
-            places = _moved(context, places, counted, stride, windows)
-    for number, dim in enumerate(windows.indexed):
-        begins = _numbers(context, windows, indices, number)
-        if windows.wraps(dim):
-            zero, extent = (
-                _spread(context, context.builder.constant(n, DType.SI64), windows)
-                for n in (0, windows.operand[dim])
-            )
-            negative = context.emit("Compare", begins, zero, op="Less")
-            begins = context.emit("Select", negative, context.emit("Add", begins, extent), begins)
-        places = _moved(context, places, begins, windows.strides[dim], windows)
-    return places
+def _extreme(context: VjpContext, places: _Places) -> tuple[Value | None, Value | None]:
+    operand, _, updates = context.operands
+    dtype = operand.type.dtype
+    is_kept = context.emit("Compare", operand, context.result, op="Equal")
+    is_taken = context.emit("Compare", updates, places.read(context.result, math.nan), op="Equal")
+    count = places.write("Add", context.cast(is_kept, dtype), context.cast(is_taken, dtype))
+    # Where the result is NaN it equals nothing, and the share of none is no number.
+    share = context.emit("Mul", context.cotangent, context.emit("Reciprocal", count))
+    return (
+        context.emit("Select", is_kept, share, context.zeros(operand.type)) if context.needs[0] else None,
+        context.emit("Select", is_taken, places.read(share, 0), context.zeros(updates.type))
+        if context.needs[2]
+        else None,
+    )
 
 
-def _moved(context: VjpContext, places: Value, steps: Value, stride: int, windows: Windows) -> Value:
-    factor = _spread(context, context.builder.constant(stride, DType.SI64), windows)
-    return context.emit("Add", places, context.emit("Mul", steps, factor))
+def _mul(context: VjpContext, places: _Places) -> tuple[Value | None, Value | None]:
+    operand, _, updates = context.operands
+    dtype = operand.type.dtype
+    is_zero = [
+        context.emit("Compare", value, context.zeros(value.type), op="Equal") for value in (operand, updates)
+    ]
+    one = context.scalar(1.0)
+    ones = [
+        context.emit("BroadcastTo", one, result_shape=value.shape) if value.type.rank else one
+        for value in (operand, updates)
+    ]
+    zeros = places.write("Add", *(context.cast(each, dtype) for each in is_zero))
+    factors = (
+        context.emit("Select", zero, factor, value)
+        for zero, factor, value in zip(is_zero, ones, (operand, updates), strict=True)
+    )
+    product = places.write("Mul", *factors)
 
+    def others(value: Value, at: int, product: Value, zeros: Value, cotangent: Value) -> Value:
+        numbers = (ones[at], context.zeros(value.type))
+        found = product_of_others(context, (value, is_zero[at]), (product, zeros), numbers)
+        return context.emit("Mul", cotangent, found)
 
-def _numbers(context: VjpContext, windows: Windows, indices: Value, number: int) -> Value:
-    """Append number ``number`` of each update's index vector."""
-    shape, rank, dim = indices.type.extents, indices.type.rank, windows.vector_dim
-    if dim < rank:
-        starts = tuple(number if axis == dim else 0 for axis in range(rank))
-        ends = tuple(number + 1 if axis == dim else extent for axis, extent in enumerate(shape))
-        indices = context.emit("Slice", indices, starts=starts, ends=ends, steps=(1,) * rank)
-    if indices.type.dtype is not DType.SI64:
-        indices = context.emit("Cast", indices, dtype=DType.SI64)
-    extents = tuple(n if axis in windows.scattered else 1 for axis, n in enumerate(windows.updates))
-    return _spread(context, context.emit("Reshape", indices, new_shape=extents), windows)
-
-
-def _spread(context: VjpContext, value: Value, windows: Windows) -> Value:
-    """Append ``value`` in the shape of the updates, which it broadcasts to."""
-    if value.type.extents == windows.updates:
-        return value
-    return context.emit("BroadcastTo", value, result_shape=windows.updates)
+    read = [places.read(each, 0) for each in (product, zeros, context.cotangent)] if context.needs[2] else []
+    return (
+        others(operand, 0, product, zeros, context.cotangent) if context.needs[0] else None,
+        others(updates, 1, read[0], read[1], read[2]) if context.needs[2] else None,
+    )

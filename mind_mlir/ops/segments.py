@@ -8,31 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
-    ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
+    Accumulation,
     check_reduction,
     combination,
-    computed_dtype,
-    from_accumulator,
+    extreme_vjp,
     holds,
-    to_accumulator,
+    identity,
+    identity_number,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
 from mind_mlir.ops.complex_parts import by_parts
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.extremes import identity, identity_number
+from mind_mlir.ops.gather_scatter import scatter_rows
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
-    BOOL,
     COMPLEX,
     INTEGERS,
+    ORDERED,
     AttributeDef,
     Domain,
     Example,
@@ -41,7 +38,7 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.reduce import reduce_rows
-from mind_mlir.ops.scatter_rows import scatter_rows
+from mind_mlir.ops.windows import clamped_position, rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,12 +47,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
 _KINDS = ("Sum", "Max")
-#: What is accumulated in; complex numbers are among themselves.
-_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
@@ -91,13 +85,13 @@ def _type(context: TypeContext) -> TensorType:
             dimension=0,
             extent=count,
         )
-    check_reduction(context, context.attributes["kind"], _DTYPES)
+    check_reduction(context, context.attributes["kind"], ORDERED)
     return values.with_shape((count, *values.shape[1:]))
 
 
 def _evaluate(context: EvalContext) -> Array:
     (values, ids), attributes, result = context.operands, context.attributes, context.result_type
-    require_positions(context, ids, result.extents, 0)
+    rows({}, [result.extents, ids.shape]).require(context, ids)
     accumulator, kind = attributes["accum_dtype"], attributes["kind"]
     terms = cast_array(values, accumulator)
     total = np.full(result.extents, identity(kind, accumulator), accumulator.numpy)
@@ -125,25 +119,21 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _extreme_vjp(context: VjpContext, values: Value, ids: Value) -> Value:
-    """Share the cotangent of each segment among the elements that are its greatest, or NaN where that is."""
     attributes, dtype = context.attributes, values.type.dtype
     greatest = context.result
     if not holds(attributes["accum_dtype"], dtype):
         greatest = context.emit("SegmentReduce", values, ids, **{**attributes, "accum_dtype": dtype})
-    equal = context.emit("Compare", values, context.emit("Take", greatest, ids), op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", values, values, op="NotEqual"))
-    computed = computed_dtype(dtype)
-    ones = context.emit("Cast", chosen, dtype=computed)
-    form = {**attributes, "kind": "Sum", "accum_dtype": computed}
-    count = context.emit("Take", context.emit("SegmentReduce", ones, ids, **form), ids)
-    given = context.cast(context.emit("Take", context.cotangent, ids), computed)
-    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
-    return context.emit("Select", chosen, share, context.zeros(values.type))
+
+    def total(ones: Value) -> Value:
+        form = {**attributes, "kind": "Sum", "accum_dtype": ones.type.dtype}
+        return context.emit("SegmentReduce", ones, ids, **form)
+
+    return extreme_vjp(context, values, greatest, lambda x: context.emit("Take", x, ids), total)
 
 
 def _lower(context: LoweringContext) -> Any:
     result = context.result_type
-    check_positions(context, context.operands[1], context.operand_types[1], result.extents, 0)
+    rows({}, [result.extents, context.operand_types[1].extents]).numbers(context)
     return by_parts(context, _reduced) if result.dtype in COMPLEX else _reduced(context)
 
 
@@ -151,45 +141,42 @@ def _reduced(context: LoweringContext) -> Any:
     values, ids = context.operands
     values_type, ids_type = context.operand_types
     result, attributes = context.result_type, context.attributes
-    accumulator, kind = attributes["accum_dtype"], attributes["kind"]
+    kind = attributes["kind"]
+    dtypes = Accumulation(context, values_type.dtype, attributes["accum_dtype"], result.dtype)
     if result.element_count == 0:
         return context.empty(result)
     if values_type.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
-        return context.filled(result, numbers.widened(nothing).item())
-    computed = computed_dtype(accumulator)
-    total_type, source = result.with_dtype(computed), values_type.dtype
-
-    def term(x: Any) -> Any:
-        return to_accumulator(context, x, source, accumulator)
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
+        return dtypes.nothing(kind, result)
+    total_type = result.with_dtype(dtypes.computed)
 
     def row(at: Any) -> Any:
         return clamped_position(context, context.mlir.tensor.extract(ids, [at]), result.extents[0] - 1)
 
-    if source is not computed:
-        values_type = values_type.with_dtype(computed)
-        values = context.elementwise(term, [values], values_type)
-    start = context.filled(total_type, identity_number(kind, accumulator))
-    rows = replace(
+    terms = dtypes.terms(values, values_type)
+    start = context.filled(total_type, identity_number(kind, dtypes.accumulator))
+    inner = replace(
         context,
-        operands=(start, ids, values),
-        operand_types=(total_type, ids_type, values_type),
+        operands=(start, ids, terms),
+        operand_types=(total_type, ids_type, values_type.with_dtype(dtypes.computed)),
         result_type=total_type,
     )
     width = values_type.element_count // values_type.extents[0]
-    total = scatter_rows(rows, row, values_type.extents[0], width, combination(context, kind, computed))
-    if result.dtype is accumulator is computed:
-        return total
-    return context.elementwise(finished, [total])
+    combine = combination(context, kind, dtypes.computed)
+    return dtypes.result(scatter_rows(inner, row, values_type.extents[0], width, combine), result)
 
 
 def _form(kind: str, count: int, dtype: DType) -> dict[str, Any]:
     flags = {"indices_are_sorted": False, "unique": False}
     return {"kind": kind, "num_segments": count, "accum_dtype": dtype, **flags}
 
+
+_ATTRIBUTES = (
+    AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=_KINDS),
+    AttributeDef("num_segments", AttrKind.I64, "how many segments there are"),
+    ACCUMULATOR,
+    AttributeDef("indices_are_sorted", AttrKind.BOOL, "whether the ids are said to ascend", default=False),
+    AttributeDef("unique", AttrKind.BOOL, "whether the ids are said to differ", default=False),
+)
 
 OPERATIONS = (
     OpDef(
@@ -203,18 +190,10 @@ OPERATIONS = (
         "(E4011) and numbers in `[0, num_segments)` (E6001).",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
         operands=(
-            OperandDef("values", _DTYPES + COMPLEX),
+            OperandDef("values", ORDERED + COMPLEX),
             OperandDef("segment_ids", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
         ),
-        attributes=(
-            AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=_KINDS),
-            AttributeDef("num_segments", AttrKind.I64, "how many segments there are"),
-            ACCUMULATOR,
-            AttributeDef(
-                "indices_are_sorted", AttrKind.BOOL, "whether the ids are said to ascend", default=False
-            ),
-            AttributeDef("unique", AttrKind.BOOL, "whether the ids are said to differ", default=False),
-        ),
+        attributes=_ATTRIBUTES,
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
@@ -237,16 +216,7 @@ OPERATIONS = (
             "where that is NaN, among those that are.",
         ),
         extension=True,
-        contract=Contract(
-            "SegmentReduce",
-            fields=(
-                Field("kind", FieldKind.WORD, _KINDS),
-                Field("num_segments", FieldKind.INTEGER),
-                ACCUMULATOR_FIELD,
-                Field("indices_are_sorted", FieldKind.BOOLEAN),
-                Field("unique", FieldKind.BOOLEAN),
-            ),
-        ),
+        contract=same_fields("SegmentReduce", _ATTRIBUTES),
         examples=(
             Example(("T[7, 3]", "i64[7]"), _form("Sum", 7, DType.F64)),
             Example(("T[13]", "i32[13]"), _form("Sum", 20, DType.F64), "rows of one element"),

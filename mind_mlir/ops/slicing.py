@@ -8,12 +8,12 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
-from mind_mlir.ops import stablehlo_movement as hlo
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import sliced_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.contract_forms import slice_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
-from mind_mlir.ops.slice_positions import sliced_positions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.allocation import allocation_failed
+from mind_mlir.ir.attributes import PaddingMode
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.scatter_windows import row_form
+from mind_mlir.ops.windows import row_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, Padding
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
+#: (low, high) for height and for width.
+Pairs = tuple[tuple[int, int], tuple[int, int]]
 #: No window, stride, padding or dilation is larger.
 _MOST = 2**31 - 1
 
@@ -144,6 +148,48 @@ def check_fit(context: TypeContext, axes: Sequence[Sliding], first: int, attribu
                 extents=(axis.span, axis.padded),
             )
     context.stop_if_reported()
+
+
+def spatial_padding(
+    padding: Padding, extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int]
+) -> Pairs:
+    """Return the padding below and above each spatial axis.
+
+    Args:
+        padding: A well-formed padding attribute.
+        extents: Height and width of the input.
+        kernel: Height and width of the filter.
+        strides: Strides along height and width.
+    """
+    match padding.mode:
+        case PaddingMode.VALID:
+            pairs = [(0, 0), (0, 0)]
+        case PaddingMode.SAME:
+            pairs = [_same_padding(*axis) for axis in zip(extents, kernel, strides, strict=True)]
+        case PaddingMode.CUSTOM:
+            pairs = [(low, high) for low, high in padding.pairs]
+    height, width = pairs
+    return height, width
+
+
+def _same_padding(extent: int, kernel: int, stride: int) -> tuple[int, int]:
+    windows = -(-extent // stride)
+    total = max((windows - 1) * stride + kernel - extent, 0)
+    return total // 2, total - total // 2
+
+
+def of_pairs(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Return the fields of a contract with the pairs of `padding` as two lists."""
+    rest = {name: value for name, value in fields.items() if name != "padding"}
+    low, high = (tuple(pair[side] for pair in fields["padding"]) for side in (0, 1))
+    return {**rest, "padding_low": low, "padding_high": high}
+
+
+def to_pairs(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Return the attributes with the two lists as pairs; the other way round."""
+    rest = {name: value for name, value in attributes.items() if not name.startswith("padding")}
+    pairs = zip(attributes["padding_low"], attributes["padding_high"], strict=True)
+    return {**rest, "padding": tuple(pairs)}
 
 
 class Windowed:

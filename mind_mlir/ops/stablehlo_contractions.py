@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ops.accumulators import default_accumulator
-from mind_mlir.ops.dot_general_roles import roles_of
+from mind_mlir.ops.dot_general_lowering import roles_of
+from mind_mlir.ops.sliding import spatial_padding
 from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.stablehlo_reductions import combined
-from mind_mlir.ops.windows import spatial_padding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rules of what reads and writes at positions that values give.
+"""Rules of what reads and writes at positions: those that values give, and those known beforehand.
 
 What our operations report when they run, a position out of bounds, StableHLO lets pass: its gathers and
 slices move the position until it fits, and its scatters leave the update out.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ops.accumulators import default_accumulator
-from mind_mlir.ops.extremes import identity_number
+from mind_mlir.ops.accumulators import default_accumulator, identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
-from mind_mlir.ops.window_numbers import SCATTER, WindowNumbers
+from mind_mlir.ops.windows import Bounds, elements, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
+    from mind_mlir.ops.opdef import StablehloRule
+    from mind_mlir.ops.windows import Windows, WindowsRule
+
 
 _COMBINERS = {"Add": "add", "Sum": "add", "Mul": "multiply", "Max": "maximum", "Min": "minimum"}
 
@@ -34,66 +34,31 @@ def index(context: StablehloContext) -> HloValue:
     return context.reshape(context.slice(x, starts, limits), context.result_type.extents)
 
 
-def gather(context: StablehloContext) -> HloValue:
-    """Rule of `Gather`, whose indices may count from the end."""
-    x, indices = context.operands
-    return _rows(context, x, _from_start(context, indices, x.shape[0]))
+def gather(windows_of: WindowsRule) -> StablehloRule:
+    """Return the rule of a gather of these windows."""
+
+    def rule(context: StablehloContext) -> HloValue:
+        x, indices = context.operands
+        shapes = (x.shape, indices.shape, context.result_type.extents)
+        windows = windows_of(context.attributes, shapes)
+        return _gathered(context, x, _from_start(context, windows, indices), windows)
+
+    return rule
 
 
-def take(context: StablehloContext) -> HloValue:
-    """Rule of `Take`."""
-    return _rows(context, *context.operands)
+def scatter(windows_of: WindowsRule) -> StablehloRule:
+    """Return the rule of a scatter to these windows."""
 
+    def rule(context: StablehloContext) -> HloValue:
+        operand, indices, updates = context.operands
+        kind = context.attributes.get("reduce", "Add")
+        if not operand.rank and kind == "Add":
+            return _all_added(context, operand, updates)
+        windows = windows_of(context.attributes, [each.shape for each in context.operands])
+        indices = _from_start(context, windows, indices)
+        return _scattered(context, operand, indices, updates, kind, windows)
 
-def gather_elements(context: StablehloContext) -> HloValue:
-    """Rule of `GatherElements`."""
-    x, indices = context.operands
-    return _elements(context, x, indices, context.attributes["axis"] % x.rank)
-
-
-def gather_windows(context: StablehloContext) -> HloValue:
-    """Rule of `GatherWindows`, which is StableHLO's."""
-    x, indices = context.operands
-    attributes = context.attributes
-    if attributes["checked"]:
-        sizes, indexed = attributes["slice_sizes"], attributes["start_index_map"]
-        extents = [x.shape[dim] if sizes[dim] == 1 else 0 for dim in indexed]
-        indices = _wrapped(context, indices, extents, attributes["index_vector_dim"])
-    return context.structured.gather(
-        x,
-        indices,
-        context.result_type,
-        sizes=attributes["slice_sizes"],
-        start_index_map=attributes["start_index_map"],
-        index_vector_dim=attributes["index_vector_dim"],
-        offset_dims=attributes["offset_dims"],
-        collapsed=attributes["collapsed_slice_dims"],
-        operand_batching=attributes["operand_batching_dims"],
-        indices_batching=attributes["start_indices_batching_dims"],
-    )
-
-
-def scatter_windows(context: StablehloContext) -> HloValue:
-    """Rule of `ScatterWindows`, which is StableHLO's."""
-    operand, indices, updates = context.operands
-    attributes = context.attributes
-    if attributes["checked"]:
-        windows = WindowNumbers.of(SCATTER, attributes, operand.shape, updates.shape)
-        extents = [operand.shape[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
-        indices = _wrapped(context, indices, extents, windows.vector_dim)
-    return _scattered(
-        context,
-        operand,
-        indices,
-        updates,
-        attributes["reduce"],
-        attributes["update_window_dims"],
-        attributes["inserted_window_dims"],
-        attributes["scatter_dims_to_operand_dims"],
-        attributes["index_vector_dim"],
-        attributes["input_batching_dims"],
-        attributes["scatter_indices_batching_dims"],
-    )
+    return rule
 
 
 def dynamic_slice(context: StablehloContext) -> HloValue:
@@ -111,39 +76,21 @@ def dynamic_update_slice(context: StablehloContext) -> HloValue:
     return context.emit("dynamic_update_slice", [x, update, *_numbers(context, start)], x.type)
 
 
-def scatter_add(context: StablehloContext) -> HloValue:
-    """Rule of `ScatterAdd`, whose dimension numbers are StableHLO's."""
-    operand, indices, updates = context.operands
-    attributes, rank = context.attributes, indices.rank
-    if not operand.rank:
-        return _all_added(context, operand, updates)
-    windows = tuple(dim % max(updates.rank, 1) for dim in attributes["update_window_dims"])
-    inserted, indexed = attributes["inserted_window_dims"], attributes["scatter_dims_to_operand_dims"]
-    vector_dim = attributes["index_vector_dim"]
-    vector_dim = vector_dim + rank if vector_dim < 0 else vector_dim
-    if attributes["from_end"]:
-        kept = [dim for dim in range(operand.rank) if dim not in inserted]
-        sizes = dict.fromkeys(inserted, 1) | {
-            dim: updates.shape[window] for dim, window in zip(kept, windows, strict=True)
-        }
-        extents = [operand.shape[dim] if sizes[dim] == 1 else 0 for dim in indexed]
-        indices = _wrapped(context, indices, extents, vector_dim)
-    return _scattered(context, operand, indices, updates, "Add", windows, inserted, indexed, vector_dim)
-
-
 def scatter_reduce(context: StablehloContext) -> HloValue:
     """Rule of `ScatterReduce`."""
     operand, indices, updates = context.operands
-    axis, kind = context.attributes["axis"], context.attributes["reduce"]
+    kind = context.attributes["reduce"]
     if not updates.type.element_count:
         return operand
+    windows = elements(context.attributes, [operand.shape, indices.shape])
     if kind != "Replace":
-        return _scattered_elements(context, operand, indices, updates, axis, kind)
+        return _scattered(context, operand, indices, updates, kind, windows)
     # StableHLO does not say which of several updates of one element comes last: the greatest number tells.
-    numbers = context.iota(indices.type, axis)
+    numbers = context.iota(indices.type, context.attributes["axis"])
     nobody = context.constant(-1, operand.type.with_dtype(indices.dtype))
-    last = _scattered_elements(context, nobody, indices, numbers, axis, "Max")
-    found = _elements(context, updates, last, axis)
+    last = _scattered(context, nobody, indices, numbers, "Max", windows)
+    there = elements(context.attributes, [updates.shape, last.shape])
+    found = _gathered(context, updates, last, there)
     return context.select(context.compare("Less", last, 0), operand, found)
 
 
@@ -156,52 +103,26 @@ def segment_reduce(context: StablehloContext) -> HloValue:
     terms = converted(context, values, accumulator)
     total = start
     if result.element_count and values.type.element_count:
-        windows = range(1, values.rank)
-        total = _scattered(context, start, ids, terms, kind, windows, (0,), (0,), ids.rank)
+        total = _scattered(context, start, ids, terms, kind, rows({}, [start.shape, ids.shape]))
     return converted(context, total, result.dtype)
 
 
-def _rows(context: StablehloContext, x: HloValue, indices: HloValue) -> HloValue:
-    result = context.result_type
-    if not x.type.element_count or not result.element_count:
-        return context.constant(0, result)
-    return context.structured.gather(
-        x,
-        indices,
-        result,
-        sizes=(1, *x.shape[1:]),
-        start_index_map=[0],
-        index_vector_dim=indices.rank,
-        offset_dims=range(indices.rank, result.rank),
-        collapsed=[0],
-    )
-
-
-def _elements(context: StablehloContext, x: HloValue, indices: HloValue, axis: int) -> HloValue:
-    """Append the elements of ``x`` at positions on an axis, in the shape of these."""
-    type_ = x.type.with_shape(indices.type.shape)
+def _gathered(context: StablehloContext, x: HloValue, indices: HloValue, windows: Windows) -> HloValue:
+    """Append what lies in windows, whose indices count from the start."""
+    type_ = x.type.with_shape(windows.shape)
     if not x.type.element_count or not type_.element_count:
         return context.constant(0, type_)
-    others = [dim for dim in range(x.rank) if dim != axis]
     return context.structured.gather(
         x,
         indices,
         type_,
-        sizes=[1] * x.rank,
-        start_index_map=[axis],
-        index_vector_dim=x.rank,
-        collapsed=[axis],
-        operand_batching=others,
-        indices_batching=others,
-    )
-
-
-def _scattered_elements(
-    context: StablehloContext, operand: HloValue, indices: HloValue, updates: HloValue, axis: int, kind: str
-) -> HloValue:
-    others = [dim for dim in range(operand.rank) if dim != axis]
-    return _scattered(
-        context, operand, indices, updates, kind, (), (axis,), (axis,), operand.rank, batching=others
+        sizes=windows.sizes,
+        start_index_map=windows.indexed,
+        index_vector_dim=windows.vector_dim,
+        offset_dims=windows.window_dims,
+        collapsed=windows.thin_dims,
+        operand_batching=windows.batching_dims,
+        indices_batching=windows.indices_batching_dims,
     )
 
 
@@ -211,12 +132,7 @@ def _scattered(
     indices: HloValue,
     updates: HloValue,
     kind: str,
-    windows: Sequence[int],
-    inserted: Sequence[int],
-    indexed: Sequence[int],
-    vector_dim: int,
-    batching: Sequence[int] = (),
-    indices_batching: Sequence[int] | None = None,
+    windows: Windows,
 ) -> HloValue:
     """Append a scatter; floats narrower than f32 are added in f32, and rounded once."""
     wide = default_accumulator(operand.dtype) if kind in ("Add", "Sum", "Mul") else operand.dtype
@@ -227,12 +143,12 @@ def _scattered(
         lambda element, update: (
             update if kind == "Replace" else context.binary(_COMBINERS[kind], element, update)
         ),
-        update_window_dims=windows,
-        inserted=inserted,
-        scatter_dims=indexed,
-        index_vector_dim=vector_dim,
-        operand_batching=batching,
-        indices_batching=batching if indices_batching is None else indices_batching,
+        update_window_dims=windows.window_dims,
+        inserted=windows.thin_dims,
+        scatter_dims=windows.indexed,
+        index_vector_dim=windows.vector_dim,
+        operand_batching=windows.batching_dims,
+        indices_batching=windows.indices_batching_dims,
     )
     return context.convert(found, operand.dtype)
 
@@ -249,23 +165,83 @@ def _all_added(context: StablehloContext, operand: HloValue, updates: HloValue) 
     return context.convert(total, operand.dtype)
 
 
-def _from_start(context: StablehloContext, indices: HloValue, extent: int) -> HloValue:
-    """Append indices of which negative ones count from the end."""
-    return context.select(context.compare("Less", indices, 0), context.add(indices, extent), indices)
-
-
-def _wrapped(
-    context: StablehloContext, indices: HloValue, extents: Sequence[int], vector_dim: int
-) -> HloValue:
-    """Append index vectors in which negative numbers count from the end of their dimension."""
-    if vector_dim == indices.rank:
-        return _from_start(context, indices, extents[0])
+def _from_start(context: StablehloContext, windows: Windows, indices: HloValue) -> HloValue:
+    """Append index vectors whose numbers count from the start of their dimension."""
+    if windows.bounds is not Bounds.FROM_END:
+        return indices
+    extents = [windows.operand[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
+    negative = context.compare("Less", indices, 0)
+    if windows.vector_dim == indices.rank:
+        return context.select(negative, context.add(indices, extents[0]), indices)
     added = context.array(extents, indices.dtype)
-    added = context.broadcast_in_dim(added, indices.shape, [vector_dim])
-    return context.select(context.compare("Less", indices, 0), context.add(indices, added), indices)
+    added = context.broadcast_in_dim(added, indices.shape, [windows.vector_dim])
+    return context.select(negative, context.add(indices, added), indices)
 
 
 def _numbers(context: StablehloContext, vector: HloValue) -> list[HloValue]:
     """Append the elements of a vector, of rank 0."""
     parts = [context.part(vector, 0, place, place + 1) for place in range(vector.shape[0])]
     return [context.reshape(part, ()) for part in parts]
+
+
+# Places that are known beforehand
+
+
+def reshape(context: StablehloContext) -> HloValue:
+    """Rule of what gives the elements another shape, row by row."""
+    return context.reshape(context.operands[0], context.result_type.extents)
+
+
+def transpose(context: StablehloContext) -> HloValue:
+    """Rule of `Transpose`."""
+    return context.transpose(context.operands[0], context.attributes["permutation"])
+
+
+def broadcast_to(context: StablehloContext) -> HloValue:
+    """Rule of `BroadcastTo`."""
+    return context.broadcast(context.operands[0], context.result_type.extents)
+
+
+def concat(context: StablehloContext) -> HloValue:
+    """Rule of `Concat`."""
+    return context.concatenate(context.operands, context.attributes["axis"] % context.result_type.rank)
+
+
+def tile(context: StablehloContext) -> HloValue:
+    """Rule of `Tile`: an axis for the copies before each axis, and both as one."""
+    (x,) = context.operands
+    repeats = context.attributes["repeats"]
+    shape = [extent for pair in zip(repeats, x.shape, strict=True) for extent in pair]
+    stretched = context.broadcast_in_dim(x, shape, range(1, 2 * x.rank, 2))
+    return context.reshape(stretched, context.result_type.extents)
+
+
+def iota(context: StablehloContext) -> HloValue:
+    """Rule of `Iota`."""
+    type_ = context.result_type
+    return context.iota(type_, context.attributes["axis"] % type_.rank)
+
+
+def slice_(context: StablehloContext) -> HloValue:
+    """Rule of `Slice`; StableHLO has no negative steps: such axes are reversed first."""
+    (x,) = context.operands
+    attributes = context.attributes
+    bounds = zip(x.shape, attributes["starts"], attributes["ends"], attributes["steps"], strict=True)
+    taken = [range(extent)[start:end:step] for extent, start, end, step in bounds]
+    x = context.reverse(x, [axis for axis, places in enumerate(taken) if places.step < 0])
+    starts, limits, strides = [], [], []
+    for extent, places in zip(x.shape, taken, strict=True):
+        step = abs(places.step)
+        first = (extent - 1 - places[0] if places.step < 0 else places[0]) if places else 0
+        starts.append(first)
+        limits.append(first + (len(places) - 1) * step + 1 if places else first)
+        strides.append(step)
+    return context.slice(x, starts, limits, strides)
+
+
+def pad(context: StablehloContext) -> HloValue:
+    """Rule of `Pad`."""
+    (x,) = context.operands
+    attributes = context.attributes
+    fill = context.literal(attributes["pad_value"])
+    return context.pad(x, fill, attributes["low"], attributes["high"], attributes["interior"])

@@ -1,13 +1,16 @@
 """TopK: the greatest or least elements of an axis, in order, and where they lie (ptir-v0.4.md, extensions).
 
-Lowering: few elements are kept in lists (`topk_lists`). For more of them the indices of each row are sorted
-by merging runs of twice the length in each pass, which is stable and takes time in proportion to n log n
-whatever the values are.
+Lowering: for more than few elements the indices of each row are sorted, as ArgSort does it. For few, each
+row goes through a list of the best ones so far. Most elements are not better than the last of the list, and
+cost one comparison. One that is takes its place in the list; those behind it move on. Elements come in
+order, so equal ones stay in it. A row of `n` elements in arbitrary order changes the list about
+`k log(n / k)` times.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +21,11 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
-from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, NO_ORDER, AttributeDef, Example, OpDef, OperandDef
-from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.topk_lists import LONGEST, Lists
+from mind_mlir.ops.contract import same_fields
+from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.reassociation import reshape, transposed
+from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
+from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,10 +34,91 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
-_DTYPES: DTypeSet = BOOL + ALL_REAL
+
+#: The longest list: where each element is better than the last, a longer one takes longer than sorting.
+LONGEST_LIST = 64
+#: Nanoseconds for an element, about.
+_ELEMENT_NS = 1
+
+
+class Lists:
+    """Emits the loops over rows.
+
+    Args:
+        context: The operation.
+        keys: Its operand, of rank 2.
+        type_: Its type.
+        before: Emits whether an element comes before one with a smaller index.
+    """
+
+    def __init__(
+        self, context: LoweringContext, keys: Any, type_: TensorType, before: Callable[[Any, Any], Any]
+    ) -> None:
+        self._c, self._keys, self._type, self._before = context, keys, type_, before
+        self._mlir, self._arith = context.mlir, context.mlir.arith
+        self._index = self._mlir.ir.IndexType.get()
+
+    def emit(self, k: int) -> list[Any]:
+        """Return the best ``k`` elements of each row, at least one, and their indices."""
+        rows, length = self._type.extents
+        indices = self._type.with_shape((rows, k)).with_dtype(self._c.attributes["indices_dtype"])
+        start = [self._c.empty(self._type.with_shape((rows, k))), self._c.empty(indices)]
+
+        def row(number: Any, lists: Sequence[Any]) -> Sequence[Any]:
+            filled = counted_loop(self._c, 0, k, lists, lambda at, now: self._put(number, at, now, at))
+            last = self._extract(filled[0], number, self._at(k - 1))
+            return counted_loop(
+                self._c, k, length, [*filled, last], lambda at, now: self._challenge(number, at, now, k)
+            )[:2]
+
+        found = counted_loop(self._c, 0, rows, start, row)
+        nanoseconds = self._mlir.ir.IntegerAttr.get(self._index, rows * length * _ELEMENT_NS)
+        found[0].owner.attributes[ROWS_ATTRIBUTE] = nanoseconds
+        return found
+
+    def _challenge(self, row: Any, at: Any, now: Sequence[Any], k: int) -> Sequence[Any]:
+        """Append the step of element ``at``: it enters the lists if it is better than the last one there."""
+        mlir = self._mlir
+        better = self._before(self._extract(self._keys, row, at), now[2])
+        branch = mlir.scf.IfOp(better, [value.type for value in now], has_else=True)
+        with mlir.ir.InsertionPoint(branch.then_block):
+            lists = self._put(row, at, now[:2], self._at(k - 1))
+            mlir.scf.YieldOp([*lists, self._extract(lists[0], row, self._at(k - 1))])
+        with mlir.ir.InsertionPoint(branch.else_block):
+            mlir.scf.YieldOp(list(now))
+        return list(branch.results)
+
+    def _put(self, row: Any, at: Any, lists: Sequence[Any], last: Any) -> Sequence[Any]:
+        """Append the insertion of element ``at`` into lists of which ``last`` is the place that it may take.
+
+        What it comes before moves on by one; what is at the last place is gone.
+        """
+        arith = self._arith
+        key = self._extract(self._keys, row, at)
+        number = arith.index_cast(self._c.element(self._c.attributes["indices_dtype"]), at)
+
+        def step(place: Any, now: Sequence[Any]) -> Sequence[Any]:
+            *lists, key, number, moves = now
+            old = [self._extract(each, row, place) for each in lists]
+            moves = arith.ori(moves, self._before(key, old[0]))
+            new = [arith.select(moves, *pair) for pair in zip((key, number), old, strict=True)]
+            on = [arith.select(moves, *pair) for pair in zip(old, (key, number), strict=True)]
+            return [*(self._insert(*pair, row, place) for pair in zip(new, lists, strict=True)), *on, moves]
+
+        no = self._c.scalar(0, DType.I1)
+        *lists, key, number, _ = counted_loop(self._c, 0, last, [*lists, key, number, no], step)
+        return [self._insert(*pair, row, last) for pair in zip((key, number), lists, strict=True)]
+
+    def _extract(self, tensor: Any, row: Any, place: Any) -> Any:
+        return self._mlir.tensor.extract(tensor, [row, place])
+
+    def _insert(self, value: Any, tensor: Any, row: Any, place: Any) -> Any:
+        return self._mlir.tensor.insert(value, tensor, [row, place])
+
+    def _at(self, number: int) -> Any:
+        return self._arith.constant(self._index, number)
 
 
 def _type(context: TypeContext) -> tuple[TensorType, ...]:
@@ -87,33 +172,37 @@ def _lower(context: LoweringContext) -> Any:
     (operand,), (source,), results = context.operands, context.operand_types, context.result_types
     if results[0].element_count == 0:
         return [context.empty(type_) for type_ in results]
-    axis = context.attributes["axis"] % source.rank
+    axis, k = context.attributes["axis"] % source.rank, context.attributes["k"]
     last = (*(place for place in range(source.rank) if place != axis), axis)
     moved = source.with_shape(tuple(source.extents[place] for place in last))
     rows = moved.with_shape((math.prod(moved.extents[:-1]), moved.extents[-1]))
-    keys = reshape(context, _transposed(context, operand, moved, last), moved, rows.extents)
-    sort, k = _Sort(context, keys, rows), context.attributes["k"]
+    keys = reshape(context, transposed(context, operand, source, last), moved, rows.extents)
     taken = rows.with_shape((rows.extents[0], k))
-    if k <= LONGEST:
-        values, order = Lists(context, keys, rows, sort.before).emit(k)
+    if k <= LONGEST_LIST or rows.extents[1] > LONGEST:
+        values, order = Lists(context, keys, rows, _before(context)).emit(k)
     else:
-        order = sort.emit(k)
+        order = _sorted(context, axis, (rows.extents[0], rows.extents[1]), k)
         values = _gathered(context, keys, order, taken)
     back = tuple(last.index(place) for place in range(source.rank))
     found = []
     for value, type_ in zip((values, order), results, strict=True):
         shape = type_.with_shape(tuple(type_.extents[place] for place in last))
         whole = reshape(context, value, type_.with_shape(taken.extents), shape.extents)
-        found.append(_transposed(context, whole, type_, back))
+        found.append(transposed(context, whole, shape, back))
     return found
 
 
-def _transposed(context: LoweringContext, value: Any, type_: TensorType, axes: tuple[int, ...]) -> Any:
-    """Return ``value`` with ``axes`` in this order, which is of ``type_``."""
-    if axes == tuple(range(type_.rank)):
-        return value
-    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(axes))
-    return context.named("transpose", [value], context.empty(type_), type_, permutation=permutation)
+def _sorted(context: LoweringContext, axis: int, rows: tuple[int, int], k: int) -> Any:
+    """Append the indices of the first ``k`` elements of each row, which is sorted as ArgSort does it."""
+    indices = context.result_types[1]
+    attributes = {"descending": context.attributes["largest"], "total_order": False}
+    sort = replace(context, attributes=attributes, result_type=indices)
+    order = SortRows(sort, [ordered_rows(sort, 0, axis)], [bits_of(context.operand_types[0])], rows).emit()
+    if k == rows[1]:
+        return order
+    sizes = [rows[0], k]
+    taken = context.mlir.ir.RankedTensorType.get(sizes, context.element(indices.dtype))
+    return context.mlir.tensor.extract_slice(taken, order, [], [], [], [0, 0], sizes, [1, 1])
 
 
 def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType) -> Any:
@@ -131,126 +220,33 @@ def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType
     return values
 
 
-class _Sort:
-    """Emits the loops that sort the indices of each row.
+def _before(context: LoweringContext) -> Callable[[Any, Any], Any]:
+    """Return what emits whether an element comes before another one with a smaller index."""
+    dtype, largest = context.operand_types[0].dtype, context.attributes["largest"]
+    arithmetic, arith = context.arithmetic(dtype), context.mlir.arith
 
-    Args:
-        context: The operation.
-        keys: What the indices are sorted by, of rank 2.
-        type_: Its type.
-    """
-
-    def __init__(self, context: LoweringContext, keys: Any, type_: TensorType) -> None:
-        self._c, self._keys, self._type = context, keys, type_
-        self._mlir, self._arith = context.mlir, context.mlir.arith
-        self._dtype: DType = context.attributes["indices_dtype"]
-        self._length = type_.extents[1]
-        self._index = self._mlir.ir.IndexType.get()
-        self._line = TensorType(self._dtype, (self._length,))
-
-    def emit(self, k: int) -> Any:
-        """Return a tensor of the first ``k`` indices of each row."""
-        count = self._type.extents[0]
-        result = self._c.empty(TensorType(self._dtype, (count, k)))
-
-        def row(number: Any, carried: Sequence[Any]) -> Sequence[Any]:
-            order = self._sorted(number)
-
-            def place(at: Any, inside: Sequence[Any]) -> Sequence[Any]:
-                return [self._mlir.tensor.insert(self._read(order, at), inside[0], [number, at])]
-
-            return self._loop(k, carried, place)
-
-        return self._loop(count, [result], row)[0]
-
-    def _sorted(self, row: Any) -> Any:
-        """Return the sorted indices of one row; None where they are in order as they are."""
-        order, spare = None, self._c.empty(self._line)
-        width = 1
-        while width < self._length:
-            target = self._c.empty(self._line) if width == 2 else spare
-            # What a pass has read is written over by the next one: there are two lines of memory in all.
-            order, spare = self._merged(row, order, target, width), order
-            width *= 2
-        return order
-
-    def _merged(self, row: Any, order: Any, start: Any, width: int) -> Any:
-        """Return ``order``, in which runs of ``width`` are sorted, with runs of twice that sorted.
-
-        The result is written over ``start``. For the first pass, whose runs are single elements, ``order``
-        is None: the indices in order.
-
-        One loop goes through the result. It takes from the left run unless the right one's next element
-        comes before; where a run is used up, what is read of it is any element.
-        """
-        arith, predicate = self._arith, self._arith.CmpIPredicate
-        end = self._at(self._length)
-
-        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
-            target, left, right = carried
-            begin = arith.muli(arith.divui(at, self._at(2 * width)), self._at(2 * width))
-            middle = arith.minui(arith.addi(begin, self._at(width)), end)
-            stop = arith.minui(arith.addi(begin, self._at(2 * width)), end)
-            begins = arith.cmpi(predicate.eq, at, begin)
-            left, right = arith.select(begins, begin, left), arith.select(begins, middle, right)
-            mine, other = (self._read(order, self._within(place)) for place in (left, right))
-            has_left = arith.cmpi(predicate.ult, left, middle)
-            has_right = arith.cmpi(predicate.ult, right, stop)
-            before = self.before(self._key(row, other), self._key(row, mine))
-            takes = arith.andi(has_right, arith.ori(before, arith.xori(has_left, self._true())))
-            target = self._mlir.tensor.insert(arith.select(takes, other, mine), target, [at])
-            further = arith.index_castui(self._index, takes)
-            return [
-                target,
-                arith.addi(left, arith.subi(self._at(1), further)),
-                arith.addi(right, further),
-            ]
-
-        return self._loop(self._length, [start, self._at(0), self._at(0)], step)[0]
-
-    def before(self, right: Any, left: Any) -> Any:
-        """Emit whether element ``right`` comes before ``left`` though it has the greater index."""
-        arithmetic, arith = self._c.arithmetic(self._type.dtype), self._arith
-        largest = self._c.attributes["largest"]
-        before = arithmetic.compare("Greater" if largest else "Less", right, left)
-        if not self._type.dtype.is_float:
-            return before
+    def before(right: Any, left: Any) -> Any:
+        found = arithmetic.compare("Greater" if largest else "Less", right, left)
+        if not dtype.is_float:
+            return found
         # NaN is greater than all numbers, and equal to NaN.
         nans = [arithmetic.compare("NotEqual", value, value) for value in (right, left)]
         greater, lesser = nans if largest else reversed(nans)
-        return arith.ori(before, arith.andi(greater, arith.xori(lesser, self._true())))
+        return arith.ori(found, arith.andi(greater, arith.xori(lesser, context.scalar(1, DType.I1))))
 
-    def _key(self, row: Any, index: Any) -> Any:
-        return self._mlir.tensor.extract(self._keys, [row, self._arith.index_cast(self._index, index)])
-
-    def _read(self, order: Any, at: Any) -> Any:
-        if order is None:
-            return self._arith.index_cast(self._c.element(self._dtype), at)
-        return self._mlir.tensor.extract(order, [at])
-
-    def _within(self, at: Any) -> Any:
-        return self._arith.minui(at, self._at(self._length - 1))
-
-    def _at(self, number: int) -> Any:
-        return self._arith.constant(self._index, number)
-
-    def _true(self) -> Any:
-        return self._c.scalar(1, DType.I1)
-
-    def _loop(
-        self, count: int, carried: Sequence[Any], body: Callable[[Any, Sequence[Any]], Sequence[Any]]
-    ) -> list[Any]:
-        """Append a loop: ``body`` maps the step and what is carried to what is carried on."""
-        mlir = self._mlir
-        loop = mlir.scf.ForOp(self._at(0), self._at(count), self._at(1), list(carried))
-        with mlir.ir.InsertionPoint(loop.body):
-            mlir.scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
-        return list(loop.results)
+    return before
 
 
 def _form(k: int, axis: int, dtype: DType, *, largest: bool = True) -> dict[str, Any]:
     return {"k": k, "axis": axis, "largest": largest, "indices_dtype": dtype}
 
+
+_ATTRIBUTES = (
+    AttributeDef("k", AttrKind.I64, "how many elements"),
+    AttributeDef("axis", AttrKind.I64, "the axis to search"),
+    AttributeDef("largest", AttrKind.BOOL, "whether the greatest or the least elements", default=True),
+    AttributeDef("indices_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
+)
 
 OPERATIONS = (
     OpDef(
@@ -262,15 +258,8 @@ OPERATIONS = (
         "which is i32 or i64 (E2005), holds their indices. An axis outside the rank is E3004, a `k` that is "
         "negative or exceeds the axis E4123. The gradient of the values goes to the elements they are.",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
-        operands=(OperandDef("input", _DTYPES),),
-        attributes=(
-            AttributeDef("k", AttrKind.I64, "how many elements"),
-            AttributeDef("axis", AttrKind.I64, "the axis to search"),
-            AttributeDef(
-                "largest", AttrKind.BOOL, "whether the greatest or the least elements", default=True
-            ),
-            AttributeDef("indices_dtype", AttrKind.DTYPE, "the dtype of the indices, i32 or i64"),
-        ),
+        operands=(OperandDef("input", ORDERED),),
+        attributes=_ATTRIBUTES,
         results=("values", "indices"),
         type_rule=_type,
         evaluate=_evaluate,
@@ -288,15 +277,7 @@ OPERATIONS = (
         ),
         extension=True,
         never=(NO_ORDER,),
-        contract=Contract(
-            "TopK",
-            fields=(
-                Field("k", FieldKind.INTEGER),
-                Field("axis", FieldKind.INTEGER),
-                Field("largest", FieldKind.BOOLEAN),
-                Field("indices_dtype", FieldKind.DTYPE),
-            ),
-        ),
+        contract=same_fields("TopK", _ATTRIBUTES),
         examples=(
             Example(("T[5, 37]",), _form(4, 1, DType.SI32)),
             Example(("T[37, 5]",), _form(7, 0, DType.SI64), "another axis"),

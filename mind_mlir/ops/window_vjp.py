@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ops.accumulators import computed_dtype, holds
+from mind_mlir.ops.accumulators import computed_dtype, extreme_vjp, holds
 from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, shifted, spanned
 from mind_mlir.ops.sliding import Sliding, Windowed
 
@@ -172,23 +172,11 @@ class _Shares:
 
 def _gathered(context: VjpContext, windows: Windowed, x: Value, extreme: Value) -> Value:
     """Share the cotangent of each window as `_Shares` does, by way of a tensor of all windows."""
-    dtype = x.type.dtype
+
+    def total(ones: Value) -> Value:
+        dtype, axes = ones.type.dtype, tuple(range(1, len(windows.shape), 2))
+        form = {"kind": "Sum", "axes": axes, "keepdims": False, "accum_dtype": dtype, "out_dtype": dtype}
+        return context.emit("Reduce", ones, **form)
+
     elements = windows.of(x)
-    equal = context.emit("Compare", elements, windows.spread(extreme), op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", elements, elements, op="NotEqual"))
-    is_inside = windows.mask()
-    chosen = chosen if is_inside is None else context.emit("And", chosen, is_inside)
-    computed = computed_dtype(dtype)
-    count = context.emit(
-        "Reduce",
-        context.emit("Cast", chosen, dtype=computed),
-        kind="Sum",
-        axes=tuple(range(1, len(windows.shape), 2)),
-        keepdims=False,
-        accum_dtype=computed,
-        out_dtype=computed,
-    )
-    given = context.cast(context.cotangent, computed)
-    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
-    spread = windows.spread(share)
-    return windows.added(context.emit("Select", chosen, spread, context.zeros(spread.type)))
+    return windows.added(extreme_vjp(context, elements, extreme, windows.spread, total, windows.mask))

@@ -15,7 +15,7 @@ from mind_mlir.lowering import dialect
 from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.mlir.bindings import new_context
-from mind_mlir.ops.windows import spatial_padding
+from mind_mlir.ops.sliding import spatial_padding
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

@@ -27,8 +27,8 @@ from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ops.scatter_windows import row_form
 from mind_mlir.ops.vjp import VjpContext
+from mind_mlir.ops.windows import row_form
 
 I64, I32 = DType.SI64, DType.SI32
 

@@ -11,7 +11,7 @@ from linear_harness import check_adjoint, f32, integers, ramp, run
 
 from mind_mlir import DType, ExecutionError, TensorType, UnsupportedError
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ops.scatter_windows import row_form
+from mind_mlir.ops.windows import row_form
 
 ADD, REDUCE = by_opcode()["ScatterAdd"], by_opcode()["ScatterReduce"]
 

@@ -14,7 +14,7 @@ from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ops.topk_lists import LONGEST
+from mind_mlir.ops.topk import LONGEST_LIST
 
 TOPK = by_opcode()["TopK"]
 
@@ -42,7 +42,7 @@ def test_awkward_values_with_ties(dtype: DType, axis: int, largest: bool) -> Non
         assert list(order) == sorted(range(extent), key=key)
 
 
-@pytest.mark.parametrize("k", [1, 5, LONGEST, LONGEST + 1, 1501])
+@pytest.mark.parametrize("k", [1, 5, LONGEST_LIST, LONGEST_LIST + 1, 1501])
 def test_long_rows(k: int) -> None:
     x = np.random.default_rng(7).integers(0, 1000, (3, 1501))
     x[1] = np.arange(1501)  # each better than all before

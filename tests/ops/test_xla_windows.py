@@ -187,6 +187,16 @@ def test_checked_windows_lie_where_numpy_has_them(form: tuple[Any, ...]) -> None
 
 
 @pytest.mark.parametrize(
+    ("reduce", "expected"), [("Add", 11), ("Mul", 0), ("Max", 5), ("Min", 0), ("Replace", 0)]
+)
+def test_a_scalar_takes_all_updates(reduce: str, expected: float) -> None:
+    form: tuple[Any, ...] = ((), (4, 0), (4,), (), (), ((), ()), (), 1, ())
+    updates = np.array([1, 5, 3, 0], np.float32)
+    operands: list[Any] = [np.array(2, np.float32), np.zeros((4, 0), np.int64), updates]
+    assert run_numpy(SCATTER, operands, scatter_form(form, reduce)) == expected
+
+
+@pytest.mark.parametrize(
     ("change", "code"),
     [
         ({"offset_dims": (2,)}, "E3004"),

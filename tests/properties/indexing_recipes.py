@@ -8,7 +8,7 @@ from growth import MAX_RANK, Growth, has_elements
 
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.opdef import ANY, INTEGERS, NUMERIC
-from mind_mlir.ops.scatter_windows import row_form
+from mind_mlir.ops.windows import row_form
 
 if TYPE_CHECKING:
     from growth import Shape

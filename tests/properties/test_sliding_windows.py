@@ -15,7 +15,7 @@ import mind_mlir
 from mind_mlir import Builder, DType, TensorType, differentiate, interpret
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module
-from mind_mlir.ops.extremes import identity
+from mind_mlir.ops.accumulators import identity
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.opdef import ALL_REAL
 

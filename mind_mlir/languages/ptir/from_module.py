@@ -6,7 +6,7 @@
     region              one of the program, which sees only its parameters: what it reads of what is defined
                         around it is an argument of Cond, and carried by While and Scan
     implicit broadcast  BroadcastTo
-    foreign operation   other ones that say the same, or a custom call of it (`mind_mlir.ops.custom_records`)
+    foreign operation   other ones that say the same, or a custom call of it (`mind_mlir.ops.custom_library`)
     constant            a Constant instruction
     seed of a function  left out: random operations of programs have none
 
@@ -44,7 +44,7 @@ from mind_mlir.languages.ptir.regions import MAX_INSTRUCTIONS
 from mind_mlir.languages.ptir.seeding import seed_of
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.contract import FieldKind
-from mind_mlir.ops.custom_records import call_of
+from mind_mlir.ops.custom_library import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.region_derivative import captured_values

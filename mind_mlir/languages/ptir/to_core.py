@@ -17,7 +17,7 @@ from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.ops.custom_call import known
-from mind_mlir.ops.custom_records import attributes_of, called_record
+from mind_mlir.ops.custom_library import attributes_of, called_record
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.passes.verify import verify

@@ -87,9 +87,9 @@ class Code:
         """Return an operation that reads what its operands have turned out to be, in its regions too."""
         if not self.same:
             return operation
-        regions = tuple(map(self.read_anew, operation.regions))
-        if not regions:
+        if not operation.regions:
             return self.reading(operation)
+        regions = tuple(map(self.read_anew, operation.regions))
         return replace(operation, operands=self.found(operation.operands), regions=regions)
 
     def read_anew(self, block: Block) -> Block:

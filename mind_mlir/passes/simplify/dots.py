@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ops.dot_general_roles import roles_of
+from mind_mlir.ops.dot_general_lowering import roles_of
 from mind_mlir.passes.simplify.pattern import Pattern, by_opcode
 from mind_mlir.passes.simplify.shapes import only_moves_ones, permutation_of
 from mind_mlir.passes.simplify.sweep import rewritten

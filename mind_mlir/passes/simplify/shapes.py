@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mind_mlir.ops.axes import sliced_positions
 from mind_mlir.ops.reassociation import common_groups
-from mind_mlir.ops.slice_positions import sliced_positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.value import Value
-from mind_mlir.ops.expansion import ExpandContext
+from mind_mlir.ops.contexts import ExpandContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure.graph import value_types

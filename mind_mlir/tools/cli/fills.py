@@ -9,7 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ops.scatter_windows import Windows
+from mind_mlir.ops.windows import scatter_add_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ def _bounds(use: Use) -> list[int]:
         case Domain.INDEX | Domain.POSITION:
             return [types[0].extents[attributes.get("axis", 0)]]
         case Domain.WINDOW:
-            windows = Windows.of(attributes, [type_.extents for type_ in types])
+            windows = scatter_add_windows(attributes, [type_.extents for type_ in types])
             return [windows.operand[dim] - windows.sizes[dim] + 1 for dim in windows.indexed]
         case _:
             return []

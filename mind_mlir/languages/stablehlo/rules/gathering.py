@@ -11,7 +11,7 @@ from mind_mlir.languages.stablehlo.rules.bodies import kind_of
 from mind_mlir.languages.stablehlo.rules.movement import position
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.mlir.bindings import stablehlo
-from mind_mlir.ops.window_gather import clamped
+from mind_mlir.ops.xla_windows import clamped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

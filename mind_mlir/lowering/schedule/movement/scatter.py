@@ -24,7 +24,7 @@ from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.mlir.bindings import arith, ir
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.ops.scatter_rows import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
+from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mind_mlir.ir.attributes import Padding, PaddingMode
-from mind_mlir.ops.windows import spatial_padding
+from mind_mlir.ops.sliding import spatial_padding
 
 
 @pytest.mark.parametrize(
