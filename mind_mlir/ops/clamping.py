@@ -21,7 +21,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
+from mind_mlir.ops.pointwise import elementwise, lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
@@ -100,29 +100,21 @@ def _lower_clamp(context: LoweringContext) -> Any:
     return context.elementwise(lambda x, low, high: arithmetic.minimum(arithmetic.maximum(x, low), high))
 
 
-def _stop_gradient(context: EvalContext) -> Array:
-    return context.operands[0].copy()
-
-
-def _lower_stop_gradient(context: LoweringContext) -> Any:
-    return context.operands[0]
-
-
 OPERATIONS = (
-    OpDef(
-        opcode="Abs",
-        mnemonic="abs",
+    elementwise(
+        "Abs",
+        (OperandDef("input", ALL_REAL),),
         summary="Computes the absolute value elementwise.",
         description="`result[i]` is `input[i]` without its sign. For floats the sign bit is cleared, so "
         "`-0.0` gives `0.0` and NaN stays NaN; unsigned integers stay what they are. The gradient is the "
         "cotangent times the sign of the operand.",
         spec="ptir-v0.4.md, ElementwiseUnary",
-        operands=(OperandDef("input", ALL_REAL),),
-        type_rule=same_type,
         evaluate=_abs,
         derivative=_abs_vjp,
         lower=_lower_abs,
         stablehlo=hlo.magnitude,
+        stablehlo_name="stablehlo.abs",
+        in_numpy=("abs", "absolute"),
         vector_operations=1,
         choices=(
             "The least signed integer is its own absolute value (two's complement).",
@@ -130,13 +122,9 @@ OPERATIONS = (
             "Complex numbers are not taken (E2005): the result has the dtype of the operand, and the "
             "absolute value of a complex number is a real one.",
         ),
-        extension=True,
-        never=(
-            NO_NUMBERS,
-            (COMPLEX, "magnitudes are real, but the result has the dtype of the operand"),
-        ),
+        aliases=(),
+        never=(NO_NUMBERS, (COMPLEX, "magnitudes are real, but the result has the dtype of the operand")),
         contract=unary("Abs"),
-        examples=UNARY_EXAMPLES,
     ),
     OpDef(
         opcode="Clamp",
@@ -159,10 +147,7 @@ OPERATIONS = (
             "to `lo`. No gradient goes to a limit because something is NaN.",
         ),
         extension=True,
-        never=(
-            NO_NUMBERS,
-            NO_ORDER,
-        ),
+        never=(NO_NUMBERS, NO_ORDER),
         contract=Contract("Clamp"),
         examples=(
             Example(("T[7, 3]", "T[7, 3]", "T[7, 3]")),
@@ -174,20 +159,18 @@ OPERATIONS = (
             Example(("T[]", "T[]", "T[]")),
         ),
     ),
-    OpDef(
-        opcode="StopGradient",
-        mnemonic="stop_gradient",
+    elementwise(
+        "StopGradient",
+        (OperandDef("input", EVERY),),
         summary="Returns its operand, to which no gradient flows.",
         description="`result = input`, bit for bit. Differentiation counts the result as a constant.",
         spec="ptir-v0.4.md, StopGradient",
-        operands=(OperandDef("input", EVERY),),
-        type_rule=same_type,
-        evaluate=_stop_gradient,
+        evaluate=lambda context: context.operands[0].copy(),
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
-        lower=_lower_stop_gradient,
+        lower=lambda context: context.operands[0],
         stablehlo=hlo.same,
-        extension=True,
+        aliases=(),
+        never=(),
         contract=Contract("StopGradient"),
-        examples=UNARY_EXAMPLES,
     ),
 )

@@ -158,6 +158,7 @@ def _scalar_constant(opcode: str, mnemonic: str, dtype: DType, sample: float) ->
         type_rule=_scalar_type(dtype),
         evaluate=_literal_value,
         derivative=_CONSTANT,
+        in_numpy="asarray",
         lower=_lower_literal,
         stablehlo=hlo.constant,
         examples=(Example((), {"value": TensorLiteral.of(sample, dtype)}),),
@@ -187,6 +188,7 @@ OPERATIONS = (
         type_rule=_input_type,
         evaluate=_no_value,
         derivative=NotDifferentiable("inputs end the backward pass", constant=True),
+        in_numpy="the arguments of a function that mind_mlir.jit is given",
         lower=None,
         choices=("Two inputs of one name are rejected (E4004).",),
         examples=(Example((), {"name": "x"}),),
@@ -209,6 +211,7 @@ OPERATIONS = (
         type_rule=_tensor_type,
         evaluate=_literal_value,
         derivative=_CONSTANT,
+        in_numpy="asarray",
         lower=_lower_literal,
         stablehlo=hlo.constant,
         choices=(

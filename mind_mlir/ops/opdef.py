@@ -239,6 +239,8 @@ class OpDef:
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         stablehlo: What says the same in StableHLO, or why nothing does; None for what never gets there:
             inputs, and what `expand` takes apart.
+        stablehlo_name: The operation of StableHLO or CHLO that does the same with the same operands, with its
+            dialect: what is imported as this one.
         not_in_stablehlo: Dtypes for which its rule has no answer, and why.
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         expand: What appends the operations that take its place in structured form, before differentiation
@@ -250,6 +252,13 @@ class OpDef:
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
+        on_truths: Of operations on numbers, the one that does the same with truth values, as numpy has it.
+        keeps_integers: Whether integers, which it does not take, are what it would give.
+        in_numpy: What `mind_mlir.numpy` calls it, where that is more than its mnemonic or another name: none
+            where functions by hand do what it does. What is no function of arrays has, as one text, what
+            stands for it in Python.
+        scalar_op: The operation of MLIR that computes an element of it, where `vector_operations` is what
+            that one takes.
         vector_operations: Of what computes each element from one of each operand, how many vector operations
             that takes for floats, about, slow ones counted as often as they are slower; of others 0.
         terms: For operations that accumulate, how many terms an element of the result is the sum of, from the
@@ -283,6 +292,7 @@ class OpDef:
     flow: FlowRule | None = None
     lower: LinalgRule | None
     stablehlo: StablehloRule | NotInStablehlo | None = None
+    stablehlo_name: str | None = None
     not_in_stablehlo: tuple[tuple[DTypeSet, str], ...] = ()
     emit: EmitRule | None = None
     expand: ExpandRule | None = None
@@ -292,6 +302,10 @@ class OpDef:
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
+    on_truths: str | None = None
+    keeps_integers: bool = False
+    in_numpy: tuple[str, ...] | str | None = None
+    scalar_op: str | None = None
     vector_operations: int = 0
     terms: TermsRule | None = None
     magnitude: MagnitudeRule | None = None

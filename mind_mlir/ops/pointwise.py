@@ -1,17 +1,33 @@
-"""Type rules, lowering rules and examples that the elementwise families share."""
+"""Records of elementwise operations, and the rules and examples that they share."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ops.opdef import Example
+from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
+from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
+    NO_FLOATS,
+    NO_NUMBERS,
+    Alias,
+    Domain,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.ops.opdef import DTypeSet, LinalgRule, StablehloRule
     from mind_mlir.ops.vjp import VjpContext
 
 UNARY_EXAMPLES = (
@@ -20,6 +36,14 @@ UNARY_EXAMPLES = (
     Example(("T[1]",)),
     Example(("T[]",)),
 )
+
+_NO_CHANGE = (
+    "Compiled, it is the same at every place, shape and optimisation level, but may differ between "
+    "processors with and without fused multiply-add, and where {} let{} MLIR compute it."
+)
+#: What records say of compiled functions of one operand, and of several.
+SAME_EVERYWHERE = _NO_CHANGE.format("a constant operand", "s")
+SAME_FOR_ALL = _NO_CHANGE.format("constant operands", "")
 
 #: What records say of functions of complex numbers.
 COMPLEX_ACCURACY = (
@@ -40,6 +64,89 @@ BROADCAST_EXAMPLES = (
     Example(("T[1, 1]", "T[1]"), note="extents of 1 on both sides"),
     Example(("T[]", "T[]")),
 )
+
+
+def elementwise(
+    opcode: str,
+    operands: tuple[OperandDef, ...],
+    *,
+    function: Callable[..., Any] | None = None,
+    computed: Callable[..., Any] = numbers.apply,
+    slope: Callable[[VjpContext], Value] | None = None,
+    lower: str | tuple[str, str] | LinalgRule,
+    stablehlo: str | StablehloRule,
+    **facts: Any,
+) -> OpDef:
+    """Return the record of an operation that computes each element from one of each operand.
+
+    Args:
+        opcode: Its opcode, of which the mnemonic is made.
+        operands: One, or two whose shapes are broadcast.
+        function: What it computes, where there is no rule `evaluate`.
+        computed: How the numpy rule applies that: in which dtype, and rounded when.
+        slope: Appends what the cotangent is multiplied with, where there is no rule `derivative`.
+        lower: The linalg rule; for `lower_function` and `lower_binary`, the names that these take.
+        stablehlo: The StableHLO rule; of what is one operation of StableHLO for all dtypes, its name.
+        facts: Other fields of the record, in the place of those that nearly all of them have alike.
+    """
+    is_unary = len(operands) == 1
+    mnemonic = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", opcode).lower()
+    if function is not None:
+        facts["evaluate"] = lambda context: computed(function, *context.operands)
+    if slope is not None:
+        facts["derivative"] = lambda context: (context.emit("Mul", context.cotangent, slope(context)),)
+    if isinstance(lower, str):
+        facts["scalar_op"] = f"math.{lower}"
+        facts["lower"] = lambda context: lower_function(context, lower)
+    elif isinstance(lower, tuple):
+        facts["lower"] = lambda context: lower_binary(context, *lower)
+    else:
+        facts["lower"] = lower
+    if isinstance(stablehlo, str):
+        facts["stablehlo_name"] = f"stablehlo.{stablehlo}"
+        facts["stablehlo"] = hlo.unary(stablehlo) if is_unary else hlo.binary(stablehlo)
+    else:
+        facts["stablehlo"] = stablehlo
+    shared: dict[str, Any] = {
+        "type_rule": same_type if is_unary else broadcast_type,
+        "extension": True,
+        "aliases": (Alias("core-functions", f"tensor.{mnemonic}"),),
+        "never": (NO_NUMBERS,),
+        "examples": UNARY_EXAMPLES if is_unary else BROADCAST_EXAMPLES,
+    }
+    return OpDef(opcode=opcode, mnemonic=mnemonic, operands=operands, **{**shared, **facts})
+
+
+def float_function(
+    opcode: str,
+    function: Callable[..., Any],
+    *,
+    dtypes: DTypeSet = ALL_FLOATS,
+    domain: Domain = Domain.ANY,
+    computed: Callable[..., Any] = numbers.in_f64,
+    **facts: Any,
+) -> OpDef:
+    """Return the record of a function of one float that numpy has and that is not correctly rounded.
+
+    Args:
+        opcode: Its opcode.
+        function: numpy's.
+        dtypes: Those of its operand.
+        domain: The values of its operand.
+        computed: As `elementwise` takes it.
+        facts: What else `elementwise` takes; also in the place of what is said here.
+    """
+    shared: dict[str, Any] = {"rounding": Rounding.APPROXIMATE, "never": (NO_NUMBERS, NO_FLOATS)}
+    operands = (OperandDef("input", dtypes, domain=domain),)
+    return elementwise(opcode, operands, function=function, computed=computed, **{**shared, **facts})
+
+
+def within(units: str) -> str:
+    """Return what records say of the accuracy of functions of one operand."""
+    return (
+        f"The result is within {units} in the last place of the exact value, not correctly rounded. "
+        + SAME_EVERYWHERE
+    )
 
 
 def broadcast_type(context: TypeContext) -> TensorType:

@@ -10,8 +10,8 @@ from mind_mlir.diagnostics.checks import DivisorCheck
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.division import check_divisor
-from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
-from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type
+from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, Domain, OperandDef
+from mind_mlir.ops.pointwise import elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,9 +79,9 @@ def _remainder_form(context: ExpandContext) -> bool:
 
 
 OPERATIONS = (
-    OpDef(
-        opcode="Remainder",
-        mnemonic="remainder",
+    elementwise(
+        "Remainder",
+        (OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL, domain=Domain.NONZERO)),
         summary="Computes the remainders of divisions elementwise, with broadcasting.",
         description="`result[i]` is what remains of `lhs[i]` after it is divided by `rhs[i]` and the "
         "quotient truncated: it has the sign of `lhs[i]` and a lesser magnitude than `rhs[i]`. The shapes "
@@ -91,23 +91,19 @@ OPERATIONS = (
         "function runs, and no result is returned. The gradients are the cotangent, and the cotangent times "
         "the negated quotient.",
         spec="StableHLO specification, remainder",
-        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL, domain=Domain.NONZERO)),
-        type_rule=broadcast_type,
         evaluate=_remainder,
         derivative=_remainder_vjp,
         lower=_lower_remainder,
         stablehlo=hlo.binary("remainder"),
+        in_numpy=("remainder", "fmod"),
+        scalar_op="arith.remf",
         vector_operations=40,
         choices=(
             "The remainder of the least integer by -1 is 0.",
             "A divisor is checked where there is something to divide: not where the result is empty.",
             "Floats of f64, and quotients of others beyond 2^28, are left to the C library, one by one.",
         ),
-        extension=True,
-        aliases=(Alias("core-functions", "tensor.remainder"),),
-        never=(NO_NUMBERS,),
         refused=((COMPLEX, "complex quotients cannot be truncated"),),
         in_contract=_remainder_form,
-        examples=BROADCAST_EXAMPLES,
     ),
 )

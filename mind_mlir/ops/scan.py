@@ -231,6 +231,7 @@ OPERATIONS = (
         type_rule=_scan_type,
         evaluate=_scan,
         derivative=_scan_vjp,
+        in_numpy="mind_mlir.scan",
         lower=None,
         upstream="scf.for",
         expand=expand_scan,

@@ -157,6 +157,7 @@ OPERATIONS = (
         derivative=_select_vjp,
         lower=_lower_select,
         stablehlo=hlo.select,
+        in_numpy=(),  # numpy means something else by select
         vector_operations=1,
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),

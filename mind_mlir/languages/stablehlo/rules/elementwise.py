@@ -8,55 +8,15 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.languages.stablehlo.rules.special import logistic_argument
 from mind_mlir.languages.stablehlo.rules.types import constant_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
+    from mind_mlir.ops.opdef import OpDef
 
-#: Operations that are one of ours.
-_SAME = {
-    "abs": "Abs",
-    "atan2": "Atan2",
-    "cbrt": "Cbrt",
-    "ceil": "Ceil",
-    "cosine": "Cos",
-    "count_leading_zeros": "CountLeadingZeros",
-    "exponential": "Exp",
-    "exponential_minus_one": "Expm1",
-    "floor": "Floor",
-    "is_finite": "IsFinite",
-    "log": "Log",
-    "log_plus_one": "Log1p",
-    "logistic": "Logistic",
-    "negate": "Neg",
-    "not": "Not",
-    "popcnt": "PopulationCount",
-    "power": "Power",
-    "round_nearest_afz": "Round",
-    "round_nearest_even": "RoundEven",
-    "rsqrt": "Rsqrt",
-    "shift_left": "ShiftLeft",
-    "shift_right_arithmetic": "ShiftRightArithmetic",
-    "shift_right_logical": "ShiftRightLogical",
-    "sign": "Sign",
-    "sine": "Sin",
-    "sqrt": "Sqrt",
-    "subtract": "Sub",
-    "tan": "Tan",
-    "tanh": "Tanh",
-    "xor": "Xor",
-    "and": "And",
-    "or": "Or",
-}
-#: Operations on numbers, and what they are on truth values.
-_ON_TRUTHS = {
-    "add": ("Add", "Or"),
-    "multiply": ("Mul", "And"),
-    "maximum": ("Maximum", "Or"),
-    "minimum": ("Minimum", "And"),
-}
 _COMPARISONS = {
     "EQ": "Equal",
     "NE": "NotEqual",
@@ -67,14 +27,12 @@ _COMPARISONS = {
 }
 
 
-def _same(opcode: str) -> Emit:
-    return lambda use: use.emit(opcode, *use.operands)
+def _same(record: OpDef) -> Emit:
+    """Return the rule of what is ``record``, or on truth values the operation that it says."""
 
-
-def _on_truths(numbers: str, truths: str) -> Emit:
     def emit(use: Use) -> Value:
-        is_truth = use.operands[0].type.dtype is DType.I1
-        return use.emit(truths if is_truth else numbers, *use.operands)
+        is_truth = record.on_truths is not None and use.operands[0].type.dtype is DType.I1
+        return use.emit((is_truth and record.on_truths) or record.opcode, *use.operands)
 
     return emit
 
@@ -237,8 +195,7 @@ def _square(use: Use) -> Value:
 
 
 _EMITS: Mapping[str, Emit] = {
-    **{f"stablehlo.{name}": _same(opcode) for name, opcode in _SAME.items()},
-    **{f"stablehlo.{name}": _on_truths(*opcodes) for name, opcodes in _ON_TRUTHS.items()},
+    **{record.stablehlo_name: _same(record) for record in all_ops() if record.stablehlo_name is not None},
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
@@ -248,7 +205,6 @@ _EMITS: Mapping[str, Emit] = {
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.select": _select,
-    "chlo.erf": _same("Erf"),
     "chlo.square": _square,
 }
 
