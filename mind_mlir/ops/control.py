@@ -16,7 +16,7 @@ from mind_mlir.ops.contexts import RuleViolation
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
 from mind_mlir.ops.control_types import no_results, require
-from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, while_flow
+from mind_mlir.ops.control_vjp import call_vjp, cond_vjp
 from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
     BOOL,
@@ -27,6 +27,7 @@ from mind_mlir.ops.opdef import (
     Program,
     RegionDef,
 )
+from mind_mlir.ops.region_flow import cond_flow, while_flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -328,7 +329,6 @@ OPERATIONS = (
         type_rule=_call_type,
         evaluate=_call,
         derivative=call_vjp,
-        flow=call_flow,
         in_numpy="a call of a function that mind_mlir.jit has been given",
         lower=None,
         stablehlo=hlo.call,

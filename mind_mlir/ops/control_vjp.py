@@ -1,4 +1,4 @@
-"""Derivatives of branches and calls, and where the values of control flow come from.
+"""Derivatives of branches and calls.
 
 The derivative of `Cond` is a `Cond`: each region computes what its branch did once more, as far as it is
 needed, and goes back through it. The derivative of `Call` is a call of a function made for it.
@@ -9,17 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from mind_mlir.ir.module import ValueId
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.vjp import Fills, FlowContext, VjpContext
-
-
-def cond_flow(context: FlowContext) -> Iterator[tuple[ValueId, ValueId]]:
-    """Yield that what either region yields flows into the results."""
-    for region in context.regions:
-        yield from zip(region.yields, context.results, strict=True)
+    from mind_mlir.ops.vjp import Fills, VjpContext
 
 
 def cond_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -42,21 +35,6 @@ def cond_vjp(context: VjpContext) -> Sequence[Value | None]:
     found = context.builder.emit_all("Cond", context.operands[0], regions=regions)
     by_place = dict(zip(reached, found, strict=True))
     return [None, *(by_place.get(i) for i in places)]
-
-
-def while_flow(context: FlowContext) -> Iterator[tuple[ValueId, ValueId]]:
-    """Yield how values flow round the loop."""
-    condition, body = context.regions
-    yield from zip(context.operands, condition.parameters, strict=True)
-    yield from zip(condition.yields[1:], context.results, strict=True)
-    yield from zip(condition.yields[1:], body.parameters, strict=True)
-    yield from zip(body.yields, condition.parameters, strict=True)
-
-
-def call_flow(context: FlowContext) -> Iterator[tuple[ValueId, ValueId]]:
-    """Yield which operands flow into which results through the function."""
-    for parameter, result in context.through(context.attributes["callee"]):
-        yield context.operands[parameter], context.results[result]
 
 
 def call_vjp(context: VjpContext) -> Sequence[Value | None]:

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.terminators import ValueId
+    from mind_mlir.ir.module import CoreOperation
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.mlir.emission import EmitContext
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.contract import Contract
     from mind_mlir.ops.expansion import ExpandContext
-    from mind_mlir.ops.vjp import FlowContext, VjpContext
+    from mind_mlir.ops.region_flow import Forwarded
+    from mind_mlir.ops.vjp import VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
 
@@ -198,7 +199,7 @@ TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ..
 #: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
-FlowRule: TypeAlias = "Callable[[FlowContext], Iterable[tuple[ValueId, ValueId]]]"
+FlowRule: TypeAlias = "Callable[[CoreOperation], Sequence[Forwarded]]"
 NormalizeRule: TypeAlias = (
     "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
 )
@@ -234,8 +235,8 @@ class OpDef:
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
-        flow: For operations that run regions or functions, between which values gradients flow; of others,
-            from all operands to all results.
+        flow: For operations with regions, what their operands and what the regions yield become; of others,
+            all operands flow into all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         stablehlo: What says the same in StableHLO, or why nothing does; None for what never gets there:
             inputs, and what `expand` takes apart.

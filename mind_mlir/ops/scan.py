@@ -16,6 +16,7 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_types import no_results, require
 from mind_mlir.ops.loop_state import INDEX, put, take
 from mind_mlir.ops.opdef import EVERY, AttributeDef, OpDef, OperandDef, Program, RegionDef
+from mind_mlir.ops.region_flow import scan_flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -231,6 +232,7 @@ OPERATIONS = (
         type_rule=_scan_type,
         evaluate=_scan,
         derivative=_scan_vjp,
+        flow=scan_flow,
         in_numpy="mind_mlir.scan",
         lower=None,
         upstream="scf.for",

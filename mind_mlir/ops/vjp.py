@@ -10,7 +10,7 @@ from mind_mlir.ops.opdef import NUMERIC
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     import numpy.typing as npt
@@ -182,34 +182,3 @@ def summed(builder: Appends, value: Value, axes: Sequence[int], *, keepdims: boo
         return builder.emit("Sum", value, axes=tuple(axes), keepdims=keepdims)
     dtypes = {"accum_dtype": default_accumulator(dtype), "out_dtype": dtype}
     return builder.emit("Reduce", value, kind="Sum", axes=tuple(axes), keepdims=keepdims, **dtypes)
-
-
-@dataclass(frozen=True, slots=True)
-class RegionFlow:
-    """The values that a region takes and yields, by their ids."""
-
-    parameters: tuple[ValueId, ...]
-    yields: tuple[ValueId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FlowContext:
-    """An operation that runs regions or functions, as the rule sees it that says where its values come from.
-
-    The rule yields pairs of values: the first one flows into the second. Of other operations, all operands
-    flow into all results.
-
-    Attributes:
-        operands: Its operands.
-        results: Its results.
-        regions: Its regions.
-        attributes: Its attributes.
-        through: For a function of the module, by its name, the pairs of a parameter's and a result's place
-            between which gradients can flow.
-    """
-
-    operands: tuple[ValueId, ...]
-    results: tuple[ValueId, ...]
-    regions: tuple[RegionFlow, ...]
-    attributes: Mapping[str, Any]
-    through: Callable[[str], Sequence[tuple[int, int]]]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
+from mind_mlir.ir.analysis.call_graph import callee_of
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
@@ -155,7 +156,7 @@ class Backward:
         rule = record.derivative
         if isinstance(rule, NotDifferentiable) or (record.derivative_is_extension and not self.extensions):
             raise AutodiffError(unsupported_operation(operation, value, record))
-        if record.flow is None and not operation.others:
+        if not (operation.regions or operation.others or callee_of(operation)):
             context = VjpContext(
                 self.builder,
                 tuple([self.primal[operand] for operand in operation.operands]),

@@ -18,6 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.regions import MAX_NESTING, blocks_within
+from mind_mlir.ops.region_flow import repeats
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.optimize.hoist_rules import bytes_of, is_arithmetic, is_worth, may_go
 from mind_mlir.passes.optimize.keys import key_of
@@ -69,10 +70,7 @@ class _Hoisting:
             if operation.regions:
                 inside = tuple([self.block(region) for region in operation.regions])
                 left = reading(operation, self._same, inside)
-                if left.opcode == "While":
-                    left = self._loop(left, kept)
-                elif left.opcode == "Cond":
-                    left = self._branches(left, kept)
+                left = self._loop(left, kept) if repeats(left) else self._branches(left, kept)
             else:
                 left = reading(operation, self._same)
             changed = changed or left is not operation

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.module import Return
+from mind_mlir.ops.region_flow import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,33 +65,14 @@ class ValueUses:
             callee = callee_of(operation)
             if callee is not None:
                 self._call(function.name, operation, self._functions[callee])
-            elif operation.opcode == "While":
-                self._loop(function.name, operation)
-            elif operation.opcode == "Scan":
-                self._scan(function.name, operation)
-            elif operation.opcode == "Cond":
-                for region in operation.regions:
-                    self._hand_on(function.name, region.terminator.operands, operation.result_ids)
+            for value, new in pairs_of(operation):
+                self._becomes[function.name, value].append((function.name, new))
 
     def _call(self, caller: str, call: CoreOperation, callee: Function) -> None:
         self._hand_on(caller, call.operands, _ids(callee.entry), callee.name)
         for block in callee.blocks:
             if isinstance(block.terminator, Return):
                 self._hand_on(callee.name, block.terminator.operands, call.result_ids, caller)
-
-    def _loop(self, function: str, loop: CoreOperation) -> None:
-        condition, body = loop.regions
-        self._hand_on(function, loop.operands, _ids(condition))
-        self._hand_on(function, condition.terminator.operands[1:], _ids(body))
-        self._hand_on(function, condition.terminator.operands[1:], loop.result_ids)
-        self._hand_on(function, body.terminator.operands, _ids(condition))
-
-    def _scan(self, function: str, scan: CoreOperation) -> None:
-        (body,) = scan.regions
-        carries = int(str(scan.attributes["carry_count"]))
-        self._hand_on(function, scan.operands, _ids(body))
-        self._hand_on(function, body.terminator.operands[:carries], _ids(body)[:carries])
-        self._hand_on(function, body.terminator.operands, scan.result_ids)
 
     def _hand_on(
         self, function: str, values: Iterable[ValueId], become: Iterable[ValueId], other: str | None = None
