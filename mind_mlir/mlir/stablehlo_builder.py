@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.mlir.bindings import ir
 
@@ -29,14 +30,6 @@ _SPELLED = {
     DType.CF64: "complex<f64>",
 }
 _PARTS = {DType.CF32: DType.F32, DType.CF64: DType.F64}
-_DIRECTIONS = {
-    "Less": "LT",
-    "LessEqual": "LE",
-    "Equal": "EQ",
-    "GreaterEqual": "GE",
-    "Greater": "GT",
-    "NotEqual": "NE",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +223,9 @@ class StablehloBuilder:
             "compare",
             [left, right],
             left.type.with_dtype(DType.I1),
-            comparison_direction=self.attribute(f"#stablehlo<comparison_direction {_DIRECTIONS[op]}>"),
+            comparison_direction=self.attribute(
+                f"#stablehlo<comparison_direction {COMPARISONS[op].direction}>"
+            ),
             compare_type=self.attribute(f"#stablehlo<comparison_type {kind}>"),
         )
 

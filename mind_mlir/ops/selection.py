@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
@@ -26,7 +27,7 @@ from mind_mlir.ops.pointwise import lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
@@ -37,15 +38,6 @@ if TYPE_CHECKING:
 
 #: Complex numbers are equal or not, but none is less than another.
 _ORDERED = BOOL + ALL_REAL
-
-_COMPARISONS: dict[str, Callable[..., Any]] = {
-    "Less": np.less,
-    "LessEqual": np.less_equal,
-    "Equal": np.equal,
-    "GreaterEqual": np.greater_equal,
-    "Greater": np.greater,
-    "NotEqual": np.not_equal,
-}
 
 
 def _compare_type(context: TypeContext) -> TensorType:
@@ -64,7 +56,7 @@ def _compare_type(context: TypeContext) -> TensorType:
 
 
 def _compare(context: EvalContext) -> Array:
-    function = _COMPARISONS[context.attributes["op"]]
+    function = COMPARISONS[context.attributes["op"]].function
     return np.asarray(function(*map(numbers.widened, context.operands)))
 
 
@@ -118,7 +110,7 @@ OPERATIONS = (
         "true and all others are false; `-0.0` equals `0.0`.",
         spec="ptir-v0.4.md, Compare",
         operands=(OperandDef("lhs", EVERY), OperandDef("rhs", EVERY)),
-        attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(_COMPARISONS)),),
+        attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(COMPARISONS)),),
         type_rule=_compare_type,
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
@@ -131,9 +123,9 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.compare"),),
-        contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(_COMPARISONS)),)),
+        contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(COMPARISONS)),)),
         examples=(
-            *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in _COMPARISONS),
+            *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in COMPARISONS),
             Example(("T[37]", "T[37]"), {"op": "LessEqual"}),
             Example(("T[]", "T[]"), {"op": "Equal"}),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.languages.stablehlo.rules.special import logistic_argument
 from mind_mlir.languages.stablehlo.rules.types import constant_of
@@ -17,14 +18,8 @@ if TYPE_CHECKING:
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
     from mind_mlir.ops.opdef import OpDef
 
-_COMPARISONS = {
-    "EQ": "Equal",
-    "NE": "NotEqual",
-    "LT": "Less",
-    "LE": "LessEqual",
-    "GT": "Greater",
-    "GE": "GreaterEqual",
-}
+#: Our comparisons by what StableHLO calls them.
+_COMPARISONS = {each.direction: name for name, each in COMPARISONS.items()}
 
 
 def _same(record: OpDef) -> Emit:
