@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.types import TensorType
 
 #: How deep regions may nest. No program that a person writes comes close, and stages go through them by
 #: recursion: each level takes stack.
@@ -23,6 +24,17 @@ def blocks_within(operation: CoreOperation) -> Iterator[Block]:
         for inner in block.operations:
             if inner.regions:
                 pending.extend(reversed(inner.regions))
+
+
+def value_types(blocks: Iterable[Block]) -> dict[ValueId, TensorType]:
+    """Return the types of all values of the blocks of a verified function, those in regions included."""
+    types: dict[ValueId, TensorType] = {}
+    for block in blocks:
+        for each in (block, *(inner for operation in block.operations for inner in blocks_within(operation))):
+            types.update((parameter.value_id, parameter.tensor_type) for parameter in each.parameters)
+            for operation in each.operations:
+                types.update(zip(operation.result_ids, operation.result_types, strict=True))
+    return types
 
 
 def reads(operation: CoreOperation) -> tuple[ValueId, ...]:

@@ -138,7 +138,7 @@ OPERATIONS = (
         evaluate=_clamp,
         derivative=_clamp_vjp,
         lower=_lower_clamp,
-        stablehlo=hlo.clamp,
+        stablehlo=lambda c: c.emit("clamp", [c.operands[1], c.operands[0], c.operands[2]], c.result_type),
         vector_operations=4,
         choices=(
             "Where `lo` is greater than `hi`, the result is `hi`.",
@@ -168,7 +168,7 @@ OPERATIONS = (
         evaluate=lambda context: context.operands[0].copy(),
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
         lower=lambda context: context.operands[0],
-        stablehlo=hlo.same,
+        stablehlo=lambda context: context.operands[0],
         aliases=(),
         never=(),
         contract=Contract("StopGradient"),

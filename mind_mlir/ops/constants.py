@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
@@ -160,7 +159,7 @@ def _scalar_constant(opcode: str, mnemonic: str, dtype: DType, sample: float) ->
         derivative=_CONSTANT,
         in_numpy="asarray",
         lower=_lower_literal,
-        stablehlo=hlo.constant,
+        stablehlo=lambda context: context.literal(context.attributes["value"]),
         examples=(Example((), {"value": TensorLiteral.of(sample, dtype)}),),
     )
 
@@ -213,7 +212,7 @@ OPERATIONS = (
         derivative=_CONSTANT,
         in_numpy="asarray",
         lower=_lower_literal,
-        stablehlo=hlo.constant,
+        stablehlo=lambda context: context.literal(context.attributes["value"]),
         choices=(
             "A number that the dtype cannot hold (a fraction or too large an integer) is rejected (E4005); "
             "a decimal fraction is rounded to the nearest float.",

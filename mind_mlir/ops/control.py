@@ -10,13 +10,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
+from mind_mlir.ops.control_rules import (
+    call_vjp,
+    cond_vjp,
+    emit_call,
+    emit_cond,
+    emit_while,
+    stablehlo_cond,
+    stablehlo_while,
+)
 from mind_mlir.ops.control_types import no_results, require
-from mind_mlir.ops.control_vjp import call_vjp, cond_vjp
 from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
     BOOL,
@@ -255,7 +261,7 @@ OPERATIONS = (
         flow=cond_flow,
         in_numpy="mind_mlir.cond",
         lower=None,
-        stablehlo=hlo.cond,
+        stablehlo=stablehlo_cond,
         upstream="scf.if",
         emit=emit_cond,
         choices=(
@@ -294,7 +300,7 @@ OPERATIONS = (
         flow=while_flow,
         in_numpy="mind_mlir.while_loop",
         lower=None,
-        stablehlo=hlo.while_,
+        stablehlo=stablehlo_while,
         upstream="scf.while",
         emit=emit_while,
         same_dtype=False,
@@ -330,8 +336,9 @@ OPERATIONS = (
         evaluate=_call,
         derivative=call_vjp,
         in_numpy="a call of a function that mind_mlir.jit has been given",
+        runs_others=True,
         lower=None,
-        stablehlo=hlo.call,
+        stablehlo=lambda context: context.call(context.attributes["callee"]),
         upstream="func.call",
         emit=emit_call,
         same_dtype=False,

@@ -247,6 +247,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_conv2d,
         derivative=conv2d_vjp,
         derivative_is_extension=True,
+        contracts=True,
         lower=_lower_conv2d,
         in_contract=conv2d_form,
         stablehlo=hlo.conv2d,

@@ -271,6 +271,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        contracts=True,
         lower=lower,
         stablehlo=hlo.dot_general,
         rounding=Rounding.ACCUMULATING,

@@ -12,7 +12,7 @@ from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.vjp import summed
 
@@ -190,7 +190,7 @@ OPERATIONS = (
         evaluate=_evaluate_concat,
         derivative=_concat_vjp,
         lower=_lower_concat,
-        stablehlo=hlo.concat,
+        stablehlo=lambda c: c.concatenate(c.operands, c.attributes["axis"] % c.result_type.rank),
         normalize=counted_from_front,
         choices=(NEGATIVE_AXIS, "Operands may have extent 0 along the axis, and elsewhere if all have."),
         extension=True,
@@ -217,6 +217,7 @@ OPERATIONS = (
         type_rule=_tile_type,
         evaluate=_evaluate_tile,
         derivative=_tile_vjp,
+        movement=Movement.REPETITION,
         lower=_lower_tile,
         stablehlo=hlo.tile,
         choices=("A number of 0 repeats is allowed and gives extent 0.",),

@@ -76,6 +76,26 @@ class Domain(Enum):
     WINDOW = "window"  # where windows begin in the first operand, as ScatterAdd has them
 
 
+class Movement(Enum):
+    """The elements of the operand that the result holds, of operations that only move elements."""
+
+    RESHAPE = "reshape"  # all, in the same order
+    PERMUTATION = "permutation"  # all, in another order
+    BROADCAST = "broadcast"  # all, again and again, as a view may show them
+    REPETITION = "repetition"  # all, again and again, as no view shows them
+    SELECTION = "selection"  # some, as a view may show them
+
+    @property
+    def is_view(self) -> bool:
+        """Return whether strides alone may say it, so that nothing need move."""
+        return self is not Movement.REPETITION
+
+    @property
+    def keeps_all(self) -> bool:
+        """Return whether each element of the operand is there once."""
+        return self in (Movement.RESHAPE, Movement.PERMUTATION)
+
+
 class Rounding(Enum):
     """The agreement of compiled code with the numpy rule on floats; integers always agree exactly."""
 
@@ -250,6 +270,9 @@ class OpDef:
         choices: What we chose where the documents leave the choice to the implementation.
         normalize: Complete attributes in normal form, from them and the type of the first result: what means
             the same is then equal (axes count from the front and ascend).
+        movement: How elements of the operand become those of the result, where that is all it does.
+        contracts: Whether it is a product that sums: a contraction.
+        runs_others: Whether it runs code that is not among the operations of its function.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
@@ -300,6 +323,9 @@ class OpDef:
     upstream: str | None = None
     choices: tuple[str, ...] = ()
     normalize: NormalizeRule | None = None
+    movement: Movement | None = None
+    contracts: bool = False
+    runs_others: bool = False
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT

@@ -10,7 +10,7 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import stablehlo_windows as hlo
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind

@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
-from mind_mlir.ops import stablehlo_quantization as hlo
+from mind_mlir.ops import stablehlo_conversion as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array

@@ -12,7 +12,7 @@ from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import reshape_form
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ OPERATIONS = (
         type_rule=_reshape_type,
         evaluate=_evaluate_reshape,
         derivative=_reshape_vjp,
+        movement=Movement.RESHAPE,
         lower=_lower_reshape,
         stablehlo=hlo.reshape,
         normalize=_known_shape,
@@ -228,6 +229,7 @@ OPERATIONS = (
         type_rule=_expand_dims_type,
         evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
+        movement=Movement.RESHAPE,
         lower=_lower_reshape,
         stablehlo=hlo.reshape,
         in_contract=reshape_form,
@@ -258,6 +260,7 @@ OPERATIONS = (
         type_rule=_squeeze_type,
         evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
+        movement=Movement.RESHAPE,
         lower=_lower_reshape,
         stablehlo=hlo.reshape,
         in_contract=reshape_form,

@@ -222,7 +222,7 @@ OPERATIONS = (
         evaluate=_is_finite,
         derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),
         lower=_lower_is_finite,
-        stablehlo=hlo.is_finite,
+        stablehlo=lambda context: context.emit("is_finite", list(context.operands), context.result_type),
         stablehlo_name="stablehlo.is_finite",
         in_numpy=("is_finite", "isfinite"),
         vector_operations=2,

@@ -9,7 +9,6 @@ import numpy as np
 from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
@@ -115,7 +114,7 @@ OPERATIONS = (
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
-        stablehlo=hlo.compare,
+        stablehlo=lambda context: context.compare(context.attributes["op"], *context.operands),
         vector_operations=1,
         choices=(
             "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
@@ -148,7 +147,7 @@ OPERATIONS = (
         evaluate=_select,
         derivative=_select_vjp,
         lower=_lower_select,
-        stablehlo=hlo.select,
+        stablehlo=lambda context: context.select(*context.operands),
         in_numpy=(),  # numpy means something else by select
         vector_operations=1,
         same_dtype=False,

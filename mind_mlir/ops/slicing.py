@@ -12,7 +12,7 @@ from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.contract_forms import slice_form
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.slice_positions import sliced_positions
 
 if TYPE_CHECKING:
@@ -200,6 +200,7 @@ OPERATIONS = (
         type_rule=_slice_type,
         evaluate=_evaluate_slice,
         derivative=_slice_vjp,
+        movement=Movement.SELECTION,
         lower=_lower_slice,
         stablehlo=hlo.slice_,
         choices=(

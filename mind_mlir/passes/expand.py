@@ -13,17 +13,16 @@ from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.module import Functions
-from mind_mlir.ir.terminators import Branch, Return, Yield
+from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.custom_call import known
-from mind_mlir.passes.structure.graph import value_types
+from mind_mlir.passes.canonical.body import Code
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
-    from mind_mlir.ir.terminators import Target, Terminator
 
 _CALL = "CustomCall"
 #: How deep expansions that hold custom calls themselves may go.
@@ -56,7 +55,7 @@ class _Expansion:
     def __init__(self, profile: str, function: Function) -> None:
         self._profile = profile
         self._function = function
-        self._types = value_types(function)
+        self._types = value_types(function.blocks)
         self._next = max(self._types, default=-1) + 1
         #: What a result of a call is now.
         self._now: dict[ValueId, ValueId] = {}
@@ -68,7 +67,15 @@ class _Expansion:
     def _renamed(self, blocks: Iterable[Block]) -> tuple[Block, ...]:
         """Return blocks with calls expanded, and then, since blocks come in any order, their uses renamed."""
         made = [self._expanded(block) for block in blocks]
-        return tuple(self._block(block) for block in made)
+        code = Code({}, self._now)
+        return tuple(
+            replace(
+                block,
+                operations=tuple(map(code.renamed, block.operations)),
+                terminator=code.resolved(block.terminator),
+            )
+            for block in made
+        )
 
     def _expanded(self, block: Block) -> Block:
         operations = [new for operation in block.operations for new in self._operation(operation, 0)]
@@ -110,46 +117,6 @@ class _Expansion:
             wanted = ", ".join(map(str, operation.result_types))
             found = ", ".join(map(str, types)) or "nothing"
             raise _wrong(operation, f"its expansion gives {found}, its type rule says {wanted}", name)
-
-    # Uses
-
-    def _block(self, block: Block) -> Block:
-        return replace(
-            block,
-            operations=tuple(self._reading(operation) for operation in block.operations),
-            terminator=self._terminator(block.terminator),
-        )
-
-    def _reading(self, operation: CoreOperation) -> CoreOperation:
-        operands = self._current(operation.operands)
-        if not operation.regions:
-            return operation if operands == operation.operands else replace(operation, operands=operands)
-        return replace(
-            operation, operands=operands, regions=tuple(self._block(each) for each in operation.regions)
-        )
-
-    def _current(self, values: tuple[ValueId, ...]) -> tuple[ValueId, ...]:
-        return tuple([self._value(value) for value in values])
-
-    def _value(self, value: ValueId) -> ValueId:
-        while value in self._now:
-            value = self._now[value]
-        return value
-
-    def _terminator(self, terminator: Terminator) -> Terminator:
-        if isinstance(terminator, (Return, Yield)):
-            return replace(terminator, operands=self._current(terminator.operands))
-        if isinstance(terminator, Branch):
-            return replace(terminator, target=self._target(terminator.target))
-        return replace(
-            terminator,
-            condition=self._value(terminator.condition),
-            then=self._target(terminator.then),
-            otherwise=self._target(terminator.otherwise),
-        )
-
-    def _target(self, target: Target) -> Target:
-        return replace(target, arguments=self._current(target.arguments))
 
 
 def _wrong(operation: CoreOperation, what: str, target: str) -> VerificationError:

@@ -1,7 +1,8 @@
 """Drops what no result of a function needs: operations, parameters, results, and what loops carry.
 
 A value is needed where something that is needed reads it. So a value that goes around a loop only to compute
-itself is not needed, nor is one that a branch yields and nobody reads.
+itself is not needed, nor is one that a branch yields and nobody reads. A run-time check of an operation that
+nothing needs goes with it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from mind_mlir.ir.module import Branch, CondBranch, Return
 from mind_mlir.ir.regions import blocks_within
 from mind_mlir.ops.region_flow import flow_of, only_read, pairs_of
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.canonical.body import Code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mind_mlir.ir.module import Block, CoreOperation, Target, Terminator, ValueId
-    from mind_mlir.passes.canonical.body import Code
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Target, Terminator, ValueId
 
 T = TypeVar("T")
 
@@ -38,6 +39,20 @@ def prune(code: Code) -> None:
         if not all(kept[label]):
             body.parameters = _chosen(body.parameters, kept[label])
             code.changed = True
+
+
+def drop_dead_code(function: Function) -> Function:
+    """Return ``function``, in structured form, without what nothing needs; itself where all is needed."""
+    (block,) = function.blocks
+    code = Code.of(function)
+    prune(code)
+    operations = tuple(code.entry.operations)
+    # What did not change is the same object, which is quickly found equal.
+    return (
+        function
+        if operations == block.operations
+        else replace(function, blocks=(replace(block, operations=operations),))
+    )
 
 
 @dataclass(slots=True)

@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.passes.optimize.hoist_rules import bytes_of
-from mind_mlir.passes.optimize.keys import key_of
-from mind_mlir.passes.optimize.rewriting import ending, reading
+from mind_mlir.passes.optimize.rewriting import ending, key_of, reading
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -7,7 +7,7 @@ Before: a function in structured form. After: the same, where
 - a result of a `Cond` that is the same value in both branches is that value.
 
 `hoist_rules` says what may go, and what is worth it. What is cheap and needed for that is done a second time
-outside; the first time goes where nothing needs it any more (`dead_code`). Inner loops come first, so that
+outside; the first time goes where nothing needs it any more (`drop_dead_code`). Inner loops come first, so that
 work goes out of all that it does not depend on.
 """
 
@@ -17,18 +17,16 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.regions import MAX_NESTING, blocks_within
+from mind_mlir.ir.regions import MAX_NESTING, value_types
 from mind_mlir.ops.region_flow import repeats
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.optimize.hoist_rules import bytes_of, is_arithmetic, is_worth, may_go
-from mind_mlir.passes.optimize.keys import key_of
-from mind_mlir.passes.optimize.rewriting import ending, reading, substituted
+from mind_mlir.passes.optimize.rewriting import ending, key_of, reading, substituted
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Mapping
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
-    from mind_mlir.ir.types import ValueType
 
 
 def hoist(function: Function) -> Function:
@@ -49,12 +47,7 @@ class _Hoisting:
     """Moves work out of the regions of one function."""
 
     def __init__(self, block: Block) -> None:
-        self._types: dict[ValueId, ValueType] = {}
-        inside = (each for operation in block.operations for each in blocks_within(operation))
-        for each in (block, *inside):
-            self._types.update((parameter.value_id, parameter.type) for parameter in each.parameters)
-            for operation in each.operations:
-                self._types.update((result.value_id, result.type) for result in operation.results)
+        self._types = value_types((block,))
         self._fresh = count(max(self._types, default=-1) + 1)
         #: What results of branches have turned out to be.
         self._same: dict[ValueId, ValueId] = {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.expansion import ExpandContext
 from mind_mlir.ops.infer import complete_attributes
@@ -20,8 +21,7 @@ from mind_mlir.support.interrupts import deliver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
-    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.module import Block, CoreOperation, Function
     from mind_mlir.ops.opdef import ExpandRule, OpDef
 
 
@@ -51,18 +51,8 @@ class _Expansion:
 
     def __init__(self, function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None]) -> None:
         self.rule = rule
-        self.types: dict[ValueId, TensorType] = {}
-        for block in function.blocks:
-            self._note(block)
-        for operation in operations_of(function.blocks):
-            for region in operation.regions:
-                self._note(region)
+        self.types = value_types(function.blocks)
         self.builder = Builder(next_id=max(self.types, default=-1) + 1, profile=profile)
-
-    def _note(self, block: Block) -> None:
-        self.types.update((parameter.value_id, parameter.tensor_type) for parameter in block.parameters)
-        for operation in block.operations:
-            self.types.update(zip(operation.result_ids, operation.result_types, strict=True))
 
     def block(self, block: Block) -> Block:
         """Return a block with everything in it expanded."""
