@@ -46,9 +46,10 @@ newaxis = None
 
 #: The functions that are written by hand: those with numpy's arguments, where these are others.
 BY_HAND: dict[str, Any] = {
-    name: getattr(module, name)
+    name: each
     for module in (creation, einstein, elementwise, indexing, products, reductions, shaping)
-    for name in module.__all__
+    for name, each in vars(module).items()
+    if hasattr(each, "opcodes")  # which `spelled` has given it
 }
 globals().update(BY_HAND)
 _GENERATED = {name: record for name, record in spellings().items() if name not in BY_HAND}

@@ -128,7 +128,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Clamp",
-        mnemonic="clamp",
         summary="Holds a tensor between two others elementwise.",
         description="`result[i] = min(max(x[i], lo[i]), hi[i])`. All operands have one dtype (E2004) and one "
         "shape (E3002, E3003): nothing is broadcast. The gradient goes to the operand that is chosen.",

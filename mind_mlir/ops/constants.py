@@ -177,7 +177,6 @@ def _to_literal(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) 
 OPERATIONS = (
     OpDef(
         opcode="Input",
-        mnemonic="input",
         summary="Declares an input of the module.",
         description="Binds the argument called `name`, of exactly the declared type. In the `mind` dialect "
         "an input is a function argument with a `mind.name` attribute rather than an operation.",
@@ -197,7 +196,6 @@ OPERATIONS = (
     _scalar_constant("ConstF64", "const_f64", DType.F64, 1.5),
     OpDef(
         opcode="ConstTensor",
-        mnemonic="const_tensor",
         summary="Produces a tensor constant.",
         description="The result is the literal `value`, whose dtype and shape must be `dtype` and `shape`.",
         spec="core-ir.md, Constants",

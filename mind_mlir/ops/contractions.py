@@ -282,7 +282,6 @@ _EMPTY = "A contraction over extent 0 (from an empty Slice) is 0."
 OPERATIONS: tuple[OpDef, ...] = (
     OpDef(
         opcode="Dot",
-        mnemonic="dot",
         summary="Computes the product of two vectors or matrices.",
         description="Contracts the last dimension of `lhs` with the first of `rhs`: `[n] . [n] -> []` (inner "
         "product), `[m, n] . [n] -> [m]`, `[m] . [m, n] -> [n]`, `[m, k] . [k, n] -> [m, n]` (as MatMul). "

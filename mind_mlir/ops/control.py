@@ -243,7 +243,6 @@ _EXTENSION = "In text, only modules of profile core-functions have it; blocks th
 OPERATIONS = (
     OpDef(
         opcode="Cond",
-        mnemonic="cond",
         summary="Runs one of two regions.",
         description="Where `pred`, a scalar (E3002), is true, the results are what region `then` "
         "yields, else what `else` yields. The regions have no parameters and read what is defined around "
@@ -280,7 +279,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="While",
-        mnemonic="while",
         summary="Runs a region again and again, while another one says so.",
         description="Region `condition` is given the values `init` and yields a predicate and values. Where "
         "the predicate is false, these values are the results; else region `body` is given them, and what it "
@@ -324,7 +322,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Call",
-        mnemonic="call",
         summary="Calls a function of the module.",
         description="The results are those of function `callee`, which exists (E4121), takes values of the "
         "operands' types (E2001, E2007) and returns at least one value (E4122). In text: `%r = call @callee "

@@ -226,7 +226,6 @@ def _lower_padding(context: LoweringContext, image: TensorType, padding: Pairs) 
 OPERATIONS: tuple[OpDef, ...] = (
     OpDef(
         opcode="Conv2d",
-        mnemonic="conv2d",
         summary="Computes a two-dimensional convolution.",
         description="`result[n, h, w, f] = sum over i, j, c of padded[n, h * strides[0] + i, w * "
         "strides[1] + j, c] * filter[i, j, c, f]`, where `padded` is the input `[N, H, W, C_in]` with zeros "

@@ -140,7 +140,6 @@ def _write(attributes: Mapping[str, AttributeValue], operands: Sequence[TensorTy
 OPERATIONS = (
     OpDef(
         opcode="CustomCall",
-        mnemonic="custom_call",
         summary="Calls a function that is registered by name.",
         description="`target` names the function, with a namespace and a version, as in `mind.gelu.v1`; one "
         "that is not registered is not implemented (E4310). `attrs` are its attributes, in canonical JSON, "

@@ -249,7 +249,6 @@ _EXAMPLES = (
 OPERATIONS = (
     OpDef(
         opcode="DotGeneral",
-        mnemonic="dot_general",
         summary="Computes sums of products of two tensors, over any of their dimensions.",
         description="Dimensions are batch dimensions, which both operands have, contracted ones, which are "
         "summed over, or free; `batch_lhs` pairs with `batch_rhs`, `contract_lhs` with `contract_rhs`, in "

@@ -177,7 +177,6 @@ def _lower_tile(context: LoweringContext) -> Any:
 OPERATIONS = (
     OpDef(
         opcode="Concat",
-        mnemonic="concat",
         summary="Joins tensors along an axis.",
         description="The result has the elements of the first operand, then those of the next, along "
         "`axis`, whose extent is the sum of theirs. There is at least one operand (E2007); all have one "
@@ -206,7 +205,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Tile",
-        mnemonic="tile",
         summary="Repeats a tensor along each axis.",
         description="Along axis `i` the result is `repeats[i]` times the input, one after another: it has "
         "`repeats[i]` times the extent. There must be one number for each dimension, not negative (E1103 "

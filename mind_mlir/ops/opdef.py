@@ -14,6 +14,7 @@ does not change every rule. Nothing here imports MLIR.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -63,6 +64,11 @@ MOVABLE: DTypeSet = EVERY
 NO_NUMBERS = (BOOL, "truth values are no numbers")
 NO_FLOATS = (ALL_INTEGERS, "the result is no integer: cast to a float first")
 NO_ORDER = (COMPLEX, "complex numbers have no order")
+
+
+def mnemonic_of(opcode: str) -> str:
+    """Return the name in the `mind` dialect of an operation that has no other."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", opcode).lower()
 
 
 class Domain(Enum):
@@ -241,7 +247,7 @@ class OpDef:
 
     Attributes:
         opcode: Spelling in Core IR text, and in memory.
-        mnemonic: Name in the `mind` dialect.
+        mnemonic: Name in the `mind` dialect; by default the opcode in lower case, with underscores.
         summary: One line, ``Computes ...``.
         description: Semantics in Markdown: shapes, dtypes, values, errors.
         spec: The section that defines it.
@@ -301,7 +307,7 @@ class OpDef:
     """
 
     opcode: str
-    mnemonic: str
+    mnemonic: str = ""
     summary: str
     description: str
     spec: str
@@ -344,6 +350,10 @@ class OpDef:
     in_contract: ExpandRule | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.mnemonic:
+            object.__setattr__(self, "mnemonic", mnemonic_of(self.opcode))
 
     def attribute(self, name: str) -> AttributeDef | None:
         """Return the schema of attribute ``name``, or None."""

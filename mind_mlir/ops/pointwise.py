@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops import numbers
@@ -17,6 +16,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
     Rounding,
+    mnemonic_of,
 )
 from mind_mlir.ops.shapes import broadcast
 
@@ -80,7 +80,7 @@ def elementwise(
     """Return the record of an operation that computes each element from one of each operand.
 
     Args:
-        opcode: Its opcode, of which the mnemonic is made.
+        opcode: Its opcode.
         operands: One, or two whose shapes are broadcast.
         function: What it computes, where there is no rule `evaluate`.
         computed: How the numpy rule applies that: in which dtype, and rounded when.
@@ -90,7 +90,6 @@ def elementwise(
         facts: Other fields of the record, in the place of those that nearly all of them have alike.
     """
     is_unary = len(operands) == 1
-    mnemonic = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", opcode).lower()
     if function is not None:
         facts["evaluate"] = lambda context: computed(function, *context.operands)
     if slope is not None:
@@ -110,11 +109,11 @@ def elementwise(
     shared: dict[str, Any] = {
         "type_rule": same_type if is_unary else broadcast_type,
         "extension": True,
-        "aliases": (Alias("core-functions", f"tensor.{mnemonic}"),),
+        "aliases": (Alias("core-functions", f"tensor.{mnemonic_of(opcode)}"),),
         "never": (NO_NUMBERS,),
         "examples": UNARY_EXAMPLES if is_unary else BROADCAST_EXAMPLES,
     }
-    return OpDef(opcode=opcode, mnemonic=mnemonic, operands=operands, **{**shared, **facts})
+    return OpDef(opcode=opcode, operands=operands, **{**shared, **facts})
 
 
 def float_function(

@@ -175,7 +175,6 @@ _CHOICE = "PTIR has no such kind of Reduce; this is StableHLO's reduce with that
 OPERATIONS = (
     OpDef(
         opcode="ReduceProd",
-        mnemonic="reduce_prod",
         summary="Computes the product of elements along axes.",
         description=f"Multiplies the elements along `axes`. {_SHAPE} The product of no elements is 1.",
         spec="StableHLO specification, reduce",
@@ -218,7 +217,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="ReduceBits",
-        mnemonic="reduce_bits",
         summary="Computes And, Or or Xor of the bits of elements along axes.",
         description="Each bit of the result is `kind` of that bit of the elements along `axes`; truth values "
         f"are one bit. {_SHAPE} Of no elements, And has all bits set, Or and Xor none.",

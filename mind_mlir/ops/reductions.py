@@ -226,7 +226,6 @@ _EXAMPLES = (
 OPERATIONS = (
     OpDef(
         opcode="Sum",
-        mnemonic="sum",
         summary="Computes the sum of elements along axes.",
         description=f"Adds the elements along `axes`. {_SHAPE} The sum of no elements is 0.",
         spec="core-ir.md, Reductions; shapes.md, Reductions",
@@ -247,7 +246,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Mean",
-        mnemonic="mean",
         summary="Computes the arithmetic mean of elements along axes.",
         description="Divides the sum of the elements along `axes` by the number of elements summed (the "
         f"product of the reduced extents). {_SHAPE} The mean of no elements is NaN for floats.",

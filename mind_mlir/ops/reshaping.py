@@ -181,7 +181,6 @@ _INPUT = (OperandDef("input", MOVABLE),)
 OPERATIONS = (
     OpDef(
         opcode="Reshape",
-        mnemonic="reshape",
         summary="Gives a tensor another shape with the same elements in the same order.",
         description="The result has shape `new_shape` and the elements of `input` in row-major order. "
         "One extent of `new_shape` may be -1: it is the element count divided by the product of the "
@@ -218,7 +217,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="ExpandDims",
-        mnemonic="expand_dims",
         summary="Inserts dimensions of extent 1.",
         description="The axes are inserted one by one, in ascending order: each is a position in the "
         "shape as it is then, in `[0, rank]` (E3004 otherwise). For different axes these are the "
@@ -250,7 +248,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Squeeze",
-        mnemonic="squeeze",
         summary="Removes dimensions of extent 1.",
         description="The result has the shape of `input` without the listed axes. Each axis must be in "
         "`[0, rank)` (E3004), be given once (E3005) and have extent 1 (E3009).",

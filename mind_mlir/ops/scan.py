@@ -214,7 +214,6 @@ func @main(%x: tensor<f32[3, 4]>, %s: tensor<f32[]>) -> (tensor<f32[]>, tensor<f
 OPERATIONS = (
     OpDef(
         opcode="Scan",
-        mnemonic="scan",
         summary="Runs a region for each slice of its inputs, and stacks what it gives.",
         description="The first `carry_count` operands are carried from step to step; the others, one or more "
         "(E2007), have a leading axis (E3002) of one length (E3003), of which each step is given a slice. "

@@ -102,7 +102,6 @@ def _lower_select(context: LoweringContext) -> Any:
 OPERATIONS = (
     OpDef(
         opcode="Compare",
-        mnemonic="compare",
         summary="Compares two tensors elementwise.",
         description="`result[i]` is the i1 value of `lhs[i] <op> rhs[i]`. The operands have one dtype "
         "(E2004) and one shape (E3002, E3003): nothing is broadcast. With a NaN on either side `NotEqual` is "
@@ -131,7 +130,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Select",
-        mnemonic="select",
         summary="Chooses elementwise between two tensors.",
         description="`result[i] = on_true[i] if pred[i] else on_false[i]`. All operands have one shape "
         "(E3002, E3003), the branches one dtype (E2004). The branch that is not chosen has no influence: "

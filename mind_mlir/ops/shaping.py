@@ -144,7 +144,6 @@ _INPUT = (OperandDef("input", MOVABLE),)
 OPERATIONS = (
     OpDef(
         opcode="Transpose",
-        mnemonic="transpose",
         summary="Permutes the dimensions of a tensor.",
         description="`result.shape[i] = input.shape[permutation[i]]`; the element at a result index "
         "comes from the input index that has `index[i]` on axis `permutation[i]`. `permutation` must "
@@ -170,7 +169,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="BroadcastTo",
-        mnemonic="broadcast_to",
         summary="Repeats a tensor along dimensions of extent 1 to reach a given shape.",
         description="The shape of `input` is aligned with `result_shape` from the right and padded with "
         "1 in front; each extent must then be 1, which repeats, or that of the result (E3001 otherwise). "

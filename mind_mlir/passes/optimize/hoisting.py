@@ -7,8 +7,8 @@ Before: a function in structured form. After: the same, where
 - a result of a `Cond` that is the same value in both branches is that value.
 
 `hoist_rules` says what may go, and what is worth it. What is cheap and needed for that is done a second time
-outside; the first time goes where nothing needs it any more (`drop_dead_code`). Inner loops come first, so that
-work goes out of all that it does not depend on.
+outside; the first time goes where nothing needs it any more (`drop_dead_code`). Inner loops come first, so
+that work goes out of all that it does not depend on.
 """
 
 from __future__ import annotations
