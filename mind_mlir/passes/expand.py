@@ -67,15 +67,7 @@ class _Expansion:
     def _renamed(self, blocks: Iterable[Block]) -> tuple[Block, ...]:
         """Return blocks with calls expanded, and then, since blocks come in any order, their uses renamed."""
         made = [self._expanded(block) for block in blocks]
-        code = Code({}, self._now)
-        return tuple(
-            replace(
-                block,
-                operations=tuple(map(code.renamed, block.operations)),
-                terminator=code.resolved(block.terminator),
-            )
-            for block in made
-        )
+        return tuple(map(Code({}, self._now).block, made))
 
     def _expanded(self, block: Block) -> Block:
         operations = [new for operation in block.operations for new in self._operation(operation, 0)]

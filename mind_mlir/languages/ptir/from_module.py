@@ -30,6 +30,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import PTIR
+from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.languages.ptir.program import (
     Function,
@@ -47,7 +48,6 @@ from mind_mlir.ops.contract import FieldKind
 from mind_mlir.ops.custom_records import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.region_derivative import captured_values
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.structure.expansion import contract_form, expand
 from mind_mlir.passes.structure.inline import inline_calls, inlined_size

@@ -70,17 +70,15 @@ class Code:
         """Return an operation that reads what its operands have turned out to be, in its regions too."""
         if not self.same:
             return operation
-        regions = tuple(
-            replace(
-                region,
-                operations=tuple(map(self.renamed, region.operations)),
-                terminator=self.resolved(region.terminator),
-            )
-            for region in operation.regions
-        )
-        if not regions:
+        if not operation.regions:
             return self.reading(operation)
+        regions = tuple(map(self.block, operation.regions))
         return replace(operation, operands=self.found(operation.operands), regions=regions)
+
+    def block(self, block: Block) -> Block:
+        """Return a block whose operations and terminator read what values have turned out to be."""
+        operations = tuple(map(self.renamed, block.operations))
+        return replace(block, operations=operations, terminator=self.resolved(block.terminator))
 
     def reading(self, operation: CoreOperation) -> CoreOperation:
         """Return an operation whose own operands are what they have turned out to be."""

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Branch, CondBranch
-from mind_mlir.ir.regions import blocks_within
+from mind_mlir.ir.regions import defined_within
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Target, Terminator, ValueId
     from mind_mlir.passes.canonical.body import Body, Code
@@ -148,7 +148,7 @@ def _region(code: Code, folder: Folder, region: Block) -> Block:
 def _while(code: Code, operation: CoreOperation) -> None:
     """Replace what never changes in a loop: carried values that stay, and what comes from around it."""
     condition, body = operation.regions
-    inside = _defined(operation)
+    inside = defined_within(operation)
     carried = condition.terminator.operands[1:]
     known: dict[ValueId, ValueId] = {}
     for parameter, value in zip(body.parameters, carried, strict=True):
@@ -169,13 +169,3 @@ def _while(code: Code, operation: CoreOperation) -> None:
 def _replace_once(code: Code, value: ValueId, by: ValueId) -> None:
     if code.find(value) == value:
         code.replace_value(value, by)
-
-
-def _defined(operation: CoreOperation) -> Mapping[ValueId, None]:
-    """Return the values that are defined in the regions of an operation."""
-    inside: dict[ValueId, None] = {}
-    for block in blocks_within(operation):
-        inside.update((parameter.value_id, None) for parameter in block.parameters)
-        for inner in block.operations:
-            inside.update((value, None) for value in inner.result_ids)
-    return inside

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.regions import MAX_NESTING, value_types
 from mind_mlir.ops.region_flow import repeats
+from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.optimize.hoist_rules import bytes_of, is_arithmetic, is_worth, may_go
-from mind_mlir.passes.optimize.rewriting import ending, key_of, reading, substituted
+from mind_mlir.passes.optimize.rewriting import key_of, reading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Mapping
@@ -50,7 +51,8 @@ class _Hoisting:
         self._types = value_types((block,))
         self._fresh = count(max(self._types, default=-1) + 1)
         #: What results of branches have turned out to be.
-        self._same: dict[ValueId, ValueId] = {}
+        self._code = Code({})
+        self._same = self._code.same
         self._constants = Folder(flags=True)
 
     def block(self, block: Block) -> Block:
@@ -68,7 +70,7 @@ class _Hoisting:
                 left = reading(operation, self._same)
             changed = changed or left is not operation
             kept.append(left)
-        terminator = ending(block.terminator, self._same)
+        terminator = self._code.resolved(block.terminator)
         if not changed and terminator is block.terminator:
             return block
         return replace(block, operations=tuple(kept), terminator=terminator)
@@ -114,7 +116,7 @@ class _Hoisting:
                 operations=tuple([each for each in otherwise.operations if each.value_id not in same]),
             )
             if moved:
-                branch = reading(branch, {}, (left, substituted(gone, same)))
+                branch = reading(branch, {}, (left, Code({}, same).block(gone)))
         yielded = [region.terminator.operands for region in branch.regions]
         for result, one, other in zip(branch.result_ids, *yielded, strict=True):
             if one == other:  # so it is defined around both
@@ -157,7 +159,7 @@ class _Hoisting:
             elif (wanted is None or value in wanted) and self._goes(operation, cheap, moved, sure=sure):
                 for needed in self._needed(operation, cheap, copies):
                     copies[needed.value_id] = copy = next(self._fresh)
-                    self._types[copy] = needed.result_type
+                    self._types[copy] = needed.tensor_type
                     origin = needed.label
                     ahead.append(replace(reading(needed, copies), value_id=copy, origin=origin))
                 ahead.append(reading(operation, copies))

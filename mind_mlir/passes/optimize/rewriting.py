@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from operator import is_
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.module import Return, Yield
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import Block, CoreOperation, Terminator, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
 
 
 def reading(
@@ -33,26 +31,6 @@ def reading(
     if not changed and not any(value in same for value in operands):
         return operation
     return replace(operation, operands=tuple([same.get(value, value) for value in operands]), regions=inside)
-
-
-def ending(terminator: Terminator, same: Mapping[ValueId, ValueId]) -> Terminator:
-    """Return the terminator of a function in structured form, or of a region, that reads ``same``."""
-    assert isinstance(terminator, (Return, Yield)), "branches are operations in structured form"
-    if not any(value in same for value in terminator.operands):
-        return terminator
-    return replace(terminator, operands=tuple([same.get(value, value) for value in terminator.operands]))
-
-
-def substituted(block: Block, same: Mapping[ValueId, ValueId]) -> Block:
-    """Return ``block``, with all that is in its regions, reading what values have turned out to be."""
-    operations = tuple([
-        reading(each, same, tuple([substituted(region, same) for region in each.regions]))
-        for each in block.operations
-    ])  # fmt: skip
-    terminator = ending(block.terminator, same)
-    if terminator is block.terminator and all(map(is_, operations, block.operations)):
-        return block
-    return replace(block, operations=operations, terminator=terminator)
 
 
 def key_of(operation: CoreOperation, operands: Sequence[ValueId]) -> Hashable:

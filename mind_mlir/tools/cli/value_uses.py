@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.module import Return
+from mind_mlir.ir.regions import value_types
 from mind_mlir.ops.region_flow import pairs_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class ValueUses:
 
     def _enter(self, function: Function) -> None:
         operations = list(operations_of(function.blocks))
-        types = _types(function, operations)
+        types = value_types(function.blocks)
         blocks = {block.label: block for block in function.blocks}
         for block in function.blocks:
             for target in block.terminator.targets:
@@ -80,16 +81,6 @@ class ValueUses:
         """Note that ``values`` of a function become others, of that or of the ``other`` function."""
         for value, new in zip(values, become, strict=True):
             self._becomes[function, value].append((other or function, new))
-
-
-def _types(function: Function, operations: Iterable[CoreOperation]) -> dict[ValueId, ValueType]:
-    """Return the types of all values of a function whose operations, inner ones included, are given."""
-    types: dict[ValueId, ValueType] = {}
-    for operation in operations:
-        types.update((result.value_id, result.type) for result in operation.results)
-    for block in (*function.blocks, *(region for op in operations for region in op.regions)):
-        types.update((parameter.value_id, parameter.type) for parameter in block.parameters)
-    return types
 
 
 def _ids(block: Block) -> list[ValueId]:
