@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Branch, CondBranch
 from mind_mlir.ir.regions import defined_within
+from mind_mlir.ops.region_flow import pairs_of
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.support.interrupts import deliver
 
@@ -129,43 +131,30 @@ def _operations(code: Code, folder: Folder, operations: Sequence[CoreOperation])
 def _with_regions(code: Code, folder: Folder, operation: CoreOperation) -> CoreOperation:
     regions = tuple(_region(code, folder, region) for region in operation.regions)
     operation = replace(operation, regions=regions)
-    if operation.opcode == "Cond":
-        for result, then, otherwise in zip(
-            operation.result_ids, *(region.terminator.operands for region in regions), strict=True
-        ):
-            if then == otherwise:  # so it is defined around both
-                _replace_once(code, result, then)
-    elif operation.opcode == "While":
-        _while(code, operation)
+    if by_opcode()[operation.opcode].expand is None:
+        _hand_on(code, operation)
     return operation
+
+
+def _hand_on(code: Code, operation: CoreOperation) -> None:
+    """Replace what is always one value from around the operation: results, and parameters of its regions.
+
+    So is what a loop carries and never changes, and what both branches yield.
+    """
+    sources: dict[ValueId, list[ValueId]] = {}
+    for value, target in pairs_of(operation):
+        sources.setdefault(target, []).append(value)
+    inside: set[ValueId] | None = None
+    only = {target: values[0] for target, values in sources.items() if len(values) == 1}
+    for target, values in sources.items():
+        found = {code.find(only.get(value, value)) for value in values} - {target}
+        if len(found) != 1 or code.find(target) != target:
+            continue
+        inside = defined_within(operation) if inside is None else inside
+        if found.isdisjoint(inside):
+            code.replace_value(target, *found)
 
 
 def _region(code: Code, folder: Folder, region: Block) -> Block:
     operations = _operations(code, folder, region.operations)
     return replace(region, operations=tuple(operations), terminator=code.resolved(region.terminator))
-
-
-def _while(code: Code, operation: CoreOperation) -> None:
-    """Replace what never changes in a loop: carried values that stay, and what comes from around it."""
-    condition, body = operation.regions
-    inside = defined_within(operation)
-    carried = condition.terminator.operands[1:]
-    known: dict[ValueId, ValueId] = {}
-    for parameter, value in zip(body.parameters, carried, strict=True):
-        known[parameter.value_id] = value
-    for parameter, first, again in zip(
-        condition.parameters, operation.operands, body.terminator.operands, strict=True
-    ):
-        value = known.get(again, again)
-        if value in (parameter.value_id, first):
-            _replace_once(code, parameter.value_id, first)
-    for result, parameter, value in zip(operation.result_ids, body.parameters, carried, strict=True):
-        around = code.find(value)
-        if around not in inside:
-            _replace_once(code, result, around)
-            _replace_once(code, parameter.value_id, around)
-
-
-def _replace_once(code: Code, value: ValueId, by: ValueId) -> None:
-    if code.find(value) == value:
-        code.replace_value(value, by)
