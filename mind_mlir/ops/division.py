@@ -12,7 +12,7 @@ from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_NUMERIC, Domain, OperandDef
-from mind_mlir.ops.pointwise import elementwise, lower_binary
+from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_binary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,9 +112,8 @@ OPERATIONS = (
         "Div",
         (OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC, domain=Domain.NONZERO)),
         summary="Divides two tensors elementwise, with broadcasting.",
-        description="`result[i] = lhs[i] / rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
-        "where they do not fit). Both operands have one dtype (E2004), which is the result's. Floats follow "
-        "IEEE 754: dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
+        description=f"`result[i] = lhs[i] / rhs[i]` {ON_BROADCAST} Floats follow IEEE 754: "
+        "dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
         "zero; dividing an integer by zero is E6009 when the function runs, and no result is returned.",
         spec="ptir-v0.4.md, ElementwiseBinary; core-ir.md, Binary operations",
         evaluate=_div,

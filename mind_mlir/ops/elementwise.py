@@ -9,7 +9,7 @@ import numpy as np
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary, unary
 from mind_mlir.ops.opdef import ALL_NUMERIC, OperandDef
-from mind_mlir.ops.pointwise import elementwise, lower_named
+from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,10 +53,6 @@ def _lower_neg(context: LoweringContext) -> Any:
 
 _SPEC = "core-ir.md, Binary operations; shapes.md, Broadcasting"
 _SIDES = (OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC))
-_BROADCAST = (
-    "on the right-aligned broadcast of the two shapes (E3001 where they do not fit). Both operands have one "
-    "dtype (E2004), which is the result's."
-)
 _WRAPS = "Integers wrap around on overflow (two's complement)."
 _IEEE = (
     "Floats round to nearest even, once, those narrower than f32 as well; overflow gives an infinity, or NaN "
@@ -68,7 +64,7 @@ OPERATIONS = (
         "Add",
         _SIDES,
         summary="Adds two tensors elementwise, with broadcasting.",
-        description=f"`result[i] = lhs[i] + rhs[i]` {_BROADCAST}",
+        description=f"`result[i] = lhs[i] + rhs[i]` {ON_BROADCAST}",
         spec=_SPEC,
         function=np.add,
         derivative=_add_vjp,
@@ -85,7 +81,7 @@ OPERATIONS = (
         "Sub",
         _SIDES,
         summary="Subtracts two tensors elementwise, with broadcasting.",
-        description=f"`result[i] = lhs[i] - rhs[i]` {_BROADCAST}",
+        description=f"`result[i] = lhs[i] - rhs[i]` {ON_BROADCAST}",
         spec=_SPEC,
         function=np.subtract,
         derivative=_sub_vjp,
@@ -101,7 +97,7 @@ OPERATIONS = (
         "Mul",
         _SIDES,
         summary="Multiplies two tensors elementwise, with broadcasting.",
-        description=f"`result[i] = lhs[i] * rhs[i]` {_BROADCAST}",
+        description=f"`result[i] = lhs[i] * rhs[i]` {ON_BROADCAST}",
         spec=_SPEC,
         function=numbers.multiply,
         derivative=_mul_vjp,

@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, NO_ORDER, OpDef, OperandDef
-from mind_mlir.ops.pointwise import elementwise, full_like, stretched, zeros_like
+from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, full_like, stretched, zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,9 +72,8 @@ def _extreme(
         opcode,
         (OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
         summary=f"Computes the {which} of two tensors elementwise, with broadcasting.",
-        description=f"`result[i]` is the {which} of `lhs[i]` and `rhs[i]` on the right-aligned broadcast of "
-        "the two shapes (E3001 where they do not fit). Both operands have one dtype (E2004), which is the "
-        f"result's. The gradient goes to the operand that is {than}.",
+        description=f"`result[i]` is the {which} of `lhs[i]` and `rhs[i]` {ON_BROADCAST} The gradient goes "
+        f"to the operand that is {than}.",
         spec="core-ir-page.md, Broadcasting rules; ptir-v0.4.md, ElementwiseBinary",
         function=function,
         derivative=lambda context: _shared(context, beyond),

@@ -37,6 +37,11 @@ UNARY_EXAMPLES = (
     Example(("T[]",)),
 )
 
+#: What records say of two operands.
+ON_BROADCAST = (
+    "on the right-aligned broadcast of the two shapes (E3001 where they do not fit). Both operands have one "
+    "dtype (E2004), which is the result's."
+)
 _NO_CHANGE = (
     "Compiled, it is the same at every place, shape and optimisation level, but may differ between "
     "processors with and without fused multiply-add, and where {} let{} MLIR compute it."

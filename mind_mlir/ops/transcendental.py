@@ -23,6 +23,7 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.pointwise import (
+    ON_BROADCAST,
     SAME_EVERYWHERE,
     SAME_FOR_ALL,
     elementwise,
@@ -290,8 +291,7 @@ OPERATIONS = (
         (OperandDef("y", ALL_FLOATS), OperandDef("x", ALL_FLOATS)),
         summary="Computes the angles of points elementwise, with broadcasting.",
         description="`result[i]` is the angle between the positive first axis and the point `(x[i], y[i])`, "
-        "between -pi and pi, on the right-aligned broadcast of the two shapes (E3001 where they do not fit). "
-        "Both operands have one dtype (E2004), which is the result's. Zeros, infinities and NaN give what "
+        f"between -pi and pi, {ON_BROADCAST} Zeros, infinities and NaN give what "
         "IEEE 754's atan2 gives: the sign is that of `y`, `atan2(+-0.0, -0.0)` is +-pi. The gradients are "
         "`x` and `-y`, divided by `x ** 2 + y ** 2`, times the cotangent.",
         spec="StableHLO specification, atan2",
@@ -312,8 +312,7 @@ OPERATIONS = (
         "Power",
         (OperandDef("lhs", ALL_REAL, domain=Domain.POSITIVE), OperandDef("rhs", ALL_REAL)),
         summary="Raises a tensor to powers elementwise, with broadcasting.",
-        description="`result[i] = lhs[i] ** rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
-        "where they do not fit). Both operands have one dtype (E2004), which is the result's. Floats are "
+        description=f"`result[i] = lhs[i] ** rhs[i]` {ON_BROADCAST} Floats are "
         "what IEEE 754's pow gives: a negative number to a power that is no integer is NaN, and anything to "
         "the power of 0, as 1 to any power, is 1. Powers of integers wrap around; of a negative exponent, "
         "the result is that of the truncated reciprocal: 1 and -1 stay 1 or -1, all others give 0. The "

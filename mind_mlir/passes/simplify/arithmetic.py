@@ -9,7 +9,7 @@ import ml_dtypes
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DTypeKind
-from mind_mlir.passes.simplify.pattern import Pattern, beneath
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, neutral, undone
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId
@@ -27,18 +27,6 @@ def wrapped(number: int, dtype: DType) -> int:
     """
     least, _ = limits(dtype)
     return (number - least) % (1 << dtype.bits) + least
-
-
-def _plus_zero(at: Rewrite) -> ValueId | None:
-    for value, zero in at.orders():
-        if at.is_real(zero, -0.0):
-            return at.as_result(value)
-    return None
-
-
-def _minus_zero(at: Rewrite) -> ValueId | None:
-    value, zero = at.operands
-    return at.as_result(value) if at.is_real(zero, 0.0) else None
 
 
 def _from_zero(at: Rewrite) -> ValueId | None:
@@ -67,11 +55,6 @@ def _minus_negative(at: Rewrite) -> ValueId | None:
     return None if negation is None else at.emit("Add", (value, *negation.operands), at.type)
 
 
-@beneath("Neg")
-def _twice_negative(at: Rewrite, negation: CoreOperation) -> ValueId | None:
-    return negation.operands[0]
-
-
 @beneath("Sub")
 def _negative_difference(at: Rewrite, difference: CoreOperation) -> ValueId | None:
     left, right = difference.operands
@@ -87,13 +70,6 @@ def _constants(at: Rewrite) -> ValueId | None:
         return wrapped(first + number if at.operation.opcode == "Add" else first * number, at.type.dtype)
 
     return at.of_two_constants(joined)
-
-
-def _times_one(at: Rewrite) -> ValueId | None:
-    for value, one in at.orders():
-        if at.is_real(one, 1):
-            return at.as_result(value)
-    return None
 
 
 def _times_minus_one(at: Rewrite) -> ValueId | None:
@@ -129,11 +105,6 @@ def _negative_times_constant(at: Rewrite) -> ValueId | None:
     return None
 
 
-def _by_one(at: Rewrite) -> ValueId | None:
-    value, one = at.operands
-    return at.as_result(value) if at.is_real(one, 1) else None
-
-
 def _by_minus_one(at: Rewrite) -> ValueId | None:
     value, one = at.operands
     if at.type.dtype.kind is DTypeKind.UNSIGNED or not at.is_real(one, -1):
@@ -165,7 +136,7 @@ SUMS = (
         "x",
         "-0.0 + -0.0 is -0.0 and 0.0 + -0.0 is 0.0; NaN and infinities stay. Of integers any zero.",
         ("Add",),
-        _plus_zero,
+        neutral(-0.0),
         "x + 0.0: where x is -0.0, that is 0.0",
     ),
     Pattern(
@@ -173,7 +144,7 @@ SUMS = (
         "x",
         "-0.0 - 0.0 is -0.0 and 0.0 - 0.0 is 0.0; NaN and infinities stay. Of integers any zero.",
         ("Sub",),
-        _minus_zero,
+        neutral(0.0, right=True),
         "x - -0.0: where x is -0.0, that is 0.0",
     ),
     Pattern(
@@ -207,7 +178,7 @@ SUMS = (
         "x",
         "the sign bit flips twice, also those of zeros and NaN; of integers -(-x) is x modulo a power of two",
         ("Neg",),
-        _twice_negative,
+        undone("Neg"),
     ),
     Pattern(
         "-(x - y)",
@@ -233,7 +204,7 @@ PRODUCTS = (
         "x",
         "zeros keep their signs, infinities stay, NaN stays NaN",
         ("Mul",),
-        _times_one,
+        neutral(1),
         "of complex numbers: the product has an infinity times 0, which is NaN",
     ),
     Pattern(
@@ -273,7 +244,7 @@ PRODUCTS = (
         "x",
         "zeros keep their signs, infinities stay, NaN stays NaN",
         ("Div",),
-        _by_one,
+        neutral(1, right=True),
         "of complex numbers: as x * 1",
     ),
     Pattern(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.passes.simplify.pattern import Pattern, beneath
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, undone
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId
@@ -158,11 +158,6 @@ def _absorbed(at: Rewrite) -> ValueId | None:
     return None
 
 
-@beneath("Not")
-def _twice_not(_: Rewrite, negation: CoreOperation) -> ValueId | None:
-    return negation.operands[0]
-
-
 _OF_BITS = "of each bit, which is one or the other: false and true are no bits of an integer, and all of them"
 _LOGICAL = ("And", "Or", "Xor")
 
@@ -242,5 +237,5 @@ TRUTHS = (
     Pattern("p and p, p or p, p xor p", "p, p, false", _OF_BITS, _LOGICAL, _truth_with_itself),
     Pattern("p and not p, p or not p, p xor not p", "false, true, true", _OF_BITS, _LOGICAL, _with_opposite),
     Pattern("p and (p or q), p or (p and q)", "p", _OF_BITS, ("And", "Or"), _absorbed),
-    Pattern("not (not p)", "p", _OF_BITS, ("Not",), _twice_not),
+    Pattern("not (not p)", "p", _OF_BITS, ("Not",), undone("Not")),
 )

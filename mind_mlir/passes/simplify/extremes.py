@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.passes.simplify.pattern import Pattern, beneath
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, idle
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId
@@ -106,19 +106,9 @@ def _abs_of_unsigned(at: Rewrite) -> ValueId | None:
     return at.operands[0] if at.type.dtype.kind is DTypeKind.UNSIGNED else None
 
 
-@beneath("Abs", "Relu")
-def _without_sign(at: Rewrite, _: CoreOperation) -> ValueId | None:
-    return at.operands[0]
-
-
 @beneath("Neg")
 def _abs_of_negative(at: Rewrite, negation: CoreOperation) -> ValueId | None:
     return None if at.type.dtype.kind is DTypeKind.UNSIGNED else at.again(negation.operands)
-
-
-@beneath("Relu")
-def _relu_of_relu(at: Rewrite, _: CoreOperation) -> ValueId | None:
-    return at.operands[0]
 
 
 _EXTREMES = ("Maximum", "Minimum")
@@ -180,7 +170,7 @@ PATTERNS = (
         "the sign bit is 0 already: relu gives 0.0 for -0.0 and NaN. The least signed integer is its own "
         "absolute value, once as twice.",
         ("Abs",),
-        _without_sign,
+        idle("Abs", "Relu"),
     ),
     Pattern(
         "abs(-x)",
@@ -195,7 +185,7 @@ PATTERNS = (
         "relu(x)",
         "what relu gives is not negative, nor -0.0, nor NaN",
         ("Relu",),
-        _relu_of_relu,
+        idle("Relu"),
         "relu(abs(x)), relu(exp(x)): of NaN, relu is 0.0",
     ),
 )

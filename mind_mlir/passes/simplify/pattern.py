@@ -64,3 +64,25 @@ def same_type(at: Rewrite) -> ValueId | None:
     """Rule: the operand, where the operation leaves its type as it is."""
     (value,) = at.operands
     return value if at.type_of(value) == at.type else None
+
+
+def neutral(number: float, *, right: bool = False) -> Rule:
+    """Return a rule: the other operand, where one is ``number``; or only where the right one is."""
+
+    def rule(at: Rewrite) -> ValueId | None:
+        for value, constant in at.orders()[: 1 if right else 2]:
+            if at.is_real(constant, number):
+                return at.as_result(value)
+        return None
+
+    return rule
+
+
+def undone(opcode: str) -> Rule:
+    """Return a rule: what the operand is made of, where ``opcode`` makes it, which undoes the operation."""
+    return beneath(opcode)(lambda _, inner: inner.operands[0])
+
+
+def idle(*opcodes: str) -> Rule:
+    """Return a rule: the operand, where one of ``opcodes`` makes it, which leaves nothing to do."""
+    return beneath(*opcodes)(lambda at, _: at.operands[0])
