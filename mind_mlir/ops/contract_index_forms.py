@@ -19,8 +19,7 @@ def gather_form(context: ExpandContext) -> bool:
     """Append `Take` at indices that have been counted from the front."""
     operand, indices = context.operands
     counted = _counted(context, indices, operand.type.extents[:1], indices.type.rank)
-    context.builder.emit_all("Take", operand, counted, defines=context.results)
-    return True
+    return context.define("Take", operand, counted)
 
 
 def scatter_form(context: ExpandContext) -> bool:
@@ -32,8 +31,7 @@ def scatter_form(context: ExpandContext) -> bool:
     lengths = [windows.operand[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
     counted = _counted(context, indices, lengths, windows.vector_dim)
     attributes: Mapping[str, Any] = {**context.attributes, "from_end": False}
-    context.builder.emit_all("ScatterAdd", operand, counted, updates, defines=context.results, **attributes)
-    return True
+    return context.define("ScatterAdd", operand, counted, updates, **attributes)
 
 
 def _counted(context: ExpandContext, indices: Value, lengths: Sequence[int], vector_dim: int) -> Value:

@@ -68,14 +68,10 @@ def _remainder_form(context: ExpandContext) -> bool:
     """Append what a product of the quotient leaves, of integers; PTIR has nothing for floats."""
     if not context.results[0].type.dtype.is_integer:
         return False
-    builder, extents = context.builder, context.results[0].type.extents
-    left, right = (
-        each if each.type.extents == extents else builder.emit("BroadcastTo", each, result_shape=extents)
-        for each in context.operands
-    )
-    product = builder.emit("Mul", builder.emit("Div", left, right), right)
-    builder.emit_all("Sub", left, product, defines=context.results)
-    return True
+    extents = context.results[0].type.extents
+    left, right = (context.stretched(each, extents) for each in context.operands)
+    product = context.emit("Mul", context.emit("Div", left, right), right)
+    return context.define("Sub", left, product)
 
 
 OPERATIONS = (
