@@ -21,8 +21,7 @@ from typing import Any
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy import creation, einstein, elementwise, indexing, products, reductions, shaping
 from mind_mlir.numpy.arrays import Array
-from mind_mlir.numpy.generated import function_of
-from mind_mlir.numpy.spellings import spellings
+from mind_mlir.numpy.generated import function_of, spellings
 from mind_mlir.support.suggestions import did_you_mean
 
 newaxis = None

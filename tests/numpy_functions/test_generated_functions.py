@@ -17,8 +17,8 @@ import mind_mlir.numpy as typed
 from mind_mlir import DType, TensorType, interpret
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.languages.staging import Unit
+from mind_mlir.numpy.generated import spellings
 from mind_mlir.numpy.page import page
-from mind_mlir.numpy.spellings import spellings
 from mind_mlir.numpy.stub import stub
 from mind_mlir.ops.registry import all_ops, by_opcode
 
