@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 
-def _add_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return context.cotangent, context.cotangent
-
-
 def _sub_vjp(context: VjpContext) -> Sequence[Value | None]:
     right = context.emit("Neg", context.cotangent) if context.needs[1] else None
     return context.cotangent, right
@@ -34,10 +30,6 @@ def _mul_vjp(context: VjpContext) -> Sequence[Value | None]:
         context.emit("Mul", context.cotangent, right) if context.needs[0] else None,
         context.emit("Mul", context.cotangent, left) if context.needs[1] else None,
     )
-
-
-def _neg_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return (context.emit("Neg", context.cotangent),)
 
 
 def _lower_neg(context: LoweringContext) -> Any:
@@ -67,7 +59,7 @@ OPERATIONS = (
         description=f"`result[i] = lhs[i] + rhs[i]` {ON_BROADCAST}",
         spec=_SPEC,
         function=np.add,
-        derivative=_add_vjp,
+        derivative=lambda context: (context.cotangent, context.cotangent),
         lower=("add", "add"),
         stablehlo="add",
         on_truths="Or",
@@ -126,7 +118,7 @@ OPERATIONS = (
         "places.",
         spec="core-ir.md, Activation and elementwise unary operations",
         function=np.negative,
-        derivative=_neg_vjp,
+        derivative=lambda context: (context.emit("Neg", context.cotangent),),
         lower=_lower_neg,
         stablehlo="negate",
         in_numpy=("neg", "negative"),

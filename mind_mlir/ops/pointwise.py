@@ -190,12 +190,14 @@ def lower_function(context: LoweringContext, name: str) -> Any:
     """Append ``linalg.<name>`` where linalg has that, and a `linalg.generic` else and for what is not native.
 
     Args:
-        context: An operation of one operand.
+        context: An operation of one operand, or of several that linalg has no operation for.
         name: What the `math` dialect calls it.
     """
     arithmetic = context.arithmetic(context.result_type.dtype)
     if arithmetic.is_native and name in _NAMED:
         return lower_named(context, name)
+    if len(context.operands) > 1:
+        return context.elementwise(lambda *xs: arithmetic.apply(getattr(context.mlir.math, name), *xs))
     return context.elementwise(lambda x: arithmetic.function(name, x))
 
 

@@ -52,10 +52,6 @@ def _log1p_slope(context: VjpContext) -> Value:
     return context.emit("Reciprocal", context.emit("Add", full_like(context, 1, x), x))
 
 
-def _expm1_slope(context: VjpContext) -> Value:
-    return context.emit("Add", context.result, full_like(context, 1, context.result))
-
-
 def _logistic(x: Array) -> Array:
     # Of magnitudes, whose exponentials are never out of range, nor is a small result lost in a difference.
     small = np.exp(-np.abs(x))
@@ -107,11 +103,6 @@ def _atan2_vjp(context: VjpContext) -> Sequence[Value | None]:
         context.emit("Mul", scaled, x) if context.needs[0] else None,
         context.emit("Neg", context.emit("Mul", scaled, y)) if context.needs[1] else None,
     )
-
-
-def _lower_atan2(context: LoweringContext) -> Any:
-    arithmetic = context.arithmetic(context.result_type.dtype)
-    return context.elementwise(lambda y, x: arithmetic.apply(context.mlir.math.atan2, y, x))
 
 
 # Powers and roots
@@ -224,7 +215,7 @@ OPERATIONS = (
         "inf, `expm1(-inf)` is -1, `expm1(-0.0)` is -0.0, NaN stays NaN. The gradient is `result + 1` times "
         "the cotangent.",
         spec="StableHLO specification, exponential_minus_one",
-        slope=_expm1_slope,
+        slope=lambda context: context.emit("Add", context.result, full_like(context, 1, context.result)),
         lower="expm1",
         stablehlo="exponential_minus_one",
         vector_operations=20,
@@ -298,10 +289,9 @@ OPERATIONS = (
         function=np.arctan2,
         computed=numbers.in_f64,
         derivative=_atan2_vjp,
-        lower=_lower_atan2,
+        lower="atan2",
         stablehlo="atan2",
         in_numpy=("atan2", "arctan2"),
-        scalar_op="math.atan2",
         vector_operations=48,
         rounding=Rounding.APPROXIMATE,
         choices=(_ANGLE_ACCURACY, "The gradient at the origin is NaN; that of infinite numbers is 0."),
