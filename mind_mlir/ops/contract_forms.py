@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contract_index_forms import missing_index_form, strided_form
-from mind_mlir.ops.slice_positions import sliced_positions
+from mind_mlir.ops.shapes import sliced_positions
 from mind_mlir.ops.windows import spatial_padding
 
 if TYPE_CHECKING:

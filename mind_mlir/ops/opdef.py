@@ -91,16 +91,6 @@ class Movement(Enum):
     REPETITION = "repetition"  # all, again and again, as no view shows them
     SELECTION = "selection"  # some, as a view may show them
 
-    @property
-    def is_view(self) -> bool:
-        """Return whether strides alone may say it, so that nothing need move."""
-        return self is not Movement.REPETITION
-
-    @property
-    def keeps_all(self) -> bool:
-        """Return whether each element of the operand is there once."""
-        return self in (Movement.RESHAPE, Movement.PERMUTATION)
-
 
 class Rounding(Enum):
     """The agreement of compiled code with the numpy rule on floats; integers always agree exactly."""
@@ -371,6 +361,16 @@ class OpDef:
     def is_variadic(self) -> bool:
         """Return whether it takes any number of operands from its last one on."""
         return bool(self.operands) and self.operands[-1].variadic
+
+    @property
+    def is_view(self) -> bool:
+        """Return whether strides alone may say what it does, so that nothing need move."""
+        return self.movement not in (None, Movement.REPETITION)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Return whether its result is each element of the operand, once."""
+        return self.movement in (Movement.RESHAPE, Movement.PERMUTATION)
 
     @property
     def in_dialect(self) -> bool:

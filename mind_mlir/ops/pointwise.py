@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     NO_FLOATS,
@@ -108,10 +107,15 @@ def elementwise(
         facts["lower"] = lower
     if isinstance(stablehlo, str):
         facts["stablehlo_name"] = f"stablehlo.{stablehlo}"
-        facts["stablehlo"] = hlo.unary(stablehlo) if is_unary else hlo.binary(stablehlo)
+        facts["stablehlo"] = (
+            (lambda context: context.unary(stablehlo, *context.operands))
+            if is_unary
+            else (lambda context: context.binary(stablehlo, *context.operands))
+        )
     else:
         facts["stablehlo"] = stablehlo
     shared: dict[str, Any] = {
+        "spec": f"StableHLO specification, {facts.get('stablehlo_name', '').removeprefix('stablehlo.')}",
         "type_rule": same_type if is_unary else broadcast_type,
         "extension": True,
         "aliases": (Alias("core-functions", f"tensor.{mnemonic_of(opcode)}"),),

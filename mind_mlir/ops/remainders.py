@@ -8,7 +8,6 @@ import numpy as np
 
 from mind_mlir.diagnostics.checks import DivisorCheck
 from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.division import check_divisor
 from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, Domain, OperandDef
 from mind_mlir.ops.pointwise import elementwise
@@ -86,11 +85,10 @@ OPERATIONS = (
         "and that by an infinity is `lhs[i]`. The remainder of an integer by zero is E6009 when the "
         "function runs, and no result is returned. The gradients are the cotangent, and the cotangent times "
         "the negated quotient.",
-        spec="StableHLO specification, remainder",
         evaluate=_remainder,
         derivative=_remainder_vjp,
         lower=_lower_remainder,
-        stablehlo=hlo.binary("remainder"),
+        stablehlo="remainder",
         in_numpy=("remainder", "fmod"),
         scalar_op="arith.remf",
         vector_operations=40,

@@ -74,7 +74,6 @@ def _rounding(
         description=f"`result[i]` is `input[i]` rounded to {to}; it is a float, as the operand is. Integers, "
         "infinities and both zeros stay what they are, and NaN stays NaN. The result has the sign of the "
         "operand, so that what becomes zero may be `-0.0`. The gradient is 0.",
-        spec=f"StableHLO specification, {stablehlo}",
         computed=numbers.apply,
         derivative=NotDifferentiable("rounding is piecewise constant", constant=True),
         lower=lower,
@@ -148,7 +147,6 @@ OPERATIONS = (
         summary="Computes the square root elementwise.",
         description="`result[i] = sqrt(input[i])`, correctly rounded. `sqrt(inf)` is inf, `sqrt(-0.0)` is "
         "-0.0; a negative number and NaN give NaN. The gradient is the cotangent divided by `2 * result`.",
-        spec="StableHLO specification, sqrt",
         computed=numbers.precisely,
         derivative=_sqrt_vjp,
         lower="sqrt",
@@ -201,7 +199,6 @@ OPERATIONS = (
         summary="Computes the signs of numbers elementwise.",
         description="`result[i]` is 1 where `input[i]` is greater than 0, -1 where it is less, and "
         "`input[i]` itself elsewhere: zeros of either sign and NaN stay what they are. The gradient is 0.",
-        spec="StableHLO specification, sign",
         function=_sign,
         derivative=NotDifferentiable("signs are piecewise constant", constant=True),
         lower=_lower_sign,
@@ -217,7 +214,6 @@ OPERATIONS = (
         (OperandDef("input", ALL_FLOATS),),
         summary="Computes elementwise whether numbers are finite.",
         description="`result[i]` is the i1 value of `input[i]` being neither an infinity nor NaN.",
-        spec="StableHLO specification, is_finite",
         type_rule=_is_finite_type,
         evaluate=_is_finite,
         derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),

@@ -1,4 +1,4 @@
-"""Shape arithmetic that several type rules share (shapes.md)."""
+"""Shape arithmetic that several rules share (shapes.md; core-ir.md, "Indexing and slicing")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import format_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ops.contexts import TypeContext
@@ -88,3 +88,14 @@ def require_equal_shapes(context: TypeContext) -> None:
                 **facts,
             )
     context.stop_if_reported()
+
+
+def sliced_positions(attributes: Mapping[str, Any], extents: Sequence[int]) -> list[range]:
+    """Return, for each axis, the positions that a Slice takes from its operand, in order.
+
+    As in numpy, a negative start or end counts from the end, and what is still outside of the axis is moved
+    to its nearest end. A range of one element has step 1, whatever step was asked for.
+    """
+    bounds = zip(attributes["starts"], attributes["ends"], attributes["steps"], extents, strict=True)
+    ranges = [range(*slice(start, end, step).indices(extent)) for start, end, step, extent in bounds]
+    return [r if len(r) > 1 else range(r.start, r.start + len(r)) for r in ranges]

@@ -13,7 +13,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.contract_forms import slice_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
-from mind_mlir.ops.slice_positions import sliced_positions
+from mind_mlir.ops.shapes import sliced_positions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
-    from mind_mlir.ops.opdef import StablehloRule
-
-
-def unary(name: str) -> StablehloRule:
-    """Return the rule of what is ``stablehlo.<name>`` of one operand."""
-    return lambda context: context.unary(name, context.operands[0])
-
-
-def binary(name: str) -> StablehloRule:
-    """Return the rule of what is ``stablehlo.<name>`` of the broadcast of two operands."""
-    return lambda context: context.binary(name, *context.operands)
 
 
 def divide(context: StablehloContext) -> HloValue:

@@ -199,7 +199,6 @@ OPERATIONS = (
         description="`result[i] = ln(1 + input[i])`, also where the sum would lose the operand's last "
         "places. `log1p(-1)` is -inf, `log1p(inf)` is inf, `log1p(-0.0)` is -0.0; less than -1 and NaN give "
         "NaN. The gradient is the cotangent divided by `1 + input`.",
-        spec="StableHLO specification, log_plus_one",
         slope=_log1p_slope,
         lower="log1p",
         stablehlo="log_plus_one",
@@ -214,7 +213,6 @@ OPERATIONS = (
         description="`result[i] = e ** input[i] - 1`, also where the exponential is near 1. Overflow gives "
         "inf, `expm1(-inf)` is -1, `expm1(-0.0)` is -0.0, NaN stays NaN. The gradient is `result + 1` times "
         "the cotangent.",
-        spec="StableHLO specification, exponential_minus_one",
         slope=lambda context: context.emit("Add", context.result, full_like(context, 1, context.result)),
         lower="expm1",
         stablehlo="exponential_minus_one",
@@ -229,7 +227,6 @@ OPERATIONS = (
         description="`result[i] = 1 / (1 + e ** -input[i])`, the sigmoid. `logistic(inf)` is 1, "
         "`logistic(-inf)` is 0, NaN stays NaN; no intermediate result overflows. The gradient is "
         "`result * (1 - result)` times the cotangent.",
-        spec="StableHLO specification, logistic",
         slope=_logistic_slope,
         lower=_lower_logistic,
         stablehlo=hlo.logistic,
@@ -244,7 +241,6 @@ OPERATIONS = (
         summary="Computes the sine elementwise.",
         description="`result[i] = sin(input[i])`, of radians. `sin(-0.0)` is -0.0; infinities and NaN give "
         "NaN. The gradient is `cos(input)` times the cotangent.",
-        spec="StableHLO specification, sine",
         slope=lambda context: context.emit("Cos", *context.operands),
         lower="sin",
         stablehlo="sine",
@@ -257,7 +253,6 @@ OPERATIONS = (
         summary="Computes the cosine elementwise.",
         description="`result[i] = cos(input[i])`, of radians. Infinities and NaN give NaN. The gradient is "
         "`-sin(input)` times the cotangent.",
-        spec="StableHLO specification, cosine",
         slope=lambda context: context.emit("Neg", context.emit("Sin", *context.operands)),
         lower="cos",
         stablehlo="cosine",
@@ -270,7 +265,6 @@ OPERATIONS = (
         summary="Computes the tangent elementwise.",
         description="`result[i] = tan(input[i])`, of radians. `tan(-0.0)` is -0.0; infinities and NaN give "
         "NaN. The gradient is `1 + result ** 2` times the cotangent.",
-        spec="StableHLO specification, tan",
         slope=_tan_slope,
         lower="tan",
         stablehlo="tan",
@@ -285,7 +279,6 @@ OPERATIONS = (
         f"between -pi and pi, {ON_BROADCAST} Zeros, infinities and NaN give what "
         "IEEE 754's atan2 gives: the sign is that of `y`, `atan2(+-0.0, -0.0)` is +-pi. The gradients are "
         "`x` and `-y`, divided by `x ** 2 + y ** 2`, times the cotangent.",
-        spec="StableHLO specification, atan2",
         function=np.arctan2,
         computed=numbers.in_f64,
         derivative=_atan2_vjp,
@@ -307,7 +300,6 @@ OPERATIONS = (
         "the power of 0, as 1 to any power, is 1. Powers of integers wrap around; of a negative exponent, "
         "the result is that of the truncated reciprocal: 1 and -1 stay 1 or -1, all others give 0. The "
         "gradients are `rhs * lhs ** (rhs - 1)` and `ln(lhs) * result` times the cotangent.",
-        spec="StableHLO specification, power",
         evaluate=_power,
         derivative=_power_vjp,
         lower=_lower_power,
@@ -333,7 +325,6 @@ OPERATIONS = (
         description="`result[i]` is the number whose third power is `input[i]`, of the same sign. "
         "Infinities, zeros and NaN stay what they are. The gradient is the cotangent divided by `3 * result "
         "** 2`.",
-        spec="StableHLO specification, cbrt",
         derivative=_cbrt_vjp,
         lower="cbrt",
         stablehlo="cbrt",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.opdef import NUMERIC
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     import numpy.typing as npt
@@ -93,17 +93,11 @@ class Differentiates(Protocol):
         """
 
 
-class CallsDerivative(Protocol):
-    """Appends a call of a function's derivative."""
-
-    def __call__(
-        self,
-        callee: str,
-        operands: Sequence[Value],
-        cotangents: Sequence[Value | None],
-        needs: Sequence[bool],
-    ) -> list[Value | None]:
-        """Return the cotangents of the operands, None where there is none."""
+#: Appends a call of a function's derivative, from its name, its operands, the cotangents of its results, and
+#: which operands need one; returns the cotangents of the operands, None where there is none.
+CallsDerivative: TypeAlias = (
+    "Callable[[str, Sequence[Value], Sequence[Value | None], Sequence[bool]], list[Value | None]]"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -49,7 +50,7 @@ from mind_mlir.ops.custom_records import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
-from mind_mlir.passes.structure.expansion import contract_form, expand
+from mind_mlir.passes.structure.expansion import expand
 from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.frozen import FrozenDict
@@ -83,7 +84,7 @@ def from_module(module: Module) -> Program:
     verify(module)
     functions = structure(module).functions if module.is_flat else _without_calls(module)
     writer = _Writer()
-    said = (expand(each, PTIR.name, contract_form) for each in functions if each.public)
+    said = (expand(each, PTIR.name, attrgetter("in_contract")) for each in functions if each.public)
     written = [writer.function(function) for function in said]
     if writer.findings.total:
         raise UnsupportedError(writer.findings.in_source_order())

@@ -75,7 +75,7 @@ class Code:
         for parameter in block.parameters:
             self._enter_root(parameter.value_id, parameter.type)
         for operation in block.operations:
-            if _is_view(operation.opcode) or _is_small_constant(operation):
+            if by_opcode()[operation.opcode].is_view or _is_small_constant(operation):
                 self._enter_view(operation)
             else:
                 self._enter_step(operation)
@@ -100,8 +100,8 @@ class Code:
 
     def is_moved(self, operand: Operand) -> bool:
         """Return whether ``operand`` is all of its root in another shape or order."""
-        movements = [by_opcode()[operation.opcode].movement for operation in self.views(operand.value)]
-        return bool(movements) and all(each is not None and each.keeps_all for each in movements)
+        views = list(self.views(operand.value))
+        return bool(views) and all(by_opcode()[view.opcode].keeps_all for view in views)
 
     def _enter_view(self, operation: CoreOperation) -> None:
         value = operation.value_id
@@ -142,11 +142,6 @@ class Code:
         if operation.regions or record.runs_others or operation.opcode.startswith("Const"):
             return False
         return not any(_is_integer(self.types[value]) for value in operation.operands)
-
-
-def _is_view(opcode: str) -> bool:
-    movement = by_opcode()[opcode].movement
-    return movement is not None and movement.is_view
 
 
 def _is_small_constant(operation: CoreOperation) -> bool:

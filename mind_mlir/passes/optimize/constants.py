@@ -140,7 +140,7 @@ class _Known:
                 continue
             self.wanted[value] = None
             seen = value
-            while as_factors and _keeps_all(self.made_by[seen]):
+            while as_factors and by_opcode()[self.made_by[seen].opcode].keeps_all:
                 self.views.add(seen)
                 (seen,) = self.made_by[seen].operands
 
@@ -169,9 +169,3 @@ class _Known:
         if size:
             self.sources[value] = size
         return True
-
-
-def _keeps_all(operation: CoreOperation) -> bool:
-    """Return whether a product sees a factor through an operation: all elements are there, each once."""
-    movement = by_opcode()[operation.opcode].movement
-    return movement is not None and movement.keeps_all

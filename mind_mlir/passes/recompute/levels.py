@@ -82,8 +82,7 @@ class Levels:
         """Return whether an operation within a level is not elementwise on floats: most are reductions."""
         if self.costs[number] or self.is_given(number) or self.is_border(number):
             return False
-        movement = by_opcode()[self.operations[number].opcode].movement
-        return movement is None or not movement.is_view
+        return not by_opcode()[self.operations[number].opcode].is_view
 
     def root(self, value: ValueId) -> ValueId:
         """Return what ``value`` is a view of; itself if it is none."""

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.ops.reassociation import common_groups
-from mind_mlir.ops.slice_positions import sliced_positions
+from mind_mlir.ops.shapes import sliced_positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

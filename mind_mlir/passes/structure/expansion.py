@@ -7,6 +7,7 @@ rule; all values keep their ids. Regions come before what holds them, and nest n
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.builder import Builder
@@ -25,18 +26,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import ExpandRule, OpDef
 
 
-def lowered_form(record: OpDef) -> ExpandRule | None:
-    """Return what takes the place of an operation before differentiation and lowering."""
-    return record.expand
-
-
-def contract_form(record: OpDef) -> ExpandRule | None:
-    """Return what takes the place of an operation in a PTIR program."""
-    return record.in_contract
-
-
 def expand(
-    function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None] = lowered_form
+    function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None] = attrgetter("expand")
 ) -> Function:
     """Return ``function``, of a module of ``profile``, with its operations expanded as ``rule`` says."""
     records = by_opcode()
