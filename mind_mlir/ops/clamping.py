@@ -21,17 +21,15 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.pointwise import elementwise, lower_named, zeros_like
-from mind_mlir.ops.shapes import require_equal_shapes
+from mind_mlir.ops.pointwise import elementwise, equal_type, lower_named, zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -64,15 +62,6 @@ def _lower_abs(context: LoweringContext) -> Any:
     if arithmetic.is_native:
         return lower_named(context, "abs")
     return context.elementwise(lambda x: arithmetic.apply(context.mlir.math.absf, x))
-
-
-def _clamp_type(context: TypeContext) -> TensorType:
-    require_equal_shapes(context)
-    return context.operands[0]
-
-
-def _clamp(context: EvalContext) -> Array:
-    return numbers.apply(_held, *context.operands)
 
 
 def _held(x: Array, low: Array, high: Array) -> Array:
@@ -133,8 +122,8 @@ OPERATIONS = (
         "shape (E3002, E3003): nothing is broadcast. The gradient goes to the operand that is chosen.",
         spec="ptir-v0.4.md, Clamp",
         operands=(OperandDef("x", ALL_REAL), OperandDef("lo", ALL_REAL), OperandDef("hi", ALL_REAL)),
-        type_rule=_clamp_type,
-        evaluate=_clamp,
+        type_rule=equal_type,
+        evaluate=lambda context: numbers.apply(_held, *context.operands),
         derivative=_clamp_vjp,
         lower=_lower_clamp,
         stablehlo=lambda c: c.emit("clamp", [c.operands[1], c.operands[0], c.operands[2]], c.result_type),

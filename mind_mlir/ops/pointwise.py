@@ -17,7 +17,7 @@ from mind_mlir.ops.opdef import (
     Rounding,
     mnemonic_of,
 )
-from mind_mlir.ops.shapes import broadcast
+from mind_mlir.ops.shapes import broadcast, require_equal_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,6 +165,12 @@ def broadcast_type(context: TypeContext) -> TensorType:
 
 def same_type(context: TypeContext) -> TensorType:
     """Type rule: the result has the type of the first operand."""
+    return context.operands[0]
+
+
+def equal_type(context: TypeContext) -> TensorType:
+    """Type rule: all operands have one shape, and the result has the type of the first."""
+    require_equal_shapes(context)
     return context.operands[0]
 
 

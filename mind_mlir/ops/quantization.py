@@ -317,10 +317,7 @@ OPERATIONS = (
             _ANY_SCALE,
             "There is no quantization to fp8, which has no zero point: Div and Cast do it.",
         ),
-        never=(
-            NO_NUMBERS,
-            (ALL_INTEGERS + COMPLEX, "what is quantised are floats"),
-        ),
+        never=(NO_NUMBERS, (ALL_INTEGERS + COMPLEX, "what is quantised are floats")),
         contract=_contract("Quantize"),
         examples=_quantize_examples(),
     ),

@@ -41,10 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext
     from mind_mlir.ops.opdef import ExpandRule
     from mind_mlir.ops.vjp import VjpContext
 
@@ -116,10 +115,6 @@ def _lower_sign(context: LoweringContext) -> Any:
         return select(arithmetic.compare("Greater", x, zero), one, rest)
 
     return context.elementwise(body)
-
-
-def _is_finite_type(context: TypeContext) -> TensorType:
-    return context.operands[0].with_dtype(DType.I1)
 
 
 def _is_finite(context: EvalContext) -> Array:
@@ -214,7 +209,7 @@ OPERATIONS = (
         (OperandDef("input", ALL_FLOATS),),
         summary="Computes elementwise whether numbers are finite.",
         description="`result[i]` is the i1 value of `input[i]` being neither an infinity nor NaN.",
-        type_rule=_is_finite_type,
+        type_rule=lambda context: context.operands[0].with_dtype(DType.I1),
         evaluate=_is_finite,
         derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),
         lower=_lower_is_finite,

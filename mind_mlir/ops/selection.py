@@ -95,10 +95,6 @@ def _select_vjp(context: VjpContext) -> Sequence[Value | None]:
     )
 
 
-def _lower_select(context: LoweringContext) -> Any:
-    return lower_named(context, "select")
-
-
 OPERATIONS = (
     OpDef(
         opcode="Compare",
@@ -144,7 +140,7 @@ OPERATIONS = (
         type_rule=_select_type,
         evaluate=_select,
         derivative=_select_vjp,
-        lower=_lower_select,
+        lower=lambda context: lower_named(context, "select"),
         stablehlo=lambda context: context.select(*context.operands),
         in_numpy=(),  # numpy means something else by select
         vector_operations=1,
