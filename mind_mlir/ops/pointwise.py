@@ -91,7 +91,8 @@ def elementwise(
         slope: Appends what the cotangent is multiplied with, where there is no rule `derivative`.
         lower: The linalg rule; for `lower_function` and `lower_binary`, the names that these take.
         stablehlo: The StableHLO rule; of what is one operation of StableHLO for all dtypes, its name.
-        facts: Other fields of the record, in the place of those that nearly all of them have alike.
+        facts: Other fields of the record, in the place of those that nearly all of them have alike; `spec` is
+            the section of StableHLO unless it is given.
     """
     is_unary = len(operands) == 1
     if function is not None:
