@@ -18,220 +18,131 @@ from mind_mlir.support.interrupts import held
 from mind_mlir.support.version import VERSION
 
 if TYPE_CHECKING:
-    from mind_mlir.builders.builder import Builder
-    from mind_mlir.builders.function_builder import ModuleBuilder
-    from mind_mlir.conversion import (
-        Conversion,
-        ConversionTarget,
-        check_program_legality,
-        convert,
-        get_conversion_target,
-        list_conversion_targets,
-        register_conversion_target,
-        walk_program,
-    )
-    from mind_mlir.conversion.buffers import BufferPlan, plan_buffers
-    from mind_mlir.conversion.stablehlo.text import to_stablehlo
-    from mind_mlir.diagnostics import (
-        ArgumentError,
-        ArtefactError,
-        AutodiffError,
-        Diagnostic,
-        ExecutionError,
-        InternalError,
-        Location,
-        MindError,
-        ParseError,
-        TracingError,
-        UnsupportedError,
-        VerificationError,
-    )
-    from mind_mlir.interpreter import interpret
-    from mind_mlir.ir.module import Block, CoreOperation, Function, Module
-    from mind_mlir.ir.types import DType, TensorType
-    from mind_mlir.languages.core.printer import print_module
-    from mind_mlir.languages.mind.expression_lowering import lower_expression
-    from mind_mlir.languages.mind.program import SurfaceProgram
-    from mind_mlir.languages.programs.differentiation import differentiate
-    from mind_mlir.languages.programs.sources import load, parse
-    from mind_mlir.languages.programs.verification import verify
-    from mind_mlir.languages.ptir.program import Program
-    from mind_mlir.languages.stablehlo.importing import from_stablehlo
-    from mind_mlir.languages.stablehlo.tracing import from_jax
-    from mind_mlir.ops.custom_attributes import custom_attributes
-    from mind_mlir.ops.custom_targets import CustomAttribute, register_custom_call
-    from mind_mlir.packaging.loading import Bundle, load_bundle
-    from mind_mlir.packaging.writing import package
-    from mind_mlir.passes.autodiff import Gradient
-    from mind_mlir.passes.canonicalize import canonicalize
-    from mind_mlir.runtime.bound import BoundFunction
-    from mind_mlir.runtime.compilation import compile
-    from mind_mlir.runtime.executable import Executable
-    from mind_mlir.runtime.function import CompiledFunction
-    from mind_mlir.runtime.lowered import Lowered
-    from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
-    from mind_mlir.runtime.program_executable import ProgramExecutable
-    from mind_mlir.runtime.staged import StagedFunction
-    from mind_mlir.runtime.surface_function import SurfaceFunction
-    from mind_mlir.runtime.threads import get_num_threads, set_num_threads
-    from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
-    from mind_mlir.tracing.jit import jit
-    from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
+    from mind_mlir.builders.builder import Builder as Builder
+    from mind_mlir.builders.function_builder import ModuleBuilder as ModuleBuilder
+    from mind_mlir.conversion import Conversion as Conversion
+    from mind_mlir.conversion import ConversionTarget as ConversionTarget
+    from mind_mlir.conversion import check_program_legality as check_program_legality
+    from mind_mlir.conversion import convert as convert
+    from mind_mlir.conversion import get_conversion_target as get_conversion_target
+    from mind_mlir.conversion import list_conversion_targets as list_conversion_targets
+    from mind_mlir.conversion import register_conversion_target as register_conversion_target
+    from mind_mlir.conversion import walk_program as walk_program
+    from mind_mlir.conversion.buffers import BufferPlan as BufferPlan
+    from mind_mlir.conversion.buffers import plan_buffers as plan_buffers
+    from mind_mlir.conversion.stablehlo.text import to_stablehlo as to_stablehlo
+    from mind_mlir.diagnostics import ArgumentError as ArgumentError
+    from mind_mlir.diagnostics import ArtefactError as ArtefactError
+    from mind_mlir.diagnostics import AutodiffError as AutodiffError
+    from mind_mlir.diagnostics import Diagnostic as Diagnostic
+    from mind_mlir.diagnostics import ExecutionError as ExecutionError
+    from mind_mlir.diagnostics import InternalError as InternalError
+    from mind_mlir.diagnostics import Location as Location
+    from mind_mlir.diagnostics import MindError as MindError
+    from mind_mlir.diagnostics import ParseError as ParseError
+    from mind_mlir.diagnostics import TracingError as TracingError
+    from mind_mlir.diagnostics import UnsupportedError as UnsupportedError
+    from mind_mlir.diagnostics import VerificationError as VerificationError
+    from mind_mlir.interpreter import interpret as interpret
+    from mind_mlir.ir.module import Block as Block
+    from mind_mlir.ir.module import CoreOperation as CoreOperation
+    from mind_mlir.ir.module import Function as Function
+    from mind_mlir.ir.module import Module as Module
+    from mind_mlir.ir.types import DType as DType
+    from mind_mlir.ir.types import TensorType as TensorType
+    from mind_mlir.languages.core.printer import print_module as print_module
+    from mind_mlir.languages.mind.expression_lowering import lower_expression as lower_expression
+    from mind_mlir.languages.mind.program import SurfaceProgram as SurfaceProgram
+    from mind_mlir.languages.programs.differentiation import differentiate as differentiate
+    from mind_mlir.languages.programs.sources import load as load
+    from mind_mlir.languages.programs.sources import parse as parse
+    from mind_mlir.languages.programs.verification import verify as verify
+    from mind_mlir.languages.ptir.program import Program as Program
+    from mind_mlir.languages.stablehlo.importing import from_stablehlo as from_stablehlo
+    from mind_mlir.languages.stablehlo.tracing import from_jax as from_jax
+    from mind_mlir.ops.custom_attributes import custom_attributes as custom_attributes
+    from mind_mlir.ops.custom_targets import CustomAttribute as CustomAttribute
+    from mind_mlir.ops.custom_targets import register_custom_call as register_custom_call
+    from mind_mlir.packaging.loading import Bundle as Bundle
+    from mind_mlir.packaging.loading import load_bundle as load_bundle
+    from mind_mlir.packaging.writing import package as package
+    from mind_mlir.passes.autodiff import Gradient as Gradient
+    from mind_mlir.passes.canonicalize import canonicalize as canonicalize
+    from mind_mlir.runtime.compilation import compile as compile
+    from mind_mlir.runtime.executable import Executable as Executable
+    from mind_mlir.runtime.function import BoundFunction as BoundFunction
+    from mind_mlir.runtime.function import CompiledFunction as CompiledFunction
+    from mind_mlir.runtime.lowered import Lowered as Lowered
+    from mind_mlir.runtime.memory import MemoryInfo as MemoryInfo
+    from mind_mlir.runtime.memory import memory_info as memory_info
+    from mind_mlir.runtime.memory import release_memory as release_memory
+    from mind_mlir.runtime.memory import set_memory_limit as set_memory_limit
+    from mind_mlir.runtime.program_executable import ProgramExecutable as ProgramExecutable
+    from mind_mlir.runtime.staged import StagedFunction as StagedFunction
+    from mind_mlir.runtime.surface_function import SurfaceFunction as SurfaceFunction
+    from mind_mlir.runtime.threads import get_num_threads as get_num_threads
+    from mind_mlir.runtime.threads import set_num_threads as set_num_threads
+    from mind_mlir.tracing.control import cond as cond
+    from mind_mlir.tracing.control import fori_loop as fori_loop
+    from mind_mlir.tracing.control import scan as scan
+    from mind_mlir.tracing.control import while_loop as while_loop
+    from mind_mlir.tracing.jit import jit as jit
+    from mind_mlir.tracing.transforms import grad as grad
+    from mind_mlir.tracing.transforms import value_and_grad as value_and_grad
+    from mind_mlir.tracing.transforms import vjp as vjp
 
 __version__ = VERSION
 
 #: Packages that are public names: functions of arrays, and the formats of PTIR.
 _PACKAGES = {"numpy": "mind_mlir.numpy", "ptir": "mind_mlir.languages.ptir"}
-_DIAGNOSTICS = "mind_mlir.diagnostics"
-_HOMES = {
-    "ArgumentError": _DIAGNOSTICS,
-    "ArtefactError": _DIAGNOSTICS,
-    "AutodiffError": _DIAGNOSTICS,
-    "Block": "mind_mlir.ir.module",
-    "BoundFunction": "mind_mlir.runtime.bound",
-    "BufferPlan": "mind_mlir.conversion.buffers",
-    "Bundle": "mind_mlir.packaging.loading",
-    "Builder": "mind_mlir.builders.builder",
-    "CompiledFunction": "mind_mlir.runtime.function",
-    "Conversion": "mind_mlir.conversion",
-    "ConversionTarget": "mind_mlir.conversion",
-    "CoreOperation": "mind_mlir.ir.module",
-    "CustomAttribute": "mind_mlir.ops.custom_targets",
-    "DType": "mind_mlir.ir.types",
-    "Diagnostic": _DIAGNOSTICS,
-    "Executable": "mind_mlir.runtime.executable",
-    "ExecutionError": _DIAGNOSTICS,
-    "Function": "mind_mlir.ir.module",
-    "Gradient": "mind_mlir.passes.autodiff",
-    "InternalError": _DIAGNOSTICS,
-    "Location": _DIAGNOSTICS,
-    "Lowered": "mind_mlir.runtime.lowered",
-    "MemoryInfo": "mind_mlir.runtime.memory",
-    "MindError": _DIAGNOSTICS,
-    "Module": "mind_mlir.ir.module",
-    "ModuleBuilder": "mind_mlir.builders.function_builder",
-    "ParseError": _DIAGNOSTICS,
-    "Program": "mind_mlir.languages.ptir.program",
-    "ProgramExecutable": "mind_mlir.runtime.program_executable",
-    "StagedFunction": "mind_mlir.runtime.staged",
-    "SurfaceFunction": "mind_mlir.runtime.surface_function",
-    "SurfaceProgram": "mind_mlir.languages.mind.program",
-    "TensorType": "mind_mlir.ir.types",
-    "TracingError": _DIAGNOSTICS,
-    "UnsupportedError": _DIAGNOSTICS,
-    "VerificationError": _DIAGNOSTICS,
-    "canonicalize": "mind_mlir.passes.canonicalize",
-    "check_program_legality": "mind_mlir.conversion",
-    "compile": "mind_mlir.runtime.compilation",
-    "cond": "mind_mlir.tracing.control",
-    "convert": "mind_mlir.conversion",
-    "custom_attributes": "mind_mlir.ops.custom_attributes",
-    "differentiate": "mind_mlir.languages.programs.differentiation",
-    "fori_loop": "mind_mlir.tracing.control",
-    "from_jax": "mind_mlir.languages.stablehlo.tracing",
-    "from_stablehlo": "mind_mlir.languages.stablehlo.importing",
-    "get_conversion_target": "mind_mlir.conversion",
-    "get_num_threads": "mind_mlir.runtime.threads",
-    "grad": "mind_mlir.tracing.transforms",
-    "interpret": "mind_mlir.interpreter",
-    "jit": "mind_mlir.tracing.jit",
-    "list_conversion_targets": "mind_mlir.conversion",
-    "load": "mind_mlir.languages.programs.sources",
-    "load_bundle": "mind_mlir.packaging.loading",
-    "lower_expression": "mind_mlir.languages.mind.expression_lowering",
-    "memory_info": "mind_mlir.runtime.memory",
-    "package": "mind_mlir.packaging.writing",
-    "parse": "mind_mlir.languages.programs.sources",
-    "plan_buffers": "mind_mlir.conversion.buffers",
-    "print_module": "mind_mlir.languages.core.printer",
-    "register_conversion_target": "mind_mlir.conversion",
-    "register_custom_call": "mind_mlir.ops.custom_targets",
-    "release_memory": "mind_mlir.runtime.memory",
-    "scan": "mind_mlir.tracing.control",
-    "set_memory_limit": "mind_mlir.runtime.memory",
-    "set_num_threads": "mind_mlir.runtime.threads",
-    "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
-    "value_and_grad": "mind_mlir.tracing.transforms",
-    "verify": "mind_mlir.languages.programs.verification",
-    "vjp": "mind_mlir.tracing.transforms",
-    "walk_program": "mind_mlir.conversion",
-    "while_loop": "mind_mlir.tracing.control",
+#: Modules, and the public names that each is the home of; those above for type checkers are the same.
+_NAMES = {
+    "builders.builder": "Builder",
+    "builders.function_builder": "ModuleBuilder",
+    "conversion": (
+        "Conversion ConversionTarget check_program_legality convert get_conversion_target "
+        "list_conversion_targets register_conversion_target walk_program"
+    ),
+    "conversion.buffers": "BufferPlan plan_buffers",
+    "conversion.stablehlo.text": "to_stablehlo",
+    "diagnostics": (
+        "ArgumentError ArtefactError AutodiffError Diagnostic ExecutionError InternalError "
+        "Location MindError ParseError TracingError UnsupportedError VerificationError"
+    ),
+    "interpreter": "interpret",
+    "ir.module": "Block CoreOperation Function Module",
+    "ir.types": "DType TensorType",
+    "languages.core.printer": "print_module",
+    "languages.mind.expression_lowering": "lower_expression",
+    "languages.mind.program": "SurfaceProgram",
+    "languages.programs.differentiation": "differentiate",
+    "languages.programs.sources": "load parse",
+    "languages.programs.verification": "verify",
+    "languages.ptir.program": "Program",
+    "languages.stablehlo.importing": "from_stablehlo",
+    "languages.stablehlo.tracing": "from_jax",
+    "ops.custom_attributes": "custom_attributes",
+    "ops.custom_targets": "CustomAttribute register_custom_call",
+    "packaging.loading": "Bundle load_bundle",
+    "packaging.writing": "package",
+    "passes.autodiff": "Gradient",
+    "passes.canonicalize": "canonicalize",
+    "runtime.compilation": "compile",
+    "runtime.executable": "Executable",
+    "runtime.function": "BoundFunction CompiledFunction",
+    "runtime.lowered": "Lowered",
+    "runtime.memory": "MemoryInfo memory_info release_memory set_memory_limit",
+    "runtime.program_executable": "ProgramExecutable",
+    "runtime.staged": "StagedFunction",
+    "runtime.surface_function": "SurfaceFunction",
+    "runtime.threads": "get_num_threads set_num_threads",
+    "tracing.control": "cond fori_loop scan while_loop",
+    "tracing.jit": "jit",
+    "tracing.transforms": "grad value_and_grad vjp",
 }
+_HOMES = {name: f"mind_mlir.{home}" for home, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "ArgumentError",
-    "ArtefactError",
-    "AutodiffError",
-    "Block",
-    "BoundFunction",
-    "BufferPlan",
-    "Builder",
-    "Bundle",
-    "CompiledFunction",
-    "Conversion",
-    "ConversionTarget",
-    "CoreOperation",
-    "CustomAttribute",
-    "DType",
-    "Diagnostic",
-    "Executable",
-    "ExecutionError",
-    "Function",
-    "Gradient",
-    "InternalError",
-    "Location",
-    "Lowered",
-    "MemoryInfo",
-    "MindError",
-    "Module",
-    "ModuleBuilder",
-    "ParseError",
-    "Program",
-    "ProgramExecutable",
-    "StagedFunction",
-    "SurfaceFunction",
-    "SurfaceProgram",
-    "TensorType",
-    "TracingError",
-    "UnsupportedError",
-    "VerificationError",
-    "canonicalize",
-    "check_program_legality",
-    "compile",
-    "cond",
-    "convert",
-    "custom_attributes",
-    "differentiate",
-    "fori_loop",
-    "from_jax",
-    "from_stablehlo",
-    "get_conversion_target",
-    "get_num_threads",
-    "grad",
-    "interpret",
-    "jit",
-    "list_conversion_targets",
-    "load",
-    "load_bundle",
-    "lower_expression",
-    "memory_info",
-    "package",
-    "parse",
-    "plan_buffers",
-    "print_module",
-    "register_conversion_target",
-    "register_custom_call",
-    "release_memory",
-    "scan",
-    "set_memory_limit",
-    "set_num_threads",
-    "to_stablehlo",
-    "value_and_grad",
-    "verify",
-    "vjp",
-    "walk_program",
-    "while_loop",
-]
+__all__ = sorted(_HOMES)  # noqa: PLE0605 -- the names above, for type checkers said by their imports
 
 
 def __getattr__(name: str) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import griffe
+
+import mind_mlir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +46,8 @@ _WIDTH = 100
 def page() -> str:
     """Return the page, as Markdown."""
     package = griffe.load("mind_mlir", search_paths=[ROOT], docstring_parser="google")
-    names = [name for name in package.exports or () if isinstance(name, str)]
     by_topic: dict[str, list[Documented]] = {topic: [] for topic in _TOPICS}
-    for name in sorted(names, key=str.lower):
+    for name in sorted(mind_mlir.__all__, key=str.lower):
         found = package[name]
         target = found.final_target if found.is_alias else found
         by_topic[target.path.split(".")[1]].append(target)
@@ -91,7 +93,7 @@ def _members(target: griffe.Class) -> Iterator[griffe.Function | griffe.Attribut
 def _signature(function: griffe.Function, name: str = "") -> str:
     parameters: list[str] = []
     star = False
-    for each in function.parameters:
+    for each in _parameters(function):
         if each.name in {"self", "cls"}:
             continue
         kind = each.kind.value if each.kind else ""
@@ -110,10 +112,37 @@ def _signature(function: griffe.Function, name: str = "") -> str:
     return f"\n```\n{line}\n```\n"
 
 
+def _described(function: Documented) -> object:
+    """Return a public function that shows more than its text says: the options of a compilation."""
+    is_public = (
+        function.parent is not None and function.parent.is_module and function.name in mind_mlir.__all__
+    )
+    found = getattr(mind_mlir, function.name) if is_public else None
+    return found if "__signature__" in getattr(found, "__dict__", ()) else None
+
+
+def _parameters(function: griffe.Function) -> Iterator[griffe.Parameter]:
+    live = _described(function)
+    written = [each for each in function.parameters if live is None or each.name != "options"]
+    yield from written
+    if callable(live):
+        for each in inspect.signature(live).parameters.values():
+            if each.name not in [known.name for known in written]:
+                kind = griffe.ParameterKind.keyword_only
+                yield griffe.Parameter(
+                    each.name, annotation=each.annotation, kind=kind, default=repr(each.default)
+                )
+
+
 def _docstring(target: Documented) -> Iterator[str]:
     if target.docstring is None:
         return
-    for section in target.docstring.parsed:
+    live = _described(target)
+    docstring = target.docstring
+    if live is not None:
+        text, quiet = inspect.getdoc(live) or "", griffe.GoogleOptions(warnings=False)
+        docstring = griffe.Docstring(text, parser="google", parser_options=quiet, parent=target)
+    for section in docstring.parsed:
         if isinstance(section, griffe.DocstringSectionText):
             yield f"\n{_plain(section.value)}\n"
             continue

@@ -28,6 +28,7 @@ LAYERS = (
     *("languages.source", "languages.core"),
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
     *("passes.simplify", "passes.optimize", "passes"),
+    "languages.kind",
     *("languages.ptir", "languages.stablehlo.rules", "languages.stablehlo", "languages.staging"),
     *("languages.mind.syntax", "languages.mind.formatting", "languages.mind.elaboration", "languages.mind"),
     *("languages.programs", "languages"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.types import TupleType, ValueType
     from mind_mlir.languages.ptir.program import Function
-    from mind_mlir.languages.ptir.to_module import Signature
+    from mind_mlir.languages.ptir.to_module import ProgramSignature
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ProgramArguments:
         symbols: The symbolic dimensions that its arguments bind.
     """
 
-    def __init__(self, function: Function, signature: Signature) -> None:
+    def __init__(self, function: Function, signature: ProgramSignature) -> None:
         self.signature = signature
         self.symbols = parameter_symbols(function)
         self._types = [leaf for type_ in signature.parameters for leaf in leaves(type_)]

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from mind_mlir.builders import flow_rules, type_rules
+from mind_mlir.builders.given import listed, raise_any, tensor_types
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, Branch, CondBranch, Parameter, Return, Target
 from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ir.sequences import counted
-from mind_mlir.ir.types import TensorType
-from mind_mlir.ir.value import Value
 from mind_mlir.ops import registry
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.support import argument_checks
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from mind_mlir.builders.region import Region
     from mind_mlir.ir.module import CoreOperation, Terminator
     from mind_mlir.ir.source_info import SourceInfo
-    from mind_mlir.ir.types import DType
+    from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.ir.value import Value
 
 PROFILE = CORE_FUNCTIONS
 
@@ -182,8 +182,8 @@ class BlockBuilder:
         self._ends()
         (scalar,) = self._own((condition,), "the condition")
         wrong: list[Diagnostic | None] = [flow_rules.condition(scalar.type, str(scalar), None)]
-        first, more = self._target(then, _listed(then_arguments, "then_arguments"))
-        second, others = self._target(otherwise, _listed(otherwise_arguments, "otherwise_arguments"))
+        first, more = self._target(then, listed(then_arguments, "then_arguments"))
+        second, others = self._target(otherwise, listed(otherwise_arguments, "otherwise_arguments"))
         raise_any([*wrong, *more, *others])
         self.terminator = CondBranch(scalar.id, first, second)
 
@@ -198,15 +198,8 @@ class BlockBuilder:
         own = self._own(values, "returned value {}")
         function = self.function
         types = [value.type for value in own]
-        raise_any(
-            flow_rules.returned(
-                function.name,
-                function.signature.results,
-                types,
-                lambda index: str(own[index]),
-                lambda _: None,
-            )
-        )
+        wanted = function.signature.results
+        raise_any(flow_rules.returned(function.name, wanted, types, lambda at: str(own[at]), lambda _: None))
         self.terminator = Return(tuple(value.id for value in own))
 
     def _select(self) -> Builder:
@@ -253,13 +246,9 @@ class BlockBuilder:
         if target is function.entry:
             wrong.append(flow_rules.entry_is_target(target.label, None))
         else:
-            wrong += flow_rules.branch_arguments(
-                target.label,
-                [value.type for value in target.parameters],
-                [value.type for value in own],
-                lambda index: str(own[index]),
-                lambda _: None,
-            )
+            wanted, given = ([value.type for value in each] for each in (target.parameters, own))
+            spell, nowhere = (lambda at: str(own[at])), (lambda _: None)
+            wrong += flow_rules.branch_arguments(target.label, wanted, given, spell, nowhere)
         return Target(target.label, tuple(value.id for value in own)), wrong
 
     def _own(self, values: Iterable[object], place: str) -> list[Value]:
@@ -276,29 +265,6 @@ class BlockBuilder:
         return Block(tuple(self.operations), self.terminator, parameters, self.label)
 
 
-def tensor_types(values: tuple[object, ...], parameter: str) -> tuple[TensorType, ...]:
-    """Return ``values``, which must be tensor types."""
-    expected = "a TensorType"
-    return tuple(
-        argument_checks.expect(value, TensorType, f"each type in {parameter}", expected) for value in values
-    )
-
-
-def _listed(values: object, parameter: str) -> tuple[object, ...]:
-    return (
-        (values,)
-        if isinstance(values, Value)
-        else argument_checks.items(values, parameter, "a sequence of Values")
-    )
-
-
 def _escaped(text: str) -> str:
     """Return ``text`` for `str.format` to give back."""
     return text.replace("{", "{{").replace("}", "}}")
-
-
-def raise_any(findings: Iterable[Diagnostic | None]) -> None:
-    """Raise what is wrong, if anything is."""
-    found = [finding for finding in findings if finding is not None]
-    if found:
-        raise VerificationError(found)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.copying import renamed
+from mind_mlir.builders.given import attributes_of, each_of, listed, not_an_input, not_own, source_of
 from mind_mlir.builders.region import Hidden, Region
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
@@ -23,13 +24,11 @@ from mind_mlir.ir.module import (
 )
 from mind_mlir.ir.names import NO_NAMES
 from mind_mlir.ir.profiles import CORE_V1, PROFILES
-from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.ops import registry
-from mind_mlir.ops.attribute_values import from_python
-from mind_mlir.ops.constants import constant_form, literal_dtype
-from mind_mlir.ops.contexts import RegionTypes, Signature, TypeContext
+from mind_mlir.ops.constants import constant_form
+from mind_mlir.ops.contexts import Signature, TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
 from mind_mlir.support import argument_checks
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ops.opdef import OpDef
 
 
@@ -99,10 +99,10 @@ class Builder:
             TypeError: ``source`` is no `SourceInfo`.
         """
         if not isinstance(name, str):
-            raise _not_an_input("name of an Input must be a string", name)
+            raise not_an_input("name of an Input must be a string", name)
         if not isinstance(type_, TensorType) or not all(isinstance(extent, int) for extent in type_.shape):
-            raise _not_an_input("type of an Input must be a TensorType of known extents", type_)
-        return self._append("Input", (), {"name": name}, type_, _source(source))
+            raise not_an_input("type of an Input must be a TensorType of known extents", type_)
+        return self._append("Input", (), {"name": name}, type_, source_of(source))
 
     def constant(self, data: npt.ArrayLike, dtype: DType) -> Value:
         """Emit a constant; scalars take the shortest of the constant operations.
@@ -132,14 +132,10 @@ class Builder:
             if len(found) == 1:
                 return found[0]
             self.operations.pop()
-            raise ValueError(
-                f"opcode must be that of an operation with one result, not {len(found)}: emit_all"
-            )
+            raise _several(len(found))
         context, values, results, _ = self._inferred(opcode, operands, (), source, attributes)
         if len(results) != 1:
-            raise ValueError(
-                f"opcode must be that of an operation with one result, not {len(results)}: emit_all"
-            )
+            raise _several(len(results))
         return self._append(context.opcode, values, context.attributes, results[0], source)
 
     def emit_all(
@@ -169,9 +165,8 @@ class Builder:
         """
         inside = self._finished(regions)
         context, values, results, record = self._inferred(opcode, operands, inside, source, attributes)
-        blocks = [
-            region.block(definition.name) for region, definition in zip(inside, record.regions, strict=True)
-        ]
+        pairs = zip(inside, record.regions, strict=True)
+        blocks = [region.block(definition.name) for region, definition in pairs]
         defined = self._defined(defines, results)
         for region in inside:
             region.used = True
@@ -196,10 +191,7 @@ class Builder:
         Raises:
             TypeError: ``types`` are no `TensorType`s.
         """
-        found = argument_checks.items(types, "types", "a sequence of TensorTypes")
-        checked = [
-            argument_checks.expect(type_, TensorType, "each of types", "a TensorType") for type_ in found
-        ]
+        checked = each_of(types, "types", TensorType, "a TensorType", "a sequence of TensorTypes")
         return Region(self, types=tuple(checked))
 
     @property
@@ -220,10 +212,7 @@ class Builder:
         """
         argument_checks.expect(block, Block, "block", "a Block")
         argument_checks.expect(block.terminator, Yield, "block", "a Block that ends in a Yield")
-        found = argument_checks.items(yields, "yields", "a sequence of TensorTypes")
-        types = [
-            argument_checks.expect(type_, TensorType, "each of yields", "a TensorType") for type_ in found
-        ]
+        types = each_of(yields, "yields", TensorType, "a TensorType", "a sequence of TensorTypes")
         if len(types) != len(block.terminator.operands):
             raise ValueError("yields must be as many types as the block yields values")
         region = Region(
@@ -305,7 +294,7 @@ class Builder:
             VerificationError: E4003, an output is no value of this builder.
             TypeError: ``outputs`` is no iterable.
         """
-        values = self._own(_listed(outputs, "outputs"), "output {}", "E4003")
+        values = self._own(listed(outputs, "outputs"), "output {}", "E4003")
         return Module.flat(self.operations, [value.id for value in values])
 
     def function(self, name: str, results: Iterable[Value] | Value, *, public: bool = True) -> Function:
@@ -315,10 +304,9 @@ class Builder:
             VerificationError: E4003, a result is no value of this builder, or of a region.
             TypeError: ``results`` is no iterable, or ``name`` no string.
         """
-        values = self._own(_listed(results, "results"), "result {}", "E4003")
-        block = Block(
-            tuple(self.operations), Return(tuple(v.id for v in values)), parameters=tuple(self.parameters)
-        )
+        values = self._own(listed(results, "results"), "result {}", "E4003")
+        end = Return(tuple(v.id for v in values))
+        block = Block(tuple(self.operations), end, parameters=tuple(self.parameters))
         return Function(name, (block,), public, tuple(v.type for v in values))
 
     def _own(self, values: Iterable[object], place: str, code: str = "E4001") -> list[Value]:
@@ -327,20 +315,11 @@ class Builder:
         findings: list[Diagnostic] = []
         hidden = self.hidden
         for index, value in enumerate(values):
-            if isinstance(value, Value) and value.builder is self:
-                if not hidden or value.id not in hidden:
-                    own.append(value)
-                    continue
-                found, help_ = f"{value}, a value of a region that has ended", "yield it from the region"
+            mine = isinstance(value, Value) and value.builder is self
+            if isinstance(value, Value) and mine and (not hidden or value.id not in hidden):
+                own.append(value)
             else:
-                found = (
-                    "a value of another Builder"
-                    if isinstance(value, Value)
-                    else argument_checks.describe(value)
-                )
-                help_ = "pass what a method of this Builder returned"
-                help_ += "" if isinstance(value, Value) else "; Builder.constant makes a value of a number"
-            findings.append(Diagnostic(code, f"{place.format(index)} is {found}", help=help_))
+                findings.append(not_own(value, place.format(index), code, ended=mine))
         if findings:
             raise VerificationError(findings)
         return own
@@ -357,7 +336,7 @@ class Builder:
         if not isinstance(opcode, str):
             message = f"an opcode must be a string, not {argument_checks.describe(opcode)}"
             raise VerificationError(Diagnostic("E1102", message))
-        opcode, source = argument_checks.text(opcode, "opcode"), _source(source)
+        opcode, source = argument_checks.text(opcode, "opcode"), source_of(source)
         record = registry.lookup(opcode)
         if record is None:
             spelling = registry.lookup(opcode, self.profile)
@@ -367,11 +346,11 @@ class Builder:
             opcode = record.opcode
         values = self._own(operands, f"operand {{}} of {opcode}") if operands else []
         types = tuple([value.type for value in values])
-        complete = _attributes(record, types, attributes)
+        complete = attributes_of(record, types, attributes)
         context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
         context.profile = PROFILES.get(self.profile, CORE_V1)
         if regions:
-            context.regions = tuple([_region_types(region) for region in regions])
+            context.regions = tuple([region.signature for region in regions])
         results = infer_types(record, context)
         if results is None:
             raise VerificationError(context.diagnostics)
@@ -382,24 +361,18 @@ class Builder:
         if type(given) is tuple and not given:
             return [self.fresh(type_) for type_ in types]
         expected = "a Value that Builder.fresh returned"
-        values = [
-            argument_checks.expect(value, Value, "each of defines", expected)
-            for value in argument_checks.items(given, "defines", "a sequence of Values")
-        ]
+        values = each_of(given, "defines", Value, expected, "a sequence of Values")
         if not values:
             return [self.fresh(type_) for type_ in types]
-        if tuple(value.type for value in values) != types or any(
-            value.builder is not self for value in values
-        ):
+        foreign = any(value.builder is not self for value in values)
+        if foreign or tuple(value.type for value in values) != types:
             raise ValueError("defines must be values of this builder, of the results' types")
         return values
 
     def _finished(self, regions: Sequence[Region]) -> list[Region]:
         """Return regions that an operation can have."""
-        found = [
-            argument_checks.expect(region, Region, "each of regions", "a Region (Builder.region makes one)")
-            for region in argument_checks.items(regions, "regions", "a sequence of Regions")
-        ]
+        expected = "a Region (Builder.region makes one)"
+        found = each_of(regions, "regions", Region, expected, "a sequence of Regions")
         for region in found:
             if region.builder is not self or region.used or found.count(region) > 1:
                 raise ValueError("each of regions must be one of this builder that no operation has yet")
@@ -423,36 +396,5 @@ class Builder:
         return value
 
 
-def _not_an_input(expected: str, found: object) -> VerificationError:
-    shown = str(found) if isinstance(found, TensorType) else argument_checks.describe(found)
-    help_ = 'write Builder.input("x", TensorType(DType.F32, (2, 3)))'
-    return VerificationError(Diagnostic("E4004", f"the {expected}, not {shown}", help=help_))
-
-
-def _region_types(region: Region) -> RegionTypes:
-    yields = region.yields or ()
-    return RegionTypes(tuple(v.type for v in region.parameters), tuple(v.type for v in yields))
-
-
-def _listed(values: object, parameter: str) -> tuple[object, ...]:
-    if isinstance(values, Value):
-        return (values,)
-    return argument_checks.items(values, parameter, "a sequence of Values")
-
-
-def _source(source: object) -> SourceInfo | None:
-    return (
-        None
-        if source is None
-        else argument_checks.expect(source, SourceInfo, "source", "a SourceInfo or None")
-    )
-
-
-def _attributes(record: OpDef, operands: Sequence[TensorType], given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the attributes in the form that operations hold; None stands for what is no attribute."""
-    dtype = literal_dtype(record.opcode, operands, given.get("dtype"))
-    attributes: dict[str, Any] = {}
-    for name, value in given.items():
-        schema = record.attribute(name)
-        attributes[name] = from_python(schema.kind if schema else None, value, dtype)
-    return attributes
+def _several(count: int) -> ValueError:
+    return ValueError(f"opcode must be that of an operation with one result, not {count}: emit_all")

@@ -30,15 +30,9 @@ def condition(type_: TensorType | None, spelled: str, location: Location | None)
         help_ = "read one element with Index, or reduce the tensor first"
     else:
         help_ = "compare first: Compare gives a tensor of i1"
-    return finding(
-        "E4114",
-        f"the condition of cond_br must be a {CONDITION}, but {spelled} is a {type_}",
-        location,
-        (),
-        help_,
-        expected=str(CONDITION),
-        found=str(type_),
-    )
+    message = f"the condition of cond_br must be a {CONDITION}, but {spelled} is a {type_}"
+    facts = {"expected": str(CONDITION), "found": str(type_)}
+    return finding("E4114", message, location, (), help_, **facts)
 
 
 def branch_arguments(
@@ -61,28 +55,15 @@ def branch_arguments(
         return
     facts = {"block": label, "parameters": listing(parameters), "arguments": listing(arguments)}
     if len(parameters) != len(arguments):
-        yield finding(
-            "E4113",
-            f"^{label} takes {counted(parameters, 'argument')}, found {len(arguments)}",
-            locate(min(len(parameters), len(arguments))),
-            (),
-            f"pass values of types {listing(parameters)}"
-            if parameters
-            else f"write ^{label} without arguments",
-            **facts,
-        )
+        message = f"^{label} takes {counted(parameters, 'argument')}, found {len(arguments)}"
+        help_ = f"pass values of types {listing(parameters)}"
+        help_ = help_ if parameters else f"write ^{label} without arguments"
+        yield finding("E4113", message, locate(min(len(parameters), len(arguments))), (), help_, **facts)
         return
-    for index, (wanted, given) in enumerate(zip(parameters, arguments, strict=True)):
-        if wanted is not None and given is not None and wanted != given:
-            yield finding(
-                "E4113",
-                f"parameter {index} of ^{label} is a {wanted}, but {spell(index)} is a {given}",
-                locate(index),
-                (),
-                f"pass a {wanted}, or declare the parameter as {given}",
-                **facts,
-                index=index,
-            )
+    for index, wanted, given in _differing(parameters, arguments):
+        message = f"parameter {index} of ^{label} is a {wanted}, but {spell(index)} is a {given}"
+        help_ = f"pass a {wanted}, or declare the parameter as {given}"
+        yield finding("E4113", message, locate(index), (), help_, **facts, index=index)
 
 
 def returned(
@@ -97,87 +78,56 @@ def returned(
         return
     facts = {"function": name, "declared": listing(declared), "returned": listing(found)}
     if len(declared) != len(found):
-        yield finding(
-            "E4115",
-            f"@{name} has {counted(declared, 'result')}, but {len(found)} are returned",
-            locate(min(len(declared), len(found))),
-            (),
-            f"return values of types {listing(declared)}" if declared else "write return without values",
-            **facts,
-        )
+        message = f"@{name} has {counted(declared, 'result')}, but {len(found)} are returned"
+        help_ = f"return values of types {listing(declared)}" if declared else "write return without values"
+        yield finding("E4115", message, locate(min(len(declared), len(found))), (), help_, **facts)
         return
-    for index, (wanted, given) in enumerate(zip(declared, found, strict=True)):
-        if wanted is not None and given is not None and wanted != given:
-            yield finding(
-                "E4115",
-                f"result {index} of @{name} is declared as {wanted}, but {spell(index)} is a {given}",
-                locate(index),
-                (),
-                f"return a {wanted}, or declare the result as {given}",
-                **facts,
-                index=index,
-            )
+    for index, wanted, given in _differing(declared, found):
+        message = f"result {index} of @{name} is declared as {wanted}, but {spell(index)} is a {given}"
+        help_ = f"return a {wanted}, or declare the result as {given}"
+        yield finding("E4115", message, locate(index), (), help_, **facts, index=index)
+
+
+def _differing(
+    wanted: Sequence[ValueType | None], found: Sequence[ValueType | None]
+) -> Iterator[tuple[int, ValueType, ValueType]]:
+    """Yield the places where two types differ, with these."""
+    for index, (type_, given) in enumerate(zip(wanted, found, strict=True)):
+        if type_ is not None and given is not None and type_ != given:
+            yield index, type_, given
 
 
 def function_name_taken(name: str, location: Location | None, first: str) -> Diagnostic:
     """Return E4107: another function is called ``name`` already, ``first`` says which."""
-    return finding(
-        "E4107",
-        f"two functions are called @{name}",
-        location,
-        (f"the other one is {first}",),
-        "give every function a name of its own",
-        function=name,
-    )
+    notes, help_ = (f"the other one is {first}",), "give every function a name of its own"
+    return finding("E4107", f"two functions are called @{name}", location, notes, help_, function=name)
 
 
 def entry_is_target(label: str, location: Location | None) -> Diagnostic:
     """Return E4108: a branch goes to the entry of its function."""
-    return finding(
-        "E4108",
-        f"a branch goes to ^{label}, the entry of the function, which only calls enter",
-        location,
-        (),
-        "let the entry branch to a block that begins the loop",
-        block=label,
-    )
+    message = f"a branch goes to ^{label}, the entry of the function, which only calls enter"
+    help_ = "let the entry branch to a block that begins the loop"
+    return finding("E4108", message, location, (), help_, block=label)
 
 
 def label_taken(label: str, location: Location | None, first: str) -> Diagnostic:
     """Return E4109: another block is labelled ``label`` already, ``first`` says which."""
-    return finding(
-        "E4109",
-        f"two blocks are labelled ^{label}",
-        location,
-        (f"the other one is {first}",),
-        "give every block of a function a label of its own",
-        block=label,
-    )
+    notes, help_ = (f"the other one is {first}",), "give every block of a function a label of its own"
+    return finding("E4109", f"two blocks are labelled ^{label}", location, notes, help_, block=label)
 
 
 def missing_terminator(label: str, location: Location | None, wanted: str, found: str | None) -> Diagnostic:
     """Return E4111: a block ends in ``found`` (None: in nothing), which does not end such a block."""
-    return finding(
-        "E4111",
-        f"^{label} ends in {found}" if found else f"^{label} has no terminator",
-        location,
-        (),
-        f"end it with {wanted}",
-        block=label,
-    )
+    message = f"^{label} ends in {found}" if found else f"^{label} has no terminator"
+    return finding("E4111", message, location, (), f"end it with {wanted}", block=label)
 
 
 def after_terminator(label: str, terminator: str, location: Location | None) -> Diagnostic:
     """Return E4112: something follows the terminator of a block."""
-    return finding(
-        "E4112",
-        f"^{label} has ended: nothing follows its terminator",
-        location,
-        (f"the terminator is '{terminator}'",),
-        "begin another block, or put this before the terminator",
-        block=label,
-        terminator=terminator,
-    )
+    message = f"^{label} has ended: nothing follows its terminator"
+    notes = (f"the terminator is '{terminator}'",)
+    help_ = "begin another block, or put this before the terminator"
+    return finding("E4112", message, location, notes, help_, block=label, terminator=terminator)
 
 
 def listing(types: Sequence[object]) -> str:

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders import flow_rules, type_rules
-from mind_mlir.builders.block_builder import PROFILE, BlockBuilder, raise_any, tensor_types
+from mind_mlir.builders.block_builder import PROFILE, BlockBuilder
 from mind_mlir.builders.builder import Builder
+from mind_mlir.builders.given import raise_any, tensor_types
 from mind_mlir.ir.module import Function, Functions, Module
 from mind_mlir.ir.sequences import counted
 from mind_mlir.ir.types import TensorType

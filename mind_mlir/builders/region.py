@@ -6,10 +6,10 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mind_mlir.builders.given import listed
 from mind_mlir.ir.module import Block, Parameter, Yield
 from mind_mlir.ir.regions import live_operations
-from mind_mlir.ir.value import Value
-from mind_mlir.support import argument_checks
+from mind_mlir.ops.contexts import RegionTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.value import Value
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +48,12 @@ class Region:
     _hidden: Hidden | None = field(default=None, repr=False)
     _first: ValueId = 0
     _outside: list[CoreOperation] = field(default_factory=list, repr=False)
+
+    @property
+    def signature(self) -> RegionTypes:
+        """Return the types of its parameters and of what it yields."""
+        yields = self.yields or ()
+        return RegionTypes(tuple(v.type for v in self.parameters), tuple(v.type for v in yields))
 
     def __enter__(self) -> Region:
         builder = self.builder
@@ -85,9 +92,7 @@ class Region:
             VerificationError: E4001, a value is none of this builder's, or not visible here.
             TypeError: ``values`` is no iterable.
         """
-        one = (values,) if isinstance(values, Value) else values
-        listed = argument_checks.items(one, "values", "a sequence of Values")
-        self.yields = tuple(self.builder._own(listed, "yielded value {}"))
+        self.yields = tuple(self.builder._own(listed(values, "values"), "yielded value {}"))
 
     def block(self, label: str) -> Block:
         """Return the finished region as a block called ``label``."""

@@ -53,41 +53,24 @@ def foreign_dtype(
     """Return ``code`` where the profile does not have the dtype of ``type_``, which ``what`` has."""
     if type_.dtype in profile.dtypes:
         return None
-    allowed = ", ".join(dtype.core_name for dtype in profile.dtypes)
-    return finding(
-        code,
-        f"{what} has dtype {type_.dtype.core_name}, which profile {profile.name} does not have",
-        location,
-        (),
-        f"allowed: {allowed}",
-        found=type_.dtype.core_name,
-        allowed=allowed,
-        issue="dtype",
-    )
+    allowed, found = ", ".join(dtype.core_name for dtype in profile.dtypes), type_.dtype.core_name
+    message = f"{what} has dtype {found}, which profile {profile.name} does not have"
+    facts = {"found": found, "allowed": allowed, "issue": "dtype"}
+    return finding(code, message, location, (), f"allowed: {allowed}", **facts)
 
 
 def size(type_: TensorType, location: Location | None) -> Diagnostic | None:
     """Return E4106 or E4104 where no array can have the static ``type_``."""
     if type_.rank > MAX_RANK:
-        return finding(
-            "E4106",
-            f"a value of rank {type_.rank} has more dimensions than numpy arrays have",
-            location,
-            (),
-            f"the rank is at most {MAX_RANK}; merge dimensions with Reshape",
-            rank=type_.rank,
-        )
+        message = f"a value of rank {type_.rank} has more dimensions than numpy arrays have"
+        help_ = f"the rank is at most {MAX_RANK}; merge dimensions with Reshape"
+        return finding("E4106", message, location, (), help_, rank=type_.rank)
     if type_.is_addressable:
         return None
     note = f"it has {type_.element_count} elements of {type_.dtype.itemsize} bytes"
-    return finding(
-        "E4104",
-        f"a value of type {type_} does not fit any address space",
-        location,
-        (note if type_.element_count else f"{note}, but the other extents alone exceed 63 bits",),
-        "reduce the extents",
-        type=str(type_),
-    )
+    note = note if type_.element_count else f"{note}, but the other extents alone exceed 63 bits"
+    message = f"a value of type {type_} does not fit any address space"
+    return finding("E4104", message, location, (note,), "reduce the extents", type=str(type_))
 
 
 def declared_type(
@@ -107,43 +90,32 @@ def declared_type(
     for axis, extent in enumerate(type_.shape):
         if not isinstance(extent, int) or extent < least:
             kind = "positive" if least else "known numbers"
-            return finding(
-                code,
-                f"{what} has extent {extent} in dimension {axis}; extents must be {kind}",
-                location,
-                (f"its type is {type_}",),
-                "write the extent as a number" if not isinstance(extent, int) else f"extents are {kind}",
-                type=str(type_),
-                issue="shape",
-            )
+            message = f"{what} has extent {extent} in dimension {axis}; extents must be {kind}"
+            help_ = f"extents are {kind}" if isinstance(extent, int) else "write the extent as a number"
+            facts = {"type": str(type_), "issue": "shape"}
+            return finding(code, message, location, (f"its type is {type_}",), help_, **facts)
     return foreign_dtype(what, type_, profile, location, code) or size(type_, location)
 
 
 def argument_name_taken(function: str, name: str, location: Location | None, first: str) -> Diagnostic:
     """Return E4004: another argument of ``function`` is called ``name`` already, ``first`` says which."""
-    return finding(
-        "E4004",
-        f"two arguments of @{function} are called '{name}'",
-        location,
-        (f"the other one is {first}",),
-        "give every argument a name of its own",
-        issue="name",
-        name=name,
-    )
+    message = f"two arguments of @{function} are called '{name}'"
+    notes, help_ = (f"the other one is {first}",), "give every argument a name of its own"
+    return finding("E4004", message, location, notes, help_, issue="name", name=name)
 
 
 def argument_name(what: str, name: str | None, location: Location | None) -> Diagnostic | None:
     """Return E4004 where a parameter of an exported function cannot be called ``name`` by callers."""
+    help_ = "give the parameter a name"
     if name is None:
         message = f"{what} has no name, but callers of an exported function name its arguments"
-        return finding("E4004", message, location, (), "give the parameter a name", issue="name")
-    if not name:
+    elif not name:
         message = f"{what} has an empty name"
-        return finding("E4004", message, location, (), "give the parameter a name", issue="name")
-    if _SURROGATE.search(name):
+    elif _SURROGATE.search(name):
         message, help_ = (
             f"{what} has a name with half of a surrogate pair",
             "write a name of whole characters",
         )
-        return finding("E4004", message, location, (), help_, issue="name")
-    return None
+    else:
+        return None
+    return finding("E4004", message, location, (), help_, issue="name")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.digests import DIGEST_BYTES, digest_of
+from mind_mlir.cache.envelope import DIGEST_BYTES, digest_of
 from mind_mlir.cache.fingerprint import is_as_loaded
 from mind_mlir.image.compiled import CompiledCode
 from mind_mlir.image.errors import CodeError
@@ -27,13 +27,7 @@ _ANY = bytes(_DIGEST_BYTES)
 
 
 def find_code(store: Store, key: str, labels: Callable[[], bytes]) -> CompiledCode | None:
-    """Return the code of ``key``, or None where there is none.
-
-    Args:
-        store: Where it is looked for.
-        key: What `key_of` says of the module.
-        labels: Returns what `labels_digest` says of it; only asked where the code has checks.
-    """
+    """Return the code of ``key``, or None; ``labels`` gives `labels_digest` where the code has checks."""
     content = store.get(key)
     digest = None if content is None else bytes(content[:_DIGEST_BYTES])
     if content is not None and digest != _ANY and digest != labels():
@@ -61,11 +55,7 @@ def keep_code(store: Store, key: str, labels: Callable[[], bytes], code: Compile
 
 
 def read_code(content: memoryview) -> CompiledCode:
-    """Return the code of the content of an entry; it refers to that.
-
-    Raises:
-        CodeError: It is none.
-    """
+    """Return the code of the content of an entry; it refers to that (CodeError: it is none)."""
     if len(content) < ALIGNMENT:
         raise CodeError("the code ends too early")
     return CompiledCode.from_bytes(content[ALIGNMENT:])

@@ -10,13 +10,24 @@ without notice.
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.digests import digest_of
 from mind_mlir.target.abi import ALIGNMENT
+
+try:
+    # What `hashlib.blake2b` is; importing that loads OpenSSL, which takes as long as all else of a hit.
+    from _blake2 import blake2b
+except ImportError:  # another Python than CPython
+    from hashlib import blake2b
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+DIGEST_BYTES = 32
+
+#: Begins a digest of bytes, as the functions of `hashlib` do.
+digest_of = partial(blake2b, digest_size=DIGEST_BYTES)
 
 _MAGIC = b"MINDCODE"
 #: The form of entries; those of another one are not read.

@@ -62,11 +62,7 @@ def directory_trouble(directory: Path) -> str | None:
 
 
 def file_trouble(path: Path) -> str | None:
-    """Return why nothing is read from a file, or None where it is.
-
-    Raises:
-        OSError: Nothing can be said about it.
-    """
+    """Return why nothing is read from a file, or None where it is (OSError: nothing can be said about it)."""
     status = path.lstat()
     return trouble(status) if stat.S_ISREG(status.st_mode) else "it is no regular file"
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.cache.digests import digest_of
+from mind_mlir.cache.envelope import digest_of
 from mind_mlir.support.version import is_older
 from mind_mlir.target import host_flags
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 import functools
 import marshal
 import platform
-from dataclasses import astuple, fields
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.cache.digests import digest_of
+from mind_mlir.cache.envelope import digest_of
 from mind_mlir.cache.fingerprint import compiler_fingerprint, machine_fingerprint
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import Padding
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.terminators import Branch, CondBranch
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.options import KEY_OPTIONS
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
@@ -38,8 +39,6 @@ _VERSION = 2
 _LARGE = 1 << 12
 #: What calls a function of this process, which another one does not have.
 _CUSTOM_CALL = "CustomCall"
-#: What other options say more exactly, or what changes no code.
-_NO_PART = frozenset(("threads", "target", "cache", "debug", "debug_prefixes"))
 _ATOMS = frozenset((bool, int, float, str))
 
 
@@ -47,12 +46,6 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
     """Return the key of the code of a module; None where it is for this process, or one text, alone.
 
     Nothing is kept either by a process that has not loaded what the files are now (see `fingerprint`).
-
-    Args:
-        module: In canonical form.
-        options: How it is compiled.
-        target: The processor that it is compiled for.
-        threads: How many threads share a loop at most, as `pipeline.Lowering` takes it.
 
     Returns:
         64 hexadecimal digits. Programs of equal keys have the same code, but for what its checks say.
@@ -66,12 +59,11 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
     compiler = compiler_fingerprint()
     if compiler is None:
         return None
-    chosen = [each.name for each in fields(options) if each.name not in _NO_PART]
     surroundings = (
         compiler,
         _processor(target),
         threads,
-        [(name, _option(getattr(options, name))) for name in chosen],
+        [(name, _option(getattr(options, name))) for name in KEY_OPTIONS],
     )
     return _digest((surroundings, module.profile, functions)).hex()
 

@@ -51,9 +51,6 @@ class Store:
         """Return the content of the entry of ``key``, or None where there is none.
 
         It is read-only, and aligned as `mind_mlir.target.abi` says.
-
-        Args:
-            key: 64 hexadecimal digits.
         """
         path = self.path_of(key)
         try:
@@ -71,9 +68,7 @@ class Store:
     def put(self, key: str, parts: Sequence[bytes | memoryview]) -> bool:
         """Keep a content, in parts that stand one behind the other; return whether that went well.
 
-        Args:
-            key: 64 hexadecimal digits.
-            parts: The content. An entry of the same key is replaced.
+        An entry of the same key is replaced.
         """
         size = HEADER_BYTES + sum(memoryview(part).nbytes for part in parts)
         if size > self.limit:

@@ -23,7 +23,7 @@ from mind_mlir.target.abi import symbol_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.codegen.entries import Signature
+    from mind_mlir.codegen.entries import EntrySignature
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.passes.record import Evaluate
@@ -87,7 +87,7 @@ def compile_module(
     return Compilation(code, lowering.canonical, lowering.timings)
 
 
-def entries_of(lowering: Lowering, signatures: Mapping[str, Signature]) -> tuple[Entry, ...]:
+def entries_of(lowering: Lowering, signatures: Mapping[str, EntrySignature]) -> tuple[Entry, ...]:
     """Return what is known of the exported functions of a module that has been lowered.
 
     Args:
@@ -101,15 +101,6 @@ def entries_of(lowering: Lowering, signatures: Mapping[str, Signature]) -> tuple
         symbol, interface = symbol_of(function.name), interface_of(function)
         # The MLIR values in the checks die with the module; only their facts are kept.
         checks = tuple(outcome.check for outcome in lowering.checks_of[symbol])
-        signature = signatures[symbol]
-        found.append(
-            Entry(
-                function.name,
-                signature.symbol,
-                interface.parameters,
-                interface.outputs,
-                checks,
-                signature.scratch_bytes,
-            )
-        )
+        entry, taken, given = signatures[symbol], interface.parameters, interface.outputs
+        found.append(Entry(function.name, entry.symbol, taken, given, checks, entry.scratch_bytes))
     return tuple(found)

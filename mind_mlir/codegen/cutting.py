@@ -26,7 +26,7 @@ _OPTIMISED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class SizedFunction:
     """A function with a body.
 
     Attributes:
@@ -59,9 +59,9 @@ class Share:
 
     level: int
     size: int = 0
-    functions: list[Function] = field(default_factory=list)
+    functions: list[SizedFunction] = field(default_factory=list)
 
-    def enter(self, functions: Iterable[Function]) -> None:
+    def enter(self, functions: Iterable[SizedFunction]) -> None:
         """Add functions."""
         for function in functions:
             self.functions.append(function)
@@ -75,7 +75,7 @@ class Share:
         """Return what the functions refer to."""
         return {name for function in self.functions for name in function.refers}
 
-    def called_once(self) -> list[Function]:
+    def called_once(self) -> list[SizedFunction]:
         """Return the first few light functions that are called from one place, within the share."""
         places: Counter[str] = Counter()
         for function in self.functions:
@@ -126,11 +126,11 @@ def _others(first: int, free: int, most: int) -> int:
     return max(most - 1, 1) if busy or most < 2 else most
 
 
-def _size_of(functions: Sequence[Function]) -> int:
+def _size_of(functions: Sequence[SizedFunction]) -> int:
     return sum(function.size for function in functions)
 
 
-def _groups(functions: Sequence[Function]) -> list[list[Function]]:
+def _groups(functions: Sequence[SizedFunction]) -> list[list[SizedFunction]]:
     """Return the functions that may be anywhere, those together that are for one another alone.
 
     A launch refers to nothing but its thunk, and that to its chunk.
@@ -153,7 +153,7 @@ def _groups(functions: Sequence[Function]) -> list[list[Function]]:
     return found
 
 
-def _functions(module: Module) -> list[Function]:
+def _functions(module: Module) -> list[SizedFunction]:
     """Return the functions of ``module``, but those that any unit may have a copy of."""
     found = [
         _function(op)
@@ -170,7 +170,7 @@ def _functions(module: Module) -> list[Function]:
     return [replace(each, stays=each.name in staying) for each in found] if returning else found
 
 
-def _function(op: Operation) -> Function:
+def _function(op: Operation) -> SizedFunction:
     attributes = op.attributes
     size = 0
     stores = False
@@ -193,7 +193,7 @@ def _function(op: Operation) -> Function:
     op.operation.walk(visit)
     stays = "sym_visibility" not in attributes or SCALAR_ATTRIBUTE in attributes
     light = size <= _LIGHT and not stays and not (stores and len(op.regions[0].blocks) > 1)
-    return Function(op, str(attributes["sym_name"].value), size - 1, refers, stays, light)
+    return SizedFunction(op, str(attributes["sym_name"].value), size - 1, refers, stays, light)
 
 
 def _returns_nothing(function: Operation) -> bool:

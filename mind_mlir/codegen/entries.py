@@ -19,7 +19,7 @@ _MOST_COPIED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class EntrySignature:
     """The signature by which a function is called.
 
     Attributes:
@@ -33,7 +33,7 @@ class Signature:
     scratch_bytes: int
 
 
-def add_entries(module: Module) -> dict[str, Signature]:
+def add_entries(module: Module) -> dict[str, EntrySignature]:
     """Give each public function of a module an entry, in place; only these can be called from outside then.
 
     Args:
@@ -50,7 +50,7 @@ def add_entries(module: Module) -> dict[str, Signature]:
         return {str(op.attributes["sym_name"].value): _add_entry(module, op) for op in public}
 
 
-def join_entry(module: Module, signatures: dict[str, Signature]) -> None:
+def join_entry(module: Module, signatures: dict[str, EntrySignature]) -> None:
     """Make the function of a module a part of its entry, where there is one function and it is not too long.
 
     Each function of machine code takes LLVM half a millisecond. Where other functions may call it, or it
@@ -85,7 +85,7 @@ def is_public(op: Operation) -> bool:
     )
 
 
-def _add_entry(module: Module, function: Operation) -> Signature:
+def _add_entry(module: Module, function: Operation) -> EntrySignature:
     name, own = _name(function), function.attributes
     shared = module.operation.attributes
     scratch = own[SCRATCH_ATTRIBUTE] if SCRATCH_ATTRIBUTE in own else shared[SCRATCH_ATTRIBUTE]
@@ -108,7 +108,7 @@ def _add_entry(module: Module, function: Operation) -> Signature:
         llvm.CallOp(None, values, [], [], callee=name)
         llvm.ReturnOp()
     describe_entry(entry, function)
-    return Signature(symbol, pointers - 1, int(ir.IntegerAttr(scratch).value))
+    return EntrySignature(symbol, pointers - 1, int(ir.IntegerAttr(scratch).value))
 
 
 def _value(table: ir.Value, place: int) -> ir.Value:

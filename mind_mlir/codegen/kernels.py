@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.ahead import making
-from mind_mlir.codegen.library import Code
+from mind_mlir.codegen.library import NativeCode
 from mind_mlir.lowering.schedule.contraction.library import define_kernel
 from mind_mlir.lowering.to_llvm import target_attributes
 from mind_mlir.mlir.bindings import ir
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: LLVM's passes would take as long as making the code, and leave it as fast as it is.
 _LEVEL = 0
 
-_codes: dict[tuple[Kernel, Target], Code] = {}
+_codes: dict[tuple[Kernel, Target], NativeCode] = {}
 
 
 def begin_kernels(kernels: Sequence[Kernel], target: Target) -> None:
@@ -41,7 +41,7 @@ def begin_kernels(kernels: Sequence[Kernel], target: Target) -> None:
                 # So that linking can take one without the others.
                 function.attributes["section"] = ir.StringAttr.get(f".text.{kernel.name}")
                 module.body.append(function)
-            code = Code(module, opt_level=_LEVEL)
+            code = NativeCode(module, opt_level=_LEVEL)
         _codes.update(((kernel, target), code) for kernel in missing)
 
 

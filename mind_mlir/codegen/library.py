@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 #: Where the addresses of functions are that nothing else refers to.
 ADDRESSES = "mind.addresses"
 
-_begun: dict[str, Code] = {}
+_begun: dict[str, NativeCode] = {}
 
 
-class Code:
+class NativeCode:
     """The image of a module, which a thread may be making."""
 
     @held()
@@ -57,7 +57,7 @@ class Code:
 
 
 @held()
-def begin(text: str, *, opt_level: int = 2) -> Code:
+def begin(text: str, *, opt_level: int = 2) -> NativeCode:
     """Begin to make the code of a text, operations of the LLVM dialect, or return it if that has been done.
 
     Its functions are C functions of the types that the text says. It is compiled once in a process; any
@@ -93,9 +93,9 @@ def compile_text(text: str, *, opt_level: int = 2) -> Image:
     return _begin_text(text, opt_level=opt_level).image()
 
 
-def _begin_text(text: str, *, opt_level: int) -> Code:
+def _begin_text(text: str, *, opt_level: int) -> NativeCode:
     with new_context(("llvm",)), ir.Location.unknown():
-        return Code(ir.Module.parse(text), opt_level=opt_level)
+        return NativeCode(ir.Module.parse(text), opt_level=opt_level)
 
 
 def hide_functions(module: Module) -> list[str]:

@@ -22,7 +22,7 @@ from mind_mlir.target import named_target
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.codegen.entries import Signature
+    from mind_mlir.codegen.entries import EntrySignature
     from mind_mlir.image.compiled import Data
     from mind_mlir.image.image import Image
     from mind_mlir.mlir.bindings import Module
@@ -42,7 +42,7 @@ class MachineCode:
 
     image: Image
     data: tuple[Data, ...]
-    signatures: Mapping[str, Signature]
+    signatures: Mapping[str, EntrySignature]
 
 
 @held()

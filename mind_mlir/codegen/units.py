@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Unit:
+class CodeUnit:
     """A part of a module that is compiled by itself.
 
     Attributes:
@@ -37,7 +37,7 @@ class Unit:
     level: int
 
 
-def cut_into_units(module: Module, opt_level: int, most: int, entries: Sequence[str]) -> list[Unit]:
+def cut_into_units(module: Module, opt_level: int, most: int, entries: Sequence[str]) -> list[CodeUnit]:
     """Cut an LLVM dialect module into units, the first of which is ``module``.
 
     Args:
@@ -61,14 +61,14 @@ def cut_into_units(module: Module, opt_level: int, most: int, entries: Sequence[
             _declare(each, [own[name] for name in sorted(share.refers() & outside - share.names())])
             shown = sorted(share.names() & outside - set(entries))
             append_addresses(each, [*entries, *shown] if share is first else shown)
-    return [Unit(each, share.level) for each, share in zip(modules, (first, *others), strict=True)]
+    return [CodeUnit(each, share.level) for each, share in zip(modules, (first, *others), strict=True)]
 
 
-def whole(module: Module, opt_level: int, entries: Sequence[str]) -> Unit:
+def whole(module: Module, opt_level: int, entries: Sequence[str]) -> CodeUnit:
     """Return ``module`` as one unit, at ``opt_level`` where that gains anything."""
     with module.context, ir.Location.unknown():
         append_addresses(module, entries)
-    return Unit(module, level_of(module, opt_level))
+    return CodeUnit(module, level_of(module, opt_level))
 
 
 def _join(share: Share, outside: Collection[str]) -> None:

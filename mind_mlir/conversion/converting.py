@@ -10,7 +10,6 @@ from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.analysis.call_graph import callee_of
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
@@ -18,13 +17,13 @@ from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.ptir.program import Program
 from mind_mlir.languages.ptir.symbols import symbols_of
 from mind_mlir.languages.ptir.to_module import argument_names, to_module
+from mind_mlir.languages.staging import renamed
 from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.conversion.target import ConversionTarget
-    from mind_mlir.ir.module import Block, CoreOperation
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.programs.kinds import AnyProgram
 
@@ -150,21 +149,4 @@ def _all_names(module: Module, exported_names: Mapping[str, str]) -> dict[str, s
 def _renamed(module: Module, names: Mapping[str, str]) -> Module:
     if all(old == new for old, new in names.items()):
         return module
-    functions = (
-        replace(each, name=names[each.name], blocks=tuple(_block(block, names) for block in each.blocks))
-        for each in module.functions
-    )
-    return replace(module, functions=Functions(functions))
-
-
-def _block(block: Block, names: Mapping[str, str]) -> Block:
-    return replace(block, operations=tuple(_operation(each, names) for each in block.operations))
-
-
-def _operation(operation: CoreOperation, names: Mapping[str, str]) -> CoreOperation:
-    callee = callee_of(operation)
-    if callee is not None:
-        return replace(operation, attributes={**operation.attributes, "callee": names[callee]})
-    if not operation.regions:
-        return operation
-    return replace(operation, regions=tuple(_block(region, names) for region in operation.regions))
+    return replace(module, functions=Functions(renamed(each, names) for each in module.functions))

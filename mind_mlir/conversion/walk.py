@@ -12,7 +12,7 @@ from mind_mlir.ir.module import MODULE, Block, CoreOperation, Module
 from mind_mlir.ir.module import Function as CoreFunction
 from mind_mlir.ir.types import TupleType
 from mind_mlir.languages.programs.kinds import as_module
-from mind_mlir.languages.ptir.fields import records, spelled
+from mind_mlir.languages.ptir.fields import record_of, spelled
 from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, ValueRef
 from mind_mlir.languages.ptir.values import all_leaves
 from mind_mlir.ops.registry import by_opcode
@@ -227,7 +227,7 @@ def _body(
         operation = instruction.operation
         called = level.names.get(instruction.id, str(instruction.id))
         level.inside = f"{level.path} / %{called} = {spelled(operation)}"
-        record = records().get((operation.name, operation.variant))
+        record = record_of(operation)
         operands = _read(instruction, level.types)
         results = all_leaves([instruction.output])
         location = instruction.location

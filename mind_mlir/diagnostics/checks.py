@@ -88,20 +88,10 @@ class IndexCheck(Check):
 
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6001 for the index ``found``."""
-        extent = self.shape[self.axis]
-        return Diagnostic(
-            "E6001",
-            f"{self.opcode} {self.label}: index {found} is out of bounds for axis {self.axis} "
-            f"with extent {extent}",
-            location,
-            (f"the operand has shape {list(self.shape)}",),
-            f"indices must lie in [{-extent}, {extent - 1}]; negative ones count from the end"
-            if extent
-            else "the axis is empty, so no index is valid",
-            context=MappingProxyType(
-                {"operation": self.opcode, "value": self.label, "index": found, "shape": self.shape}
-            ),
-        )
+        low, high = self.allowed
+        help_ = f"indices must lie in [{low}, {high}]; negative ones count from the end"
+        help_ = help_ if self.shape[self.axis] else "the axis is empty, so no index is valid"
+        return _out_of_bounds(self, f"index {found}", found, help_, location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +115,21 @@ class PositionCheck(Check):
 
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6001 for the position ``found``."""
-        extent, last = self.shape[self.axis], self.shape[self.axis] - self.window
-        what = f" of a window of {self.window}" if self.window != 1 else ""
-        return Diagnostic(
-            "E6001",
-            f"{self.opcode} {self.label}: index {found}{what} is out of bounds for axis {self.axis} "
-            f"with extent {extent}",
-            location,
-            (f"the operand has shape {list(self.shape)}",),
-            f"indices must lie in [0, {last}]; they do not count from the end"
-            if last >= 0
-            else "the axis is too short, so no index is valid",
-            context=MappingProxyType(
-                {"operation": self.opcode, "value": self.label, "index": found, "shape": self.shape}
-            ),
-        )
+        _, last = self.allowed
+        help_ = f"indices must lie in [0, {last}]; they do not count from the end"
+        help_ = help_ if last >= 0 else "the axis is too short, so no index is valid"
+        what = f"index {found} of a window of {self.window}" if self.window != 1 else f"index {found}"
+        return _out_of_bounds(self, what, found, help_, location)
+
+
+def _out_of_bounds(
+    check: IndexCheck | PositionCheck, what: str, index: int, help_: str, location: Location | None
+) -> Diagnostic:
+    extent, label = check.shape[check.axis], check.label
+    message = f"{check.opcode} {label}: {what} is out of bounds for axis {check.axis} with extent {extent}"
+    notes = (f"the operand has shape {list(check.shape)}",)
+    facts = {"operation": check.opcode, "value": label, "index": index, "shape": check.shape}
+    return Diagnostic("E6001", message, location, notes, help_, context=MappingProxyType(facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +149,10 @@ class DivisorCheck(Check):
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6009."""
         del found
-        return Diagnostic(
-            "E6009",
-            f"{self.opcode} {self.label}: {self.failure}",
-            location,
-            help="choose another divisor where it is zero, with Compare and Select, or divide floats",
-            context=MappingProxyType({"operation": self.opcode, "value": self.label}),
-        )
+        message = f"{self.opcode} {self.label}: {self.failure}"
+        help_ = "choose another divisor where it is zero, with Compare and Select, or divide floats"
+        facts = MappingProxyType({"operation": self.opcode, "value": self.label})
+        return Diagnostic("E6009", message, location, help=help_, context=facts)
 
 
 def window_check(

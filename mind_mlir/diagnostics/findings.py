@@ -81,18 +81,12 @@ def with_names(findings: Iterable[Diagnostic], names: Mapping[str, str]) -> list
     def named(text: str) -> str:
         return number.sub(lambda found: names[found[0]], text)
 
-    return [
-        replace(
-            each,
-            message=named(each.message),
-            notes=tuple(map(named, each.notes)),
-            help=each.help and named(each.help),
-            context=FrozenDict(
-                {key: named(fact) if isinstance(fact, str) else fact for key, fact in each.context.items()}
-            ),
-        )
-        for each in findings
-    ]
+    def of_one(each: Diagnostic) -> Diagnostic:
+        facts = {key: named(fact) if isinstance(fact, str) else fact for key, fact in each.context.items()}
+        notes, help_ = tuple(map(named, each.notes)), each.help and named(each.help)
+        return replace(each, message=named(each.message), notes=notes, help=help_, context=FrozenDict(facts))
+
+    return list(map(of_one, findings))
 
 
 def _source_order(finding: Diagnostic) -> tuple[float, int]:

@@ -21,15 +21,13 @@ from mind_mlir.interpreter.plan import context_of, plan
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
-from mind_mlir.ir.module import Block, Functions, Parameter, Return
+from mind_mlir.ir.module import Block, Functions, Module, Parameter, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import SymbolicDim
-from mind_mlir.languages.mind.elaboration.programs import open_types
-from mind_mlir.languages.mind.elaboration.wording import as_written
-from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.languages.programs.verification import in_binding
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind as bind_symbols
 from mind_mlir.languages.ptir.to_module import signature_of, to_module
@@ -42,7 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import CoreOperation, Function, Module, ValueId
+    from mind_mlir.ir.module import CoreOperation, Function, ValueId
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
 
 
@@ -81,22 +80,24 @@ def interpret(
     """
     expected = "a mapping from the names of the inputs to arrays"
     named = cast("Mapping[str, Any]", argument_checks.mapping(arguments, "arguments", expected))
-    if isinstance(module, SurfaceProgram):
-        try:
-            return run(module.lower(function, _extents(module, named, function)), named)
-        except ExecutionError as error:
-            raise ExecutionError(as_written(error.diagnostics)) from None
     if isinstance(module, Program):
         return _interpret_program(seeded(restricted(module, function), seed), named)
-    if seed is not None:
-        raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-    return run(verify(module), named, function)
+    if isinstance(module, Module):
+        if seed is not None:
+            raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
+        return run(verify(module), named, function)
+    kind = kind_of(module)
+    try:
+        lowered, name = kind.single(module, function, _extents(kind.open_types(module, function), named))
+        return run(lowered, named, name)
+    except ExecutionError as error:
+        raise ExecutionError(kind.as_written(error.diagnostics)) from None
 
 
-def _extents(program: SurfaceProgram, named: Mapping[str, Any], function: str | None) -> dict[str, int]:
+def _extents(types: Mapping[str, TensorType], named: Mapping[str, Any]) -> dict[str, int]:
     """Return what the shapes of arguments say of named dimensions; those that do not fit are met later."""
     found: dict[str, int] = {}
-    for label, type_ in open_types(program, function).items():
+    for label, type_ in types.items():
         array = viewed(named[label])[0] if label in named else None
         if array is not None and array.ndim == type_.rank:
             for dim, extent in zip(type_.shape, array.shape, strict=True):

@@ -152,11 +152,6 @@ class Unit:
         """Return the function that returns what ``instance`` does, but for the first result.
 
         Of a derivative, it is the gradients alone.
-
-        Args:
-            instance: A function of this unit.
-            name: What it is called, if that is free; as ``instance`` unless given.
-            form: How its results are put together.
         """
 
         def build(free: str) -> Function:
@@ -186,11 +181,11 @@ class Unit:
         public = {instance.name: (names, name) for instance, names, name in exports}
         taken = {name for _, _, name in exports}
         called = self._needed(instance.name for instance, _, _ in exports)
-        renamed = {old: new for old, (_, new) in public.items()}
+        called_so = {old: new for old, (_, new) in public.items()}
         for function in called:
             if function.name not in public and function.name in taken:
-                renamed[function.name] = self._free(function.name)
-        functions = [_renamed(function, renamed) for function in called]
+                called_so[function.name] = self._free(function.name)
+        functions = [renamed(function, called_so) for function in called]
         chosen = [
             _exported(self_, *public[old.name]) if old.name in public else self_
             for old, self_ in zip(called, functions, strict=True)
@@ -238,17 +233,17 @@ class Unit:
         module = structured_form(Module(Functions(internal), self.profile.name))
         modes = ["given" if cotangents and is_float(type_) else "unit" for type_ in instance.results]
         made = gradient_functions(module, instance.name, list(wrt), modes, extensions=True)
-        renamed: dict[str, str] = {}
+        called: dict[str, str] = {}
         for function in made.functions:
             name = f"grad_{function.name}" if function.name == instance.name else function.name
             # What it calls has become another function in structured form where it had branches.
             same = self.functions.get(name)
-            renamed[function.name] = name if same == function else self._free(name)
+            called[function.name] = name if same == function else self._free(name)
         for function in CallGraph.of(made.functions).callees_first():
-            name = renamed[function.name]
+            name = called[function.name]
             if name not in self.functions:
-                self._add(replace(_renamed(function, renamed), public=False))
-        name = renamed[instance.name]
+                self._add(replace(renamed(function, called), public=False))
+        name = called[instance.name]
         signature = self._signatures[name]
         assert signature is not None, "the unit's functions have signatures"
         return Instance(name, signature.parameters, signature.results, instance.form)
@@ -263,7 +258,7 @@ def recursion() -> Diagnostic:
     )
 
 
-def _renamed(function: Function, names: Mapping[str, str]) -> Function:
+def renamed(function: Function, names: Mapping[str, str]) -> Function:
     """Return a function with other names, its own and those of what it calls."""
     name = names.get(function.name, function.name)
     if not any(callee in names for callee in map(callee_of, operations_of(function.blocks))):

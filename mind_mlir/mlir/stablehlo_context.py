@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.mlir.bindings import ir
-from mind_mlir.mlir.stablehlo_regions import RegionBuilder
+from mind_mlir.mlir.stablehlo_builder import StablehloBuilder
+from mind_mlir.mlir.stablehlo_structured import StructuredBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,7 @@ class HloRegion:
 
 
 @dataclass(slots=True)
-class StablehloContext(RegionBuilder):
+class StablehloContext(StablehloBuilder):
     """One operation as its StableHLO rule sees it; the rule appends, and returns the result, or all results.
 
     Attributes:
@@ -42,6 +43,7 @@ class StablehloContext(RegionBuilder):
         result_types: The types of all results.
         regions: The regions of the operation, in order.
         symbols: What each function of the module is called.
+        structured: Appends gathers, products, and operations with regions.
     """
 
     opcode: str
@@ -50,6 +52,10 @@ class StablehloContext(RegionBuilder):
     result_types: tuple[TensorType, ...]
     regions: tuple[HloRegion, ...] = ()
     symbols: Mapping[str, str] = field(default_factory=dict)
+    structured: StructuredBuilder = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.structured = StructuredBuilder(self)
 
     @property
     def result_type(self) -> TensorType:

@@ -81,7 +81,7 @@ def emit_call(context: EmitContext) -> list[Any]:
 def stablehlo_cond(context: StablehloContext) -> list[HloValue]:
     """Rule of `Cond`."""
     then, other = context.regions
-    return context.branch(
+    return context.structured.branch(
         context.operands[0], context.result_types, lambda: then.body([]), lambda: other.body([])
     )
 
@@ -93,12 +93,12 @@ def stablehlo_while(context: StablehloContext) -> list[HloValue]:
     """
     condition, body = context.regions
     if condition.passes_through[1:] == tuple(range(len(context.operands))):
-        return context.loop(
+        return context.structured.loop(
             context.operands,
             lambda *values: condition.body(values)[0],
             lambda *values: body.body(values),
         )
-    found = context.loop(
+    found = context.structured.loop(
         condition.body(context.operands),
         lambda more, *_: more,
         lambda _, *values: condition.body(body.body(values)),

@@ -63,7 +63,7 @@ def _product(
 ) -> HloValue:
     if not left.type.element_count or not right.type.element_count:
         return context.constant(0, type_)  # the reference interpreter ends the process on such a product
-    return context.dot_general(left, right, type_, batch, contracted)
+    return context.structured.dot_general(left, right, type_, batch, contracted)
 
 
 def conv2d(context: StablehloContext) -> HloValue:

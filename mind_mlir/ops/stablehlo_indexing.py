@@ -59,7 +59,7 @@ def gather_windows(context: StablehloContext) -> HloValue:
         sizes, indexed = attributes["slice_sizes"], attributes["start_index_map"]
         extents = [x.shape[dim] if sizes[dim] == 1 else 0 for dim in indexed]
         indices = _wrapped(context, indices, extents, attributes["index_vector_dim"])
-    return context.gather(
+    return context.structured.gather(
         x,
         indices,
         context.result_type,
@@ -165,7 +165,7 @@ def _rows(context: StablehloContext, x: HloValue, indices: HloValue) -> HloValue
     result = context.result_type
     if not x.type.element_count or not result.element_count:
         return context.constant(0, result)
-    return context.gather(
+    return context.structured.gather(
         x,
         indices,
         result,
@@ -183,7 +183,7 @@ def _elements(context: StablehloContext, x: HloValue, indices: HloValue, axis: i
     if not x.type.element_count or not type_.element_count:
         return context.constant(0, type_)
     others = [dim for dim in range(x.rank) if dim != axis]
-    return context.gather(
+    return context.structured.gather(
         x,
         indices,
         type_,
@@ -220,7 +220,7 @@ def _scattered(
 ) -> HloValue:
     """Append a scatter; floats narrower than f32 are added in f32, and rounded once."""
     wide = default_accumulator(operand.dtype) if kind in ("Add", "Sum", "Mul") else operand.dtype
-    found = context.scatter(
+    found = context.structured.scatter(
         context.convert(operand, wide),
         indices,
         context.convert(updates, wide),
@@ -240,7 +240,7 @@ def _scattered(
 def _all_added(context: StablehloContext, operand: HloValue, updates: HloValue) -> HloValue:
     """Append the sum of a scalar and all updates, which XLA takes for no scatter."""
     wide = default_accumulator(operand.dtype)
-    (total,) = context.reduce(
+    (total,) = context.structured.reduce(
         [context.convert(updates, wide)],
         [context.convert(operand, wide)],
         range(updates.rank),

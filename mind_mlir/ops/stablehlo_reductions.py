@@ -65,7 +65,7 @@ def accumulated(context: StablehloContext, x: HloValue, axes: Sequence[int], kin
 def combined(context: StablehloContext, x: HloValue, axes: Sequence[int], kind: str) -> HloValue:
     """Append the sum, or the greatest or least number, along ``axes``; no elements give what changes none."""
     start = context.constant(identity_number(kind, x.dtype), TensorType(x.dtype))
-    (found,) = context.reduce(
+    (found,) = context.structured.reduce(
         [x], [start], axes, lambda so_far, element: context.binary(COMBINERS[kind], so_far, element)
     )
     return found
@@ -81,7 +81,7 @@ def reduce_with(kind: str) -> Callable[[StablehloContext], HloValue]:
         all_bits = -1 if x.dtype.kind is DTypeKind.SIGNED else (1 << x.dtype.bits) - 1
         number = {"Prod": 1, "And": all_bits}.get(kind, 0)
         start = context.constant(number, TensorType(wide))
-        (found,) = context.reduce(
+        (found,) = context.structured.reduce(
             [context.convert(x, wide)],
             [start],
             context.attributes["axes"],
@@ -113,7 +113,7 @@ def arg_max(context: StablehloContext) -> HloValue:
         return [c.select(chosen, element, most), c.select(chosen, index, place)]
 
     indices = c.iota(x.type.with_dtype(dtype), axis)
-    _, found = c.reduce([x, indices], starts, [axis], body)
+    _, found = c.structured.reduce([x, indices], starts, [axis], body)
     return c.reshape(found, c.result_type.extents)
 
 
@@ -135,7 +135,7 @@ def arg_sort(context: StablehloContext) -> HloValue:
             found = c.either(less, c.both(c.compare("Equal", left, right), found))
         return found
 
-    return c.sort([*keys, indices], axis, before)[-1]
+    return c.structured.sort([*keys, indices], axis, before)[-1]
 
 
 def _in_order(c: StablehloContext, x: HloValue, *, total: bool) -> HloValue:
@@ -164,7 +164,7 @@ def top_k(context: StablehloContext) -> list[HloValue]:
         first, second = nans if largest else nans[::-1]
         return c.either(ordered, c.both(first, c.negation(second)))
 
-    found = c.sort([x, indices], axis, before)
+    found = c.structured.sort([x, indices], axis, before)
     return [c.part(each, axis, 0, attributes["k"]) for each in found]
 
 
@@ -181,7 +181,7 @@ def reduce_window(context: StablehloContext) -> HloValue:
     wide = default_accumulator(accumulator) if kind == "Sum" else accumulator
     terms = context.convert(converted(context, x, accumulator), wide)
     if x.rank:
-        terms = context.reduce_window(
+        terms = context.structured.reduce_window(
             terms,
             context.constant(identity_number(kind, wide), TensorType(wide)),
             result.with_dtype(wide),

@@ -41,12 +41,7 @@ class ReaderGoneError(Exception):
 
 
 def refused(stage: str, error: OSError) -> UnsupportedError:
-    """Return E7102 about what the system does not give, such as another descriptor.
-
-    Args:
-        stage: What needs it.
-        error: What the system says.
-    """
+    """Return E7102 about what the system does not give, such as another descriptor."""
     reason = error.strerror or str(error)
     place = f": '{display_path(str(error.filename))}'" if error.filename else ""
     return UnsupportedError(

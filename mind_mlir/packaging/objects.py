@@ -30,7 +30,7 @@ from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
 from mind_mlir.packaging.processor_check import BASELINE
 from mind_mlir.runtime.compiled_code import evaluation
-from mind_mlir.runtime.executable import checked_options
+from mind_mlir.runtime.options import checked_options
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.interrupts import held
 from mind_mlir.target import required_features, runs_here

@@ -8,28 +8,31 @@ from typing import TYPE_CHECKING, Literal
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.loading import host_machine
+from mind_mlir.ir.module import MODULE
+from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.bundle import file_names, write_bundle
 from mind_mlir.packaging.c_interface import library_name
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.manifest import MANIFEST
 from mind_mlir.packaging.objects import object_of
-from mind_mlir.packaging.programs import artefact_module, with_arrays
 from mind_mlir.packaging.shared import find_linker, shared_library
-from mind_mlir.passes.pass_names import checked_names
+from mind_mlir.runtime.declared_constants import with_constants
+from mind_mlir.runtime.options import CodeOptions, options_of, takes
 from mind_mlir.support import argument_checks
 from mind_mlir.support.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
-from mind_mlir.support.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.support.version import VERSION
 from mind_mlir.target import NATIVE, TARGETS, artefact_target
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.packaging.objects import ObjectFile
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
 #: What a program can be written as.
@@ -141,6 +144,7 @@ def artefact_of(
 
 
 @public
+@takes(CodeOptions)
 def package(
     program: AnyProgram,
     path: str | os.PathLike[str],
@@ -151,14 +155,9 @@ def package(
     bindings: Mapping[str, int] | None = None,
     constants: Mapping[str, object] | None = None,
     seed: int | None = None,
-    target: str | None = None,
     target_cpu: str | None = None,
     features: str | None = None,
-    threads: int | None = None,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
+    **options: Unpack[CodeOptions],
 ) -> Path:
     """Compile a program and write it as a file or directory that needs neither Python nor MLIR.
 
@@ -178,15 +177,11 @@ def package(
         bindings: Extents for symbolic dimensions, by name without the ``?``; all have to be bound.
         constants: Arrays for parameters that become part of the code (see `compile`).
         seed: The seed of the random operations of a PTIR program; else a last parameter.
-        target: What the code is for: this machine as it is (``native``) unless given; a level of x86-64
-            (``sse``, ``avx2``, ``avx512``), or a system (``x86_64-linux``, ``aarch64-linux``).
         target_cpu: The processor, as LLVM calls it.
         features: What is added to that or taken from it, as in ``+avx2,-fma``.
-        threads: How many threads share a loop at most, 1 to 1024; with 1 there is no pool of threads in it.
-        opt_level: How far LLVM optimises what gains by it, 0 to 3.
-        winograd: As `compile` takes it.
-        disabled_passes: As `compile` takes it.
-        debug: Whether debuggers and profilers are told the lines of the program.
+        options: As of `mind_mlir.compile`, without ``cache``. Here ``target`` may be a system, too
+            (``x86_64-linux``, ``aarch64-linux``), and is this machine as it is unless given; with one of
+            ``threads`` there is no pool of threads in it.
 
     Returns:
         The path.
@@ -204,16 +199,46 @@ def package(
     place = Path(argument_checks.path(path, "path"))
     form = argument_checks.choice(kind, tuple(ARTEFACTS), "kind")
     library = default_name(place, form) if name is None else library_name(name)
-    disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled),
-        prepares=bool(constants),
-        debug=argument_checks.flag(debug, "debug"),
-    )
-    machine = artefact_target(target, cpu=target_cpu, features=features)
+    chosen = options_of(options, "package", CodeOptions, prepares=bool(constants))
+    machine = artefact_target(chosen.target, cpu=target_cpu, features=features)
     module = artefact_module(program, function=function, bindings=bindings, seed=seed)
-    artefact_of(with_arrays(module, constants), options, library, machine).write(place, form)
+    artefact_of(with_constants(module, constants), chosen, library, machine).write(place, form)
     return place
+
+
+def artefact_module(
+    program: AnyProgram,
+    *,
+    function: str | Sequence[str] | None = None,
+    bindings: Mapping[str, int] | None = None,
+    seed: int | None = None,
+) -> Module:
+    """Return a program as a module whose exported functions become those of an artefact.
+
+    Functions keep their names, and tuples are taken apart: each of their tensors is an input or output.
+
+    Args:
+        program: A module, a PTIR program, or one of the surface language.
+        function: The function that is wanted, or several, with what they call; all that are exported unless
+            given.
+        bindings: Extents of symbolic dimensions.
+        seed: The seed of the random operations of a PTIR program; a last parameter unless given.
+
+    Raises:
+        ParseError: The text of a program is not well-formed.
+        VerificationError: It breaks a rule; E2002, E2101: there is no such function, or it is not exported;
+            E4303, a symbolic dimension is not bound.
+        TypeError: An argument is not of the type above.
+        ValueError: ``bindings`` names what is no dimension, or ``seed`` is given for a program that is not
+            PTIR's or does not fit in 64 bits.
+    """
+    names = None if function is None else argument_checks.names(function, "function")
+    if names == ():
+        raise ValueError("function must name one function or several")
+    kind = kind_of(program, "program", f"{MODULE}, or a program")
+    if seed is not None and not kind.is_seeded:
+        raise ValueError("seed is for PTIR programs: functions of others take seeds as arguments")
+    return kind.exported(program, names, bindings, seed)
 
 
 def default_name(path: Path, kind: str) -> str:

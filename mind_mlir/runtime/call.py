@@ -24,6 +24,7 @@ from mind_mlir.support.speed_ups import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from mind_mlir.image.image import Image
     from mind_mlir.ir.attributes import Array
@@ -57,6 +58,12 @@ class Called:
         #: The record's words, or None.
         self._words: Array | None = None
         self._words_attempts = Attempts(1, CALLS_BEFORE)
+
+    def __copy__(self) -> Self:
+        return self  # nothing about it can be changed
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def speed_up(self, make: Callable[[], object]) -> None:
         """Have ``make`` give this object its record, if calls are native; what it raises fails no call.

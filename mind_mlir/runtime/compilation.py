@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.analysis.restriction import restricted as restricted_module
 from mind_mlir.ir.module import Module
-from mind_mlir.passes.pass_names import checked_names
-from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.support import argument_checks
-from mind_mlir.support.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.support.options import DEFAULT_MAX_BINDINGS
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
+    from typing import Unpack
 
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.programs.kinds import AnyProgram
@@ -31,66 +28,43 @@ def compile(
     module: Module,
     *,
     function: str | None = None,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
+    **options: Unpack[Options],
 ) -> Executable: ...
 @overload
 def compile(
     module: Program,
     *,
     function: str | None = None,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
     seed: int | None = None,
+    **options: Unpack[Options],
 ) -> Executable | ProgramExecutable: ...
 @overload
 def compile(
     module: SurfaceProgram,
     *,
     function: str | None = None,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
+    **options: Unpack[Options],
 ) -> SurfaceFunction: ...
 @public
+@takes(Options)
 def compile(
     module: AnyProgram,
     *,
     function: str | None = None,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
     seed: int | None = None,
+    **options: Unpack[Options],
 ) -> Executable | ProgramExecutable | SurfaceFunction:
     """Compile a module or a program for this machine.
 
@@ -103,21 +77,6 @@ def compile(
         module: A module of any profile, or a program; it is verified first.
         function: The exported function to compile, with what it calls; all of them unless given. Of the
             surface language it is one function, any of them: by default the only entry.
-        opt_level: How far LLVM optimises what gains by it, 0 to 3; results are the same at each.
-        threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
-            that is less, or nothing is given. Results are the same with any number.
-        target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
-            ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
-        winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
-            it is faster. It has a bound of its own, which the page on schedules says.
-        disabled_passes: Passes of the optimiser that are switched off; ``mind-mlir compile -h`` names them;
-            ``["all"]`` for every one.
-        debug: Whether machine code says which line of the program it comes from, for debuggers and profilers:
-            the page on debugging says how. Results are the same.
-        cache: Whether machine code is kept on disk and found again there, or in which directory: True, False
-            or a path. Unless given, the variables ``MIND_MLIR_CACHE`` and ``MIND_MLIR_CACHE_DIR`` say it, or
-            else it is, in the user's directory of caches. Where an observer looks, it is
-            not.
         constants: Arrays for parameters that are the same in all calls, by name: they become part of the
             code, which no longer takes them. What is made of them alone is computed once, now, and factors of
             products are laid out as these read them. With several functions, they are parameters of all that
@@ -128,6 +87,7 @@ def compile(
         max_bindings: For how many bindings code is kept, 1 or more; that used least recently goes first.
         seed: The seed of the random operations of a program, 0 to 2^64 - 1. Without it, functions that draw
             random numbers have a last parameter ``seed``, for which calls give one.
+        options: Those of `mind_mlir.runtime.options`.
 
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
@@ -146,13 +106,9 @@ def compile(
         MemoryError: There is no memory for what is made.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
-    disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
         argument_checks.mapping(constants, "constants", "a mapping from names of parameters to arrays")
-    options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled, bool(constants), debug),
-        cache=checked_choice(cache),
-    )
+    chosen = options_of(options, "compile", Options, prepares=bool(constants))
     most = argument_checks.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
@@ -160,26 +116,20 @@ def compile(
         argument_checks.refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-        constant = _with_constants(module, constants, function)
-        return Executable(constant, options, function=function, observer=observer)
+        if constants is not None:
+            from mind_mlir.runtime.declared_constants import with_constants  # noqa: PLC0415 -- few calls have any
+
+            module = with_constants(module, constants, function)
+        return Executable(module, chosen, function=function, observer=observer)
     from mind_mlir.runtime import program_compilation  # noqa: PLC0415 -- modules need none of the other languages
 
     return program_compilation.compile_program(
         module,
         function,
-        options,
+        chosen,
         constants=constants,
         observer=observer,
         bindings=bindings,
         max_bindings=most,
         seed=seed,
     )
-
-
-def _with_constants(module: Module, constants: Mapping[str, object] | None, function: str | None) -> Module:
-    """Return ``module``, or what ``function`` needs of it, with constants in the place of parameters."""
-    if constants is None:
-        return module
-    from mind_mlir.runtime.declared_constants import with_constants  # noqa: PLC0415 -- few calls have any
-
-    return with_constants(restricted_module(verify(module), function), constants)

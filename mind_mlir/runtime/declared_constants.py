@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from mind_mlir.arguments.tensors import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import CoreOperation, Functions
 from mind_mlir.ops.constants import constant_form
+from mind_mlir.passes.verify import verify
 from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.suggestions import did_you_mean
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
 
 
 @fixed()
-def with_constants(module: Module, constants: object) -> Module:
-    """Return a verified module whose exported functions have literals in the place of some parameters.
+def with_constants(module: Module, constants: object, wanted: str | None = None) -> Module:
+    """Return a module whose exported functions have literals in the place of some parameters.
 
     Args:
-        module: The module.
+        module: The module; it is verified where there are ``constants``.
         constants: Arrays by the parameters' names. Each is a parameter of at least one exported function, and
-            is so in all that have it.
+            is so in all that have it. None for no change.
+        wanted: The exported function that is wanted, if not all are.
 
     Raises:
         ArgumentError: E6102, no exported function has such a parameter, or one that has it is called by other
@@ -40,6 +43,9 @@ def with_constants(module: Module, constants: object) -> Module:
         ExecutionError: E6004, there is no memory for a copy.
         TypeError: ``constants`` is no mapping from names to arrays.
     """
+    if constants is None:
+        return module
+    module = restricted(verify(module), wanted)
     given = argument_checks.mapping(constants, "constants", "a mapping from names to arrays")
     named = {argument_checks.text(name, "each name in constants"): value for name, value in given.items()}
     public = exported(module)

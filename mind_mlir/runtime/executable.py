@@ -6,37 +6,36 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.image.errors import LoadingError
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import default_entry, entry_function
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.compiled_code import code_of
 from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
-from mind_mlir.runtime.places import Places
-from mind_mlir.runtime.threads import NoPoolError, check_threads, loop_threads
+from mind_mlir.runtime.options import checked_options
+from mind_mlir.runtime.threads import NoPoolError, loop_threads
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import held
-from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mind_mlir.diagnostics import Location
+    from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.image.compilation import Compilation
     from mind_mlir.ir.attributes import Array
     from mind_mlir.lowering.pipeline import Observer
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
-
-OPT_LEVELS = range(4)
 
 
 class Executable(FunctionSet):
@@ -73,7 +72,7 @@ class Executable(FunctionSet):
             entry: The function that a call runs, where that is not ``main`` or the only one.
         """
         argument_checks.expect(module, Module, "module", MODULE)
-        self._options = options = checked_options(CompileOptions() if options is None else options)
+        self._options = options = checked_options(options)
         # Before anything is done, for what the environment says may be wrong.
         limit = loop_threads(options.threads)
         machine = _machine(options.target)
@@ -102,13 +101,9 @@ class Executable(FunctionSet):
 
     @held()
     def _load(self, found: Compilation) -> dict[str, CompiledFunction]:
-        """Return the compiled functions by name, ready to be called.
-
-        Raises:
-            LoadingError: The code refers to what this process does not have.
-        """
+        """Return the compiled functions by name, ready to be called."""
         native = NativeModule(found.code.image, found.code.data)
-        places = Places(found.canonical) if any(entry.checks for entry in found.code.entries) else None
+        places = _Places(found.canonical) if any(entry.checks for entry in found.code.entries) else None
         functions = {}
         for entry in found.code.entries:
             locations = [None if places is None else places.of(check) for check in entry.checks]
@@ -126,11 +121,7 @@ class Executable(FunctionSet):
         return _recompile, (self._source, self._options, self._named_entry)
 
     def staged_words(self, *, single: bool) -> Array:
-        """Return a native record of the function that a call runs, for a `StagedFunction` that calls it.
-
-        Args:
-            single: Whether it is to return its one output, rather than a tuple.
-        """
+        """Return a native record of the function that a call runs, for a `StagedFunction` that calls it."""
         return self._called().staged_record(single=single).words
 
     def as_text(self, stage: str) -> str:
@@ -165,22 +156,22 @@ def _machine(name: object) -> Target:
     return runnable_target(None if name is None else argument_checks.choice(name, TARGETS, "target"))
 
 
-def checked_options(options: CompileOptions) -> CompileOptions:
-    """Return options as plain data, where a caller's are what they should be."""
-    argument_checks.expect(options, CompileOptions, "options", "CompileOptions")
-    level = argument_checks.integer(options.opt_level, "opt_level")
-    if level not in OPT_LEVELS:
-        raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")
-    threads = None if options.threads is None else check_threads(options.threads, "threads")
-    winograd = argument_checks.flag(options.winograd, "winograd")
-    disabled = checked_names(options.disabled_passes, "disabled_passes")
-    debug = argument_checks.flag(options.debug, "debug")
-    return replace(
-        options,
-        opt_level=level,
-        threads=threads,
-        winograd=winograd,
-        disabled_passes=disabled,
-        debug=debug,
-        cache=checked_choice(options.cache),
-    )
+class _Places:
+    """The places of all operations of a module, those in regions included.
+
+    What a check knows of its operation has been through MLIR: what the program calls its value, and file,
+    line and column of its statement. Values of different functions may have one name.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._locations: dict[tuple[str, Place | None], Location] = {}
+        for function in module.functions:
+            for operation in operations_of(function.blocks):
+                location = operation.location
+                if location is not None:
+                    place = (location.source.name, location.line, location.column)
+                    self._locations.setdefault((operation.label, place), location)
+
+    def of(self, check: Check) -> Location | None:
+        """Return where the operation of ``check`` was written, where that is known."""
+        return self._locations.get((check.label, check.place))

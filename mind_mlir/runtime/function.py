@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 import numpy as np
 
-from mind_mlir.arguments.tensors import address, bind
+from mind_mlir.arguments.tensors import address, bind, fits
 from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
@@ -16,8 +16,7 @@ from mind_mlir.image.entry import Entry
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.interface import Interface
 from mind_mlir.ir.types import DType
-from mind_mlir.runtime.bound import BoundFunction
-from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems
+from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems, output_fits
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
@@ -64,13 +63,7 @@ class CompiledFunction(Called):
         locations: Sequence[Location | None],
         reload: tuple[Callable[..., CompiledFunction], tuple[object, ...]],
     ) -> None:
-        """Hold what has been compiled.
-
-        Args:
-            entry: What the function takes, returns and checks.
-            native: Its code.
-            locations: Where what each check looks at is written.
-            reload: What a pickle of the function calls, and with what.
+        """Hold what has been compiled: where what checks look at is written, and how a pickle is made anew.
 
         Raises:
             TypeError: ``entry`` or ``native`` is none: only what compiles or loads code makes these.
@@ -121,12 +114,6 @@ class CompiledFunction(Called):
 
     def __reduce__(self) -> tuple[Callable[..., CompiledFunction], tuple[object, ...]]:
         return self._reload
-
-    def __copy__(self) -> CompiledFunction:
-        return self  # nothing about it can be changed
-
-    def __deepcopy__(self, memo: object) -> CompiledFunction:
-        return self
 
     @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
@@ -286,6 +273,69 @@ class CompiledFunction(Called):
 
                 findings = as_written(findings)
             raise ExecutionError(findings)
+
+
+class BoundFunction(Called):
+    """A compiled function bound to arrays, which `CompiledFunction.bind` and `Executable.bind` make.
+
+    Calling it runs the function on what its inputs hold at that moment and writes its outputs, the same
+    arrays each time. The interpreter lock is released meanwhile; two threads that call it at once write to
+    the same outputs.
+
+    Attributes:
+        function: The function.
+        inputs: The arrays that are read, in the order of the parameters.
+        outputs: The arrays that are written, in the order of the results; what a call returns.
+    """
+
+    def __init__(self, function: CompiledFunction, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Bind ``function``, as `CompiledFunction.bind` does.
+
+        Raises:
+            ArgumentError: The arrays do not fit, or cannot be used in place (E61xx).
+            TypeError: An argument is of another kind.
+        """
+        super().__init__()
+        self.function = argument_checks.expect(function, CompiledFunction, "function", "a CompiledFunction")
+        given = argument_checks.items(inputs, "inputs", "a sequence of arrays")
+        places = argument_checks.items(outputs, "outputs", "a sequence of arrays")
+        self.inputs, self.outputs = function._accept_in_place(given, places)
+        self._records: list[CallRecord] = []  # as in a `CompiledFunction`
+
+    def __repr__(self) -> str:
+        return f"<BoundFunction {brief(str(self.function))}>"
+
+    @public
+    def __call__(self) -> tuple[Array, ...]:
+        """Run the function on what `inputs` hold now, and return `outputs`.
+
+        Raises:
+            ArgumentError: An array has been changed since in a way that makes it unfit (E61xx): another
+                shape or dtype, write protection, bytes that are no truth values.
+            ExecutionError: E6001, an index was out of bounds; E6004, the memory for intermediate values could
+                not be had; E6009, an integer was divided by zero. What the outputs hold then is not defined.
+        """
+        function = self.function
+        if not (
+            all(map(fits, self.inputs, function.parameters))
+            and all(map(output_fits, self.outputs, function._interface.outputs))
+        ):
+            function._accept_in_place(self.inputs, self.outputs)
+        function._run(self.inputs, self.outputs)
+        if self._words is None:
+            self.speed_up(self._take_record)
+        return self.outputs
+
+    def _take_record(self) -> None:
+        self._records.append(record := self.function._new_record((self.inputs, self.outputs)))
+        self._words = record.words
+
+    _call_python = __call__
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a BoundFunction stands for arrays in this process; pickle its function and bind it anew"
+        )
 
 
 def native_function(module: NativeModule, entry: Entry) -> NativeFunction:

@@ -14,13 +14,11 @@ from mind_mlir.support import argument_checks
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping
-    from typing import Self
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.runtime.bound import BoundFunction
-    from mind_mlir.runtime.function import CompiledFunction
+    from mind_mlir.runtime.function import BoundFunction, CompiledFunction
 
 
 class FunctionSet(Called):
@@ -55,12 +53,6 @@ class FunctionSet(Called):
     def signature(self) -> inspect.Signature:
         """Return what a call takes and returns (see `CompiledFunction.signature`)."""
         return self._called().signature()
-
-    def __copy__(self) -> Self:
-        return self  # nothing about it can be changed
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def __getitem__(self, name: str) -> CompiledFunction:
         """Return the exported function called ``name``.

@@ -39,12 +39,7 @@ def runtime_text(*names: str) -> str:
 
 
 def find_image(text: str, cache: Choice) -> Image | None:
-    """Return the image of a text, or None where none is kept; nothing here raises.
-
-    Args:
-        text: The text, and what else its code depends on.
-        cache: Where code is kept, as callers of `mind_mlir.compile` say it.
-    """
+    """Return the image of a text, with what else its code depends on, or None; nothing here raises."""
     return attempted(lambda: _find(text, cache))
 
 

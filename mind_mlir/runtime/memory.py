@@ -166,11 +166,7 @@ class Pool:
     """
 
     def __init__(self, limit: int | None = None) -> None:
-        """Make an empty pool.
-
-        Args:
-            limit: As the attribute; unless given, a part of what this process may use, found when it matters.
-        """
+        """Make an empty pool."""
         self._limit = limit
         self.size = 0
         self.leftover = False
@@ -213,11 +209,7 @@ class Pool:
         return lambda: array(shape, dtype, take())
 
     def scratch(self, size: int) -> Scratch:
-        """Return memory of ``size`` bytes at a multiple of 64; it comes back when the object dies.
-
-        Raises:
-            MemoryError: There is none.
-        """
+        """Return memory of ``size`` bytes at a multiple of 64; it comes back when the object dies."""
         return Scratch(self._kind(size).take())
 
     def info(self) -> MemoryInfo:

@@ -58,11 +58,7 @@ class NativeModule:
     """
 
     def __init__(self, image: Image, data: Sequence[Data] = ()) -> None:
-        """Load code.
-
-        Args:
-            image: The code.
-            data: The large constants that it imports.
+        """Load code, with the large constants that it imports.
 
         Raises:
             NoPoolError: Threads are to share its loops, and there is no pool of them.

@@ -11,7 +11,7 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import TensorType
 from mind_mlir.languages.programs.verification import in_binding, verify
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import chosen_function, restricted
+from mind_mlir.languages.ptir.regions import chosen_function, restricted
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import convert, signature_of
 from mind_mlir.runtime.binding_cache import BindingCache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public, trim
@@ -16,15 +16,15 @@ from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.languages.staging import Unit, recursion
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.executable import Executable, checked_options
+from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
+from mind_mlir.runtime.options import checked_options
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
 from mind_mlir.runtime.staged_calls import Program
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
 from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.support import argument_checks, pytrees
-from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.staging import Instance
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.runtime.staged_reads import Reads
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
 
 #: For how many signatures code is kept, unless a caller says otherwise.
@@ -66,13 +67,6 @@ class StagedFunction(Called):
     ) -> None:
         """Hold what is known before the first call.
 
-        Args:
-            name: What it is called.
-            signature: What it takes, as Python binds arguments.
-            options: How its programs are compiled.
-            static: The names of parameters whose arguments are part of the program.
-            max_signatures: For how many signatures code is kept.
-
         Raises:
             TypeError: An argument is not of the type above.
             ValueError: There is no parameter of a name in ``static``, or ``max_signatures`` is below 1.
@@ -82,7 +76,7 @@ class StagedFunction(Called):
         self.__signature__ = argument_checks.expect(
             signature, inspect.Signature, "signature", "an inspect.Signature"
         )
-        self.options = checked_options(CompileOptions() if options is None else options)
+        self.options = checked_options(options)
         names = argument_checks.names(static, "static_argnames")
         self.static = frozenset(names)
         self.max_signatures = argument_checks.integer(max_signatures, "max_signatures")
@@ -115,11 +109,7 @@ class StagedFunction(Called):
         return False if pytrees.is_leaf_class(cls) else None
 
     def reading(self, subject: object) -> Any:
-        """Return what notes what is read of objects while a program is made, if it is noted.
-
-        Args:
-            subject: The object of the method that is called, or None.
-        """
+        """Return what notes what is read of objects while a program is made, if it is noted."""
         return None
 
     def subject(self, form: Form) -> Any:
@@ -296,18 +286,8 @@ class StagedFunction(Called):
         """Pickle it as what its module calls it, as functions are."""
         return str(getattr(self, "__qualname__", self.name))
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
-        """Return the types of the leaves of arguments.
-
-        Raises:
-            TracingError: E2305, one is no array.
-        """
+        """Return the types of the leaves of arguments (E2305: one is no array)."""
         types = []
         for place, leaf in enumerate(leaves):
             types.append(type_of(leaf, lambda place=place: self.names(form)[place]))  # type: ignore[misc]  # bound now

@@ -88,11 +88,7 @@ class Order:
 
 
 def as_static(value: Any, name: str) -> Static:
-    """Return an argument as part of the program.
-
-    Raises:
-        TypeError: It is not hashable.
-    """
+    """Return an argument as part of the program (TypeError: it is not hashable)."""
     if isinstance(value, Static):  # the object of a method
         return value
     try:
@@ -106,10 +102,6 @@ def as_arrays(
     leaves: Sequence[Any], names: Callable[[], Sequence[str]]
 ) -> tuple[list[Array], tuple[Hashable, ...]]:
     """Return the leaves of arguments as arrays, and what of each decides on the program.
-
-    Args:
-        leaves: What came.
-        names: Returns what each is called, for messages.
 
     Raises:
         TracingError: E2305, one is no array.
@@ -139,11 +131,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def type_of(leaf: Any, name: Callable[[], str]) -> TensorType:
-    """Return the type of an argument: an array, a number, a stand-in or a type.
-
-    Raises:
-        TracingError: E2305, it is none.
-    """
+    """Return the type of an argument: an array, a number, a stand-in or a type (E2305: it is none)."""
     if isinstance(leaf, StagedValue):
         return leaf.type
     return leaf if isinstance(leaf, TensorType) else _as_array(leaf, name)[1]

@@ -86,11 +86,7 @@ class Program:
         return self.returned.container is None or (_is_flat(self.returned) and self.returned.count > 1)
 
     def call(self, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any] | None:
-        """Return a function that calls it with arguments of the form, or raises `Mismatch`.
-
-        Args:
-            static: For each argument, whether it is a static one, of which a caller gives the plain value.
-        """
+        """Return a function that calls it with arguments of the form, or raises `Mismatch`."""
         if self._call is None and max(self.arguments.count, self.returned.count) <= MAX_LEAVES:
             self._call = _written(self, static)
         return self._call

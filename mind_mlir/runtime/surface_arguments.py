@@ -54,7 +54,7 @@ class Arrangement:
             cls = form.container.cls
             found = "None" if cls is type(None) else f"a {brief(cls.__name__)}"
             hint = "make an array of it: np.array(x)" if cls in (list, tuple) else None
-            self._wrong(path, f"is {found}, where a {shown(node, {})} is wanted", hint)
+            self._wrong(path, f"is {found}, where a {shown(node)} is wanted", hint)
         else:
             name = node.dtype.text if isinstance(node, nodes.Tensor) else getattr(node, "name", None)
             dtype = DTYPES.get(name if isinstance(name, str) else name.text if name else "")
@@ -102,11 +102,6 @@ class Arrangement:
 
 def arranged(file: File, function: nodes.Function, form: Form) -> Arrangement:
     """Return how arguments of a form make up the parameters of ``function``.
-
-    Args:
-        file: What declares the structs.
-        function: The function.
-        form: The form of ``(args, kwargs)``, with an argument for each parameter.
 
     Raises:
         ArgumentError: E6101, E6105, a container is not what the parameter declares.
@@ -174,7 +169,7 @@ def _typed(
 
 
 def _mismatch(node: nodes.Type, found: TensorType, extents: Mapping[str, int], path: str) -> Diagnostic:
-    wanted = shown(node, extents)
+    wanted = shown(node)
     dtype = node.dtype.text if isinstance(node, nodes.Tensor) else wanted
     code = "E6104" if DTYPES.get(dtype) is found.dtype else "E6103"
     named = (
@@ -197,12 +192,7 @@ def _mismatch(node: nodes.Type, found: TensorType, extents: Mapping[str, int], p
 
 
 def result_form(type_: SurfaceType, forms: Mapping[str, Form]) -> tuple[Form, list[int]]:
-    """Return how results of ``type_`` are put together, and the place of each leaf among the tensors.
-
-    Args:
-        type_: The type of the result.
-        forms: How structs were put together that came in, by name.
-    """
+    """Return how results of ``type_`` are put together, and the place of each leaf among the tensors."""
     count = 0
 
     def template(part: SurfaceType) -> object:

@@ -165,27 +165,30 @@ def _file(program: SurfaceProgram) -> File:
     return declared(program.source, program.tree, program.foreign)
 
 
-def entry_of(program: SurfaceProgram, name: str | None) -> str:
-    """Return the function that is meant: ``name``, or the only entry.
-
-    Raises:
-        VerificationError: E2102, there are several.
-    """
-    if name is not None:
-        return name
-    entries = program.entries
-    if len(entries) == 1:
-        return entries[0]
-    raise VerificationError(
-        Diagnostic(
-            "E2102",
-            f"the program has {len(entries)} functions that may be meant",
-            help=f"name one of them: {', '.join(entries)}"
-            if entries
-            else "write a function: fn main() -> ...",
-            context=FrozenDict({"functions": entries}),
-        )
-    )
+def surface_function(
+    program: SurfaceProgram,
+    name: str | None,
+    options: CompileOptions,
+    bindings: Mapping[str, int] | None,
+    most: int,
+) -> SurfaceFunction:
+    """Return the function that is meant: the one called ``name``, or the only entry."""
+    if name is None:
+        entries = program.entries
+        if len(entries) != 1:
+            raise VerificationError(
+                Diagnostic(
+                    "E2102",
+                    f"the program has {len(entries)} functions that may be meant",
+                    help=f"name one of them: {', '.join(entries)}"
+                    if entries
+                    else "write a function: fn main() -> ...",
+                    context=FrozenDict({"functions": entries}),
+                )
+            )
+        (name,) = entries
+    given = FrozenDict() if bindings is None else bindings
+    return SurfaceFunction(program, name, options, bindings=given, max_signatures=most)
 
 
 def _again(

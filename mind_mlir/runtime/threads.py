@@ -22,7 +22,7 @@ from mind_mlir.target.abi import PARALLEL_SYMBOL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.codegen.library import Code
+    from mind_mlir.codegen.library import NativeCode
     from mind_mlir.image.image import Image
 
 #: More threads than any machine gains from.
@@ -132,12 +132,7 @@ def get_num_threads() -> int:
 
 
 def check_threads(threads: object, parameter: str) -> int:
-    """Return a number of threads that somebody has asked for.
-
-    Raises:
-        TypeError: It is no integer.
-        ValueError: It is out of range.
-    """
+    """Return a number of threads that somebody has asked for."""
     count = argument_checks.integer(threads, parameter)
     if not 1 <= count <= MOST_THREADS:
         raise ValueError(f"{parameter} must be between 1 and {MOST_THREADS}, not {count}")
@@ -146,9 +141,6 @@ def check_threads(threads: object, parameter: str) -> int:
 
 def loop_threads(limit: int | None) -> int | None:
     """Return how many threads may share a loop of an executable, as `to_llvm` takes it.
-
-    Args:
-        limit: What `compile` was asked for, if anything.
 
     Raises:
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
@@ -172,9 +164,6 @@ def begin_pool(limit: int | None) -> None:
     """Begin to make the pool if there is none yet, unless loops are to run on one thread.
 
     Where a core is idle, this takes less time than making it when the first loop needs it.
-
-    Args:
-        limit: How many threads share a loop at most, if there is a limit.
     """
     if _State.pool is not None or not is_available() or limit == 1:
         return
@@ -241,7 +230,7 @@ def _use(make: Callable[[], _Pool]) -> int:
     return _State.pool.address
 
 
-def _begin() -> Code:
+def _begin() -> NativeCode:
     from mind_mlir.codegen.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
     return begin(_text(), opt_level=0)

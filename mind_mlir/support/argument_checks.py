@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+from mind_mlir.support.suggestions import nearest
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 T = TypeVar("T")
 
@@ -136,6 +138,15 @@ def choice(value: object, choices: tuple[str, ...], parameter: str) -> str:
     if word not in choices:
         raise ValueError(f"{parameter} must be one of {', '.join(choices)}, not {describe(word)}")
     return word
+
+
+def keywords(given: Iterable[str], known: Collection[str], function: str) -> None:
+    """Refuse keywords that a function does not know, in Python's words."""
+    for name in given:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f". Did you mean {near!r}?" if near else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def refuse_bindings(bindings: object) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 DEFAULT_OPT_LEVEL = 3
 #: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.
 DEFAULT_MAX_BINDINGS = 32
 
+#: Of fields that take no part in the key of the cache: a key says them more exactly, or they change no code.
+_NOT_IN_KEY = {"in_key": False}
+
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """The options of a compilation; `mind_mlir.compile` explains each.
+    """The options of a compilation; `mind_mlir.runtime.options` explains those that callers give.
 
     Attributes:
         opt_level: The most that LLVM optimises, 0 to 3.
@@ -27,11 +30,15 @@ class CompileOptions:
     """
 
     opt_level: int = DEFAULT_OPT_LEVEL
-    threads: int | None = None
-    target: str | None = None
+    threads: int | None = field(default=None, metadata=_NOT_IN_KEY)
+    target: str | None = field(default=None, metadata=_NOT_IN_KEY)
     winograd: bool = False
     disabled_passes: frozenset[str] = frozenset()
     prepares: bool = False
-    debug: bool = False
-    debug_prefixes: tuple[tuple[str, str], ...] = ()
-    cache: bool | str | None = None
+    debug: bool = field(default=False, metadata=_NOT_IN_KEY)
+    debug_prefixes: tuple[tuple[str, str], ...] = field(default=(), metadata=_NOT_IN_KEY)
+    cache: bool | str | None = field(default=None, metadata=_NOT_IN_KEY)
+
+
+#: The options that code depends on by themselves, which make a part of its key.
+KEY_OPTIONS = tuple(each.name for each in fields(CompileOptions) if each.metadata.get("in_key", True))

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing import indexing, numpy_functions, operators, reductions
 from mind_mlir.tracing.conversion import as_dtype
-from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import refuse
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     import numpy as np
 
     from mind_mlir.tracing.updates import Places
 
+    _Operator: TypeAlias = Callable[[Any, Any], "TracedArray"]
+
+R = TypeVar("R")
+
 _CONDITION = (
     "write mind_mlir.cond(condition, then, otherwise) or mind_mlir.while_loop(condition, body, init); "
     "elementwise, mind_mlir.numpy.where, and & | ~ for and, or, not"
 )
+
+
+def _operators(call: Callable[[Any, Any], R]) -> tuple[Callable[[Any, Any], R], Callable[[Any, Any], R]]:
+    """Return the methods of an operator of Python: with the array at its left, and at its right."""
+
+    def left(self: Any, other: Any) -> R:  # a function, which a class binds to its objects
+        return call(self, other)
+
+    return left, lambda self, other: call(other, self)
+
+
+def _elementwise(opcode: str) -> tuple[_Operator, _Operator]:
+    return _operators(partial(operators.binary, opcode))
+
+
+def _comparison(op: str) -> _Operator:
+    return lambda self, other: operators.compare(op, self, other)
 
 
 class TracedArray(TracedValue):
@@ -81,89 +104,25 @@ class TracedArray(TracedValue):
 
         return Places(self)
 
-    def __add__(self, other: Any) -> TracedArray:
-        return operators.binary("Add", self, other)
-
-    def __radd__(self, other: Any) -> TracedArray:
-        return operators.binary("Add", other, self)
-
-    def __sub__(self, other: Any) -> TracedArray:
-        return operators.binary("Sub", self, other)
-
-    def __rsub__(self, other: Any) -> TracedArray:
-        return operators.binary("Sub", other, self)
-
-    def __mul__(self, other: Any) -> TracedArray:
-        return operators.binary("Mul", self, other)
-
-    def __rmul__(self, other: Any) -> TracedArray:
-        return operators.binary("Mul", other, self)
-
-    def __truediv__(self, other: Any) -> TracedArray:
-        return operators.divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> TracedArray:
-        return operators.divide(other, self)
-
-    def __floordiv__(self, other: Any) -> TracedArray:
-        return operators.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: Any) -> TracedArray:
-        return operators.floor_divide(other, self)
-
-    def __mod__(self, other: Any) -> TracedArray:
-        return operators.remainder(self, other)
-
-    def __rmod__(self, other: Any) -> TracedArray:
-        return operators.remainder(other, self)
-
-    def __divmod__(self, other: Any) -> tuple[TracedArray, TracedArray]:
-        return operators.floor_divide(self, other), operators.remainder(self, other)
-
-    def __rdivmod__(self, other: Any) -> tuple[TracedArray, TracedArray]:
-        return operators.floor_divide(other, self), operators.remainder(other, self)
-
-    def __pow__(self, other: Any) -> TracedArray:
-        return operators.power(self, other)
-
-    def __rpow__(self, other: Any) -> TracedArray:
-        return operators.power(other, self)
-
-    def __matmul__(self, other: Any) -> TracedArray:
-        return operators.matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> TracedArray:
-        return operators.matmul(other, self)
-
-    def __and__(self, other: Any) -> TracedArray:
-        return operators.binary("And", self, other)
-
-    def __rand__(self, other: Any) -> TracedArray:
-        return operators.binary("And", other, self)
-
-    def __or__(self, other: Any) -> TracedArray:
-        return operators.binary("Or", self, other)
-
-    def __ror__(self, other: Any) -> TracedArray:
-        return operators.binary("Or", other, self)
-
-    def __xor__(self, other: Any) -> TracedArray:
-        return operators.binary("Xor", self, other)
-
-    def __rxor__(self, other: Any) -> TracedArray:
-        return operators.binary("Xor", other, self)
-
-    def __lshift__(self, other: Any) -> TracedArray:
-        return operators.binary("ShiftLeft", self, other)
-
-    def __rlshift__(self, other: Any) -> TracedArray:
-        return operators.binary("ShiftLeft", other, self)
-
-    def __rshift__(self, other: Any) -> TracedArray:
-        return operators.shift_right(self, other)
-
-    def __rrshift__(self, other: Any) -> TracedArray:
-        return operators.shift_right(other, self)
+    __add__, __radd__ = _elementwise("Add")
+    __sub__, __rsub__ = _elementwise("Sub")
+    __mul__, __rmul__ = _elementwise("Mul")
+    __truediv__, __rtruediv__ = _operators(operators.divide)
+    __floordiv__, __rfloordiv__ = _operators(operators.floor_divide)
+    __mod__, __rmod__ = _operators(operators.remainder)
+    __divmod__, __rdivmod__ = _operators(operators.quotient_and_remainder)
+    __pow__, __rpow__ = _operators(operators.power)
+    __matmul__, __rmatmul__ = _operators(operators.matmul)
+    __and__, __rand__ = _elementwise("And")
+    __or__, __ror__ = _elementwise("Or")
+    __xor__, __rxor__ = _elementwise("Xor")
+    __lshift__, __rlshift__ = _elementwise("ShiftLeft")
+    __rshift__, __rrshift__ = _operators(operators.shift_right)
+    __lt__, __le__ = _comparison("Less"), _comparison("LessEqual")
+    __gt__, __ge__ = _comparison("Greater"), _comparison("GreaterEqual")
+    __eq__ = _comparison("Equal")  # type: ignore[assignment]  # elementwise, as numpy's
+    __ne__ = _comparison("NotEqual")  # type: ignore[assignment]  # elementwise, as numpy's
+    __hash__ = None  # type: ignore[assignment]  # == compares elements, so there is no hash
 
     def __neg__(self) -> TracedArray:
         return operators.unary("Neg", self)
@@ -176,26 +135,6 @@ class TracedArray(TracedValue):
 
     def __invert__(self) -> TracedArray:
         return operators.unary("Not", self)
-
-    def __lt__(self, other: Any) -> TracedArray:
-        return operators.compare("Less", self, other)
-
-    def __le__(self, other: Any) -> TracedArray:
-        return operators.compare("LessEqual", self, other)
-
-    def __gt__(self, other: Any) -> TracedArray:
-        return operators.compare("Greater", self, other)
-
-    def __ge__(self, other: Any) -> TracedArray:
-        return operators.compare("GreaterEqual", self, other)
-
-    def __eq__(self, other: object) -> TracedArray:  # type: ignore[override]  # elementwise, as numpy's
-        return operators.compare("Equal", self, other)
-
-    def __ne__(self, other: object) -> TracedArray:  # type: ignore[override]  # elementwise, as numpy's
-        return operators.compare("NotEqual", self, other)
-
-    __hash__ = None  # type: ignore[assignment]  # == compares elements, so there is no hash
 
     def __getitem__(self, index: Any) -> TracedArray:
         return indexing.get(self, index)

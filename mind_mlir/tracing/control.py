@@ -16,24 +16,23 @@ around them, nothing of that is kept for the next call: what runs often belongs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import STAGE, WeakType
 from mind_mlir.support import argument_checks
-from mind_mlir.support.pytrees import Form, flatten
-from mind_mlir.tracing.conversion import as_value, common_node, node_of, type_of
-from mind_mlir.tracing.errors import refuse
+from mind_mlir.support.pytrees import flatten
+from mind_mlir.tracing import loops
+from mind_mlir.tracing.conversion import as_value, common_node, node_of
 from mind_mlir.tracing.jit import JitFunction
-from mind_mlir.tracing.promotion import Node, joined, node_of_number
+from mind_mlir.tracing.places import refuse
+from mind_mlir.tracing.promotion import Node, joined
 from mind_mlir.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.builders.region import Region
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
 
@@ -58,12 +57,9 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
             E2324, they return no arrays.
         TypeError: One of them cannot be called.
     """
-    trace = STAGE.get()
-    for name, function in (("true_fn", true_fn), ("false_fn", false_fn)):
-        _expect_callable(function, name)
-    if not isinstance(trace, Trace):
-        chosen: T = _run("cond", lambda p, args: cond(p, true_fn, false_fn, *args), pred, operands)
-        return chosen
+    trace = _trace(true_fn=true_fn, false_fn=false_fn)
+    if trace is None:
+        return _run("cond", lambda p, args: cond(p, true_fn, false_fn, *args), pred, operands)
     predicate = _predicate(trace, pred, "the predicate of cond")
     then, otherwise = trace.builder.region(), trace.builder.region()
     with then:
@@ -78,7 +74,7 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
             "return the same containers from both functions",
         )
     if not ones:
-        _refuse_nothing("the branches of cond return")
+        loops.refuse_nothing("the branches of cond return")
     names = form.names("the result")
     agreed = [_agreed(one, two, name) for one, two, name in zip(ones, others, names, strict=True)]
     for region, leaves in ((then, ones), (otherwise, others)):
@@ -107,20 +103,18 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T
             ``cond_fun`` returns no scalar; E2324, no array is carried.
         TypeError: One of them cannot be called.
     """
-    trace = STAGE.get()
-    for name, function in (("cond_fun", cond_fun), ("body_fun", body_fun)):
-        _expect_callable(function, name)
-    if not isinstance(trace, Trace):
+    trace = _trace(cond_fun=cond_fun, body_fun=body_fun)
+    if trace is None:
         last: T = _run("while_loop", lambda init: while_loop(cond_fun, body_fun, init), init)
         return last
     leaves, form = flatten(init, "init")
 
     def step(carried: list[TracedArray]) -> list[Any]:
-        return _returned(body_fun(form.unflatten(carried)), form, "body_fun")
+        return loops.returned_leaves(body_fun(form.unflatten(carried)), form, "body_fun")
 
-    results = _while(
+    results = loops.while_of(
         trace,
-        [_Carried.of(leaf, name) for leaf, name in zip(leaves, form.names("init"), strict=True)],
+        loops.first(leaves, form),
         lambda carried: _predicate(trace, cond_fun(form.unflatten(carried)), "what cond_fun returns"),
         step,
         "body_fun",
@@ -144,28 +138,23 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) 
         TracingError: E2321 and E2324 as `while_loop`; E2325, a bound is no integer scalar.
         TypeError: ``body_fun`` cannot be called.
     """
-    trace = STAGE.get()
-    _expect_callable(body_fun, "body_fun")
-    if not isinstance(trace, Trace):
+    trace = _trace(body_fun=body_fun)
+    if trace is None:
         last: T = _run("fori_loop", lambda i, n, init: fori_loop(i, n, body_fun, init), lower, upper, init)
         return last
     index = _joined_bounds(trace, lower, upper)
     leaves, form = flatten(init, "init")
     if not leaves:
-        _refuse_nothing("fori_loop carries")
+        loops.refuse_nothing("fori_loop carries")
     end = trace.wrap(as_value(trace, upper, index.type.dtype))
 
     def step(carried: list[TracedArray]) -> list[Any]:
         number, *rest = carried
         returned = body_fun(number, form.unflatten(rest))
-        return [number + 1, *_returned(returned, form, "body_fun")]
+        return [number + 1, *loops.returned_leaves(returned, form, "body_fun")]
 
-    _, *results = _while(
-        trace,
-        [index, *(_Carried.of(leaf, name) for leaf, name in zip(leaves, form.names("init"), strict=True))],
-        lambda carried: (carried[0] < end).value,
-        step,
-        "body_fun",
+    _, *results = loops.while_of(
+        trace, [index, *loops.first(leaves, form)], lambda carried: (carried[0] < end).value, step, "body_fun"
     )
     found: T = form.unflatten(results)
     return found
@@ -194,13 +183,11 @@ def scan(
             returned.
         TypeError: ``f`` cannot be called, or ``length`` is no integer.
     """
-    trace = STAGE.get()
-    _expect_callable(f, "f")
+    trace = _trace(f=f)
     steps = None if length is None else argument_checks.integer(length, "length")
     backwards = argument_checks.flag(reverse, "reverse")
-    if not isinstance(trace, Trace):
-        both: tuple[C, Y] = _run("scan", lambda c, xs: scan(f, c, xs, steps, backwards), init, xs)
-        return both
+    if trace is None:
+        return _run("scan", lambda c, xs: scan(f, c, xs, steps, backwards), init, xs)
     leaves, form = flatten(init, "init")
     slices, slices_form = flatten(xs, "xs")
     scanned = [trace.wrap(as_value(trace, leaf), weak=node_of(leaf).weak) for leaf in slices]
@@ -209,7 +196,7 @@ def scan(
         scanned = [trace.emit("Iota", shape=(steps,), dtype=DType.SI64, axis=0)]
     elif backwards:
         scanned = [each[::-1] for each in scanned]
-    carried = [_Carried.of(leaf, name) for leaf, name in zip(leaves, form.names("init"), strict=True)]
+    carried = loops.first(leaves, form)
     outputs_form = form
 
     def step(values: list[TracedArray]) -> list[Any]:
@@ -220,17 +207,17 @@ def scan(
             what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else argument_checks.describe(pair)
             refuse("E2321", f"f returns {what}", "return what is carried next, and the output: carried, y")
         outputs, outputs_form = flatten(pair[1], "the output of f")
-        return [*_returned(pair[0], form, "f"), *outputs]
+        return [*loops.returned_leaves(pair[0], form, "f"), *outputs]
 
     types: list[TensorType] = []
     for each in scanned:
         type_ = each.value.type.with_shape(each.shape[1:])
         types.append(WeakType(type_.dtype, type_.shape) if each.weak else type_)
-    body, yields = _settled(trace, carried, types, step, "f")
+    body, yields = loops.settled(trace, carried, types, step, "f")
     if not yields:
-        _refuse_nothing("f carries and returns")
+        loops.refuse_nothing("f carries and returns")
     with body:
-        body.yield_(_conformed(trace, carried, yields))
+        body.yield_(loops.conformed(trace, carried, yields))
     results = trace.emit_all(
         "Scan",
         *(each.value(trace) for each in carried),
@@ -242,123 +229,9 @@ def scan(
     is_weak = [node_of(leaf).weak for leaf in yields]
     stacked = [trace.wrap(each.value, weak=weak) for each, weak in zip(results, is_weak, strict=True)]
     stacked = stacked[len(carried) :]
-    last: C = form.unflatten(_wrapped(trace, carried, results[: len(carried)]))
+    last: C = form.unflatten(loops.wrapped(trace, carried, results[: len(carried)]))
     every: Y = outputs_form.unflatten([each[::-1] for each in stacked] if backwards else stacked)
     return last, every
-
-
-@dataclass(slots=True)
-class _Carried:
-    """A value that a loop carries.
-
-    Attributes:
-        leaf: What it is first.
-        type: Its type in all steps.
-        weak: Whether it is a number that takes the dtype of the array it meets.
-        name: What messages call it.
-    """
-
-    leaf: Any
-    type: TensorType
-    weak: bool
-    name: str
-
-    @classmethod
-    def of(cls, leaf: Any, name: str) -> _Carried:
-        """Return a value as it is before the first step."""
-        return cls(leaf, *_type_of(leaf), name)
-
-    def value(self, trace: Trace) -> Value:
-        """Return what it is first, of the type that it has in all steps."""
-        return as_value(trace, self.leaf, self.type.dtype)
-
-    def takes(self, leaf: Any) -> bool:
-        """Take the dtype of ``leaf``, which is what follows on a number; return whether that is another one.
-
-        So a loop that begins with 0.0 and adds numbers of f32 carries f32.
-        """
-        now = node_of_number(self.type.dtype) if self.weak else Node(self.type.dtype)
-        node = joined([now, node_of(leaf)])
-        if not self.weak or node is None or node == now or type_of(leaf).shape != self.type.shape:
-            return False
-        self.type, self.weak = self.type.with_dtype(node.dtype), node.weak
-        return True
-
-
-def _while(
-    trace: Trace,
-    carried: list[_Carried],
-    goes_on: Callable[[list[TracedArray]], Value],
-    step: Callable[[list[TracedArray]], list[Any]],
-    what: str,
-) -> list[TracedArray]:
-    """Append a loop, and return what is carried last."""
-    if not carried:
-        _refuse_nothing("while_loop carries")
-    body, yields = _settled(trace, carried, [], step, what)
-    with body:
-        body.yield_(_conformed(trace, carried, yields))
-    with trace.builder.region([each.type for each in carried]) as condition:
-        values = condition.parameters
-        arguments = [trace.wrap(value, weak=each.weak) for value, each in zip(values, carried, strict=True)]
-        condition.yield_([goes_on(arguments), *values])
-    initial = [each.value(trace) for each in carried]
-    return _wrapped(trace, carried, trace.emit_all("While", *initial, regions=(condition, body)))
-
-
-def _settled(
-    trace: Trace,
-    carried: list[_Carried],
-    more: Sequence[TensorType],
-    step: Callable[[list[TracedArray]], list[Any]],
-    what: str,
-) -> tuple[Region, list[Any]]:
-    """Return the region of a step, and what it is to yield, once the types that are carried are known.
-
-    A number that is carried first takes the dtype of what follows; then the step is traced anew.
-    """
-    while True:
-        weak = [each.weak for each in carried] + [isinstance(each, WeakType) for each in more]
-        strong = [each.strong if isinstance(each, WeakType) else each for each in more]
-        with trace.builder.region([*(each.type for each in carried), *strong]) as body:
-            parameters = zip(body.parameters, weak, strict=True)
-            yields = step([trace.wrap(value, weak=is_weak) for value, is_weak in parameters])
-        taken = [each.takes(leaf) for each, leaf in zip(carried, yields, strict=False)]
-        if not any(taken):
-            break
-    for each, leaf in zip(carried, yields, strict=False):
-        type_, is_weak = _type_of(leaf)
-        if type_.shape != each.type.shape or not (is_weak or type_ == each.type):
-            refuse(
-                "E2321",
-                f"{each.name} is {_shown(each.type)}, and {what} returns {_shown(type_)} for it",
-                "what is carried keeps its dtype and shape: begin with an array of these, or convert with "
-                "astype or reshape",
-            )
-    return body, yields
-
-
-def _conformed(trace: Trace, carried: Sequence[_Carried], yields: Sequence[Any]) -> list[Value]:
-    """Return what a step yields as values; what is carried has the dtype that it has in all steps."""
-    dtypes = [each.type.dtype for each in carried] + [None] * (len(yields) - len(carried))
-    return [as_value(trace, leaf, dtype) for leaf, dtype in zip(yields, dtypes, strict=True)]
-
-
-def _wrapped(trace: Trace, carried: Sequence[_Carried], results: Sequence[TracedArray]) -> list[TracedArray]:
-    return [trace.wrap(each.value, weak=one.weak) for one, each in zip(carried, results, strict=True)]
-
-
-def _returned(value: Any, form: Form, what: str) -> list[Any]:
-    """Return the leaves of what a step carries on, which has the form that it is given."""
-    leaves, found = flatten(value, f"the result of {what}")
-    difference = form.difference(found, "init")
-    if difference:
-        refuse(
-            "E2321",
-            f"{what} carries another container on than it is given: {difference}",
-            "return what is carried in the same containers",
-        )
-    return leaves
 
 
 def _predicate(trace: Trace, found: Any, what: str) -> Value:
@@ -370,7 +243,7 @@ def _predicate(trace: Trace, found: Any, what: str) -> Value:
     if value.type.rank:
         refuse(
             "E2322",
-            f"{what} is {_shown(value.type)}, no scalar",
+            f"{what} is {value.type}, no scalar",
             "say whether any or all of its elements are meant: x.any(), x.all()",
         )
     if value.type.dtype is DType.I1:
@@ -381,26 +254,26 @@ def _predicate(trace: Trace, found: Any, what: str) -> Value:
 
 def _agreed(one: Any, two: Any, name: str) -> Node:
     """Return the dtype of what two branches return in one place."""
-    (first, first_weak), (second, second_weak) = _type_of(one), _type_of(two)
+    (first, first_weak), (second, second_weak) = loops.typed(one), loops.typed(two)
     node = joined([node_of(one), node_of(two)])
     alike = first_weak or second_weak or first.dtype is second.dtype
     if node is None or first.shape != second.shape or not alike:
         refuse(
             "E2320",
-            f"{name} of cond is {_shown(first)} in one branch and {_shown(second)} in the other",
+            f"{name} of cond is {first} in one branch and {second} in the other",
             "both return the same dtypes and shapes: convert with astype or reshape",
         )
     return node
 
 
-def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> _Carried:
+def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> loops.Carried:
     """Return the number of a step as it is carried: an integer of the width that one of the bounds has."""
-    bounds = [_Carried.of(bound, name) for bound, name in ((lower, "lower"), (upper, "upper"))]
+    bounds = [loops.Carried.of(bound, name) for bound, name in ((lower, "lower"), (upper, "upper"))]
     for each in bounds:
         if each.type.shape or not each.type.dtype.is_integer:
             refuse(
                 "E2325",
-                f"{each.name} of fori_loop is {_shown(each.type)}, no integer scalar",
+                f"{each.name} of fori_loop is {each.type}, no integer scalar",
                 "count with integers, and compute others from them",
             )
     first, last = bounds
@@ -410,7 +283,7 @@ def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> _Carried:
     if not (first.weak or last.weak or first.type == last.type):
         refuse(
             "E2325",
-            f"lower of fori_loop is {_shown(first.type)} and upper {_shown(last.type)}",
+            f"lower of fori_loop is {first.type} and upper {last.type}",
             "give both bounds one dtype: x.astype('i64')",
         )
     first.type = last.type if first.weak else first.type
@@ -424,7 +297,7 @@ def _length(scanned: Sequence[TracedArray], names: Sequence[str], length: int | 
         if not each.ndim:
             refuse(
                 "E2323",
-                f"{name} of scan is {_shown(each.value.type)}, which has no leading axis",
+                f"{name} of scan is {each.value.type}, which has no leading axis",
                 "read it in f as it is, or give it an axis",
             )
         if length is not None and each.shape[0] != length:
@@ -442,27 +315,16 @@ def _length(scanned: Sequence[TracedArray], names: Sequence[str], length: int | 
     return length
 
 
-def _type_of(leaf: Any) -> tuple[TensorType, bool]:
-    """Return the type of a leaf, and whether it is a number that takes another dtype."""
-    return type_of(leaf), node_of(leaf).weak
+def _trace(**functions: object) -> Trace | None:
+    """Return the trace that runs, if any; functions that a caller gives can be called."""
+    for name, function in functions.items():
+        if not callable(function):
+            argument_checks.reject(name, "callable", function)
+    stage = STAGE.get()
+    return stage if isinstance(stage, Trace) else None
 
 
-def _shown(type_: TensorType) -> str:
-    return str(type_)
-
-
-def _expect_callable(function: object, parameter: str) -> None:
-    if not callable(function):
-        argument_checks.reject(parameter, "callable", function)
-
-
-def _refuse_nothing(what: str) -> None:
-    refuse(
-        "E2324", f"{what} no arrays", "without arrays there is nothing to compute: call the function itself"
-    )
-
-
-def _run(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def _run(name: str, function: Callable[..., T], *arguments: Any) -> T:
     """Compile and run a call that nothing is traced around."""
     function.__name__ = function.__qualname__ = name
     return JitFunction(function)(*arguments)

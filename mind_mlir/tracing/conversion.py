@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.arguments.tensors import viewed
-from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.diagnostics import VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.runtime.staged_values import NUMBERS
 from mind_mlir.support import argument_checks
-from mind_mlir.tracing.errors import refuse
-from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.places import broken_rule, refuse, user_location
 from mind_mlir.tracing.promotion import Node, joined, node_of_number
 from mind_mlir.tracing.value import TracedValue
 
@@ -149,15 +148,12 @@ def _no_dtype(trace: Trace, xs: Sequence[Any]) -> VerificationError:
     one, two = (apart or pairs)[0]
     left, right = one.dtype.core_name, two.dtype.core_name
     why = "no dtype holds what both do" if trace.promotes else "promotion='strict' converts none"
-    return VerificationError(
-        Diagnostic(
-            "E2004",
-            f"Dtype mismatch: arrays of {left} and {right}",
-            user_location(),
-            (f"one is {one}", f"the other is {two}"),
-            f"convert one of them, as in x.astype('{left}'); {why}",
-            context={"left": left, "right": right},
-        )
+    return broken_rule(
+        "E2004",
+        f"Dtype mismatch: arrays of {left} and {right}",
+        f"convert one of them, as in x.astype('{left}'); {why}",
+        (f"one is {one}", f"the other is {two}"),
+        {"left": left, "right": right},
     )
 
 
@@ -173,11 +169,7 @@ def constant(trace: Trace, array: Array) -> Value:
 
 
 def constant_array(x: Any) -> Array:
-    """Return ``x`` as an array whose elements have a dtype of ours.
-
-    Raises:
-        TracingError: E2305, it is none.
-    """
+    """Return ``x`` as an array whose elements have a dtype of ours (E2305: it is none)."""
     return x if type(x) is np.ndarray and x.dtype in _PLAIN else as_array(x)
 
 
@@ -225,15 +217,11 @@ def check_kind(number: DType, like: DType) -> None:
         "float": "a float",
         "complex": "a complex number",
     }
-    named = names[number.kind.value]
-    raise VerificationError(
-        Diagnostic(
-            "E2004",
-            f"Dtype mismatch: {named} meets an array of {like.core_name}",
-            user_location(),
-            help=f"convert the array: x.astype('{number.core_name}')",
-            context={"left": like.core_name, "right": number.core_name},
-        )
+    raise broken_rule(
+        "E2004",
+        f"Dtype mismatch: {names[number.kind.value]} meets an array of {like.core_name}",
+        f"convert the array: x.astype('{number.core_name}')",
+        context={"left": like.core_name, "right": number.core_name},
     )
 
 

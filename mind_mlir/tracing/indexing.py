@@ -16,8 +16,8 @@ import numpy as np
 from mind_mlir.ir.types import DType
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing.conversion import as_array, as_value
-from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.operators import broadcast, broadcast_to
+from mind_mlir.tracing.places import refuse
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -68,11 +68,7 @@ class Plan:
 
 
 def get(array: TracedArray, index: Any) -> TracedArray:
-    """Return ``array[index]``.
-
-    Raises:
-        TracingError: E2306, it is no index of that array.
-    """
+    """Return ``array[index]`` (E2306: it is no index of that array)."""
     trace = current_trace()
     value = trace.value(array)
     found = plan(value.shape, index)

@@ -11,36 +11,35 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 from weakref import WeakKeyDictionary
 
 from mind_mlir.arguments.tensors import viewed
-from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
-from mind_mlir.languages.mind.program import SurfaceProgram
-from mind_mlir.passes.pass_names import checked_names
+from mind_mlir.languages.programs.kinds import find_kind
+from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.staged_method import Held, StagedMethod
-from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
 from mind_mlir.support import argument_checks, pytrees
-from mind_mlir.support.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.support.pytrees import stood_for
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
-from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.pickling import copy_of, reduced
-from mind_mlir.tracing.places import location_of
+from mind_mlir.tracing.places import location_of, refuse
 from mind_mlir.tracing.subjects import Reading, is_plain
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Collection, Sequence
+    from typing import Unpack
 
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
+    from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.runtime.surface_function import SurfaceFunction
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
 
 
@@ -81,19 +80,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         max_signatures: int = DEFAULT_MAX_SIGNATURES,
         promotes: bool | None = None,
     ) -> None:
-        """Hold what is to be traced.
-
-        Args:
-            function: The function.
-            options: How it is compiled.
-            static: The names of the parameters whose values are part of the program.
-            max_signatures: For how many forms, dtypes and shapes of arguments code is kept.
-            promotes: Whether operands of several dtypes are converted to one; None for as what calls it does.
-
-        Raises:
-            TypeError: ``function`` cannot be called.
-            ValueError: It has no parameter of a name in ``static``.
-        """
+        """Hold what is to be traced; ``promotes`` is None for as what calls it does."""
         if not callable(function):
             argument_checks.reject("function", "callable", function)
         name = getattr(function, "__name__", None)
@@ -124,13 +111,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         return Reading(subject)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
-        """Trace the function for arguments of a form and of types; see `StagedFunction.stage`.
-
-        Raises:
-            TracingError: It asks for what is known when the program runs only (E23xx).
-            VerificationError: An operation breaks a rule.
-            Exception: What the function raises.
-        """
+        """Trace the function for arguments of a form and of types; see `StagedFunction.stage`."""
         trace = Trace(unit, TracedArray, promotes=self._promotes)
         with trace.running():
             args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
@@ -203,14 +184,8 @@ def jit(
     function: SurfaceProgram,
     entry: str | None = None,
     *,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> SurfaceFunction: ...
 @overload
 def jit(
@@ -218,44 +193,27 @@ def jit(
     *,
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @public
+@takes(Options)
 def jit(
     function: Callable[..., Any] | SurfaceProgram | None = None,
     entry: str | None = None,
     *,
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> StagedFunction | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
 
@@ -270,15 +228,9 @@ def jit(
             made for each of their values.
         promotion: ``"standard"`` converts operands of several dtypes to the one that the rules of
             the page on functions of Python gives them; ``"strict"`` makes them errors (E2004).
-        opt_level: As of `mind_mlir.compile`.
-        threads: As of `mind_mlir.compile`.
-        target: As of `mind_mlir.compile`.
-        winograd: As of `mind_mlir.compile`.
-        disabled_passes: As of `mind_mlir.compile`.
-        debug: As of `mind_mlir.compile`.
-        cache: As of `mind_mlir.compile`.
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
+        options: As of `mind_mlir.compile`.
 
     Raises:
         TypeError: An argument is not of the type above.
@@ -286,10 +238,7 @@ def jit(
             none of the two, ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
-    disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
-    )
+    chosen = options_of(options, "jit", Options)
     static = argument_checks.names(static_argnames, "static_argnames")
     # What does not say it does as the function that calls it.
     promotes = (
@@ -298,19 +247,23 @@ def jit(
         else False
     )
 
-    if isinstance(function, SurfaceProgram):
+    if find_kind(function) is not None:
         if static:
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
         if promotes is False:
             raise ValueError("promotion must be left out for a program, which converts with astype alone")
-        chosen = entry_of(function, entry if entry is None else argument_checks.text(entry, "entry"))
-        return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
+        from mind_mlir.runtime.program_compilation import staged_function  # noqa: PLC0415 -- functions of Python need no other language
+
+        name = entry if entry is None else argument_checks.text(entry, "entry")
+        made = staged_function(function, name, chosen, max_signatures)
+        if made is not None:
+            return made
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
-    def wrap(function: Callable[..., Any]) -> Any:
+    def wrap(function: Any) -> Any:
         plain, subject = unbound(function)
-        made = JitFunction(plain, options, static=static, max_signatures=max_signatures, promotes=promotes)
+        made = JitFunction(plain, chosen, static=static, max_signatures=max_signatures, promotes=promotes)
         return made if subject is None else StagedMethod(made, subject)
 
     return wrap if function is None else wrap(function)

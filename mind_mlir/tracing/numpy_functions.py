@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.tracing import operators
-from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

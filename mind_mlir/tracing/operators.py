@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
 from mind_mlir.tracing.conversion import as_value, as_values, node_of, type_of, weak_dtype
-from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.places import broken_rule
 from mind_mlir.tracing.promotion import FLOAT, joined
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
@@ -113,11 +112,7 @@ def _compare_apart(trace: Trace, op: str, lhs: Any, rhs: Any) -> TracedArray:
 
 
 def broadcast(trace: Trace, *values: Value) -> list[Value]:
-    """Return values in the one shape that all of them broadcast to.
-
-    Raises:
-        VerificationError: E3001, there is none.
-    """
+    """Return values in the one shape that all of them broadcast to (E3001: there is none)."""
     shapes = [value.shape for value in values]
     if all(shape == shapes[0] for shape in shapes):
         return list(values)
@@ -126,17 +121,13 @@ def broadcast(trace: Trace, *values: Value) -> list[Value]:
 
 
 def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape that all of some shapes broadcast to.
-
-    Raises:
-        VerificationError: E3001, there is none.
-    """
+    """Return the shape that all of some shapes broadcast to (E3001: there is none)."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         message = f"shapes {' and '.join(str(list(shape)) for shape in shapes)} do not broadcast"
-        help_ = "extents are compared from the last one: they are equal, or one of them is 1"
-        raise VerificationError(Diagnostic("E3001", message, user_location(), help=help_)) from None
+        hint = "extents are compared from the last one: they are equal, or one of them is 1"
+        raise broken_rule("E3001", message, hint) from None
 
 
 def broadcast_to(trace: Trace, value: Value, shape: tuple[int, ...]) -> Value:
@@ -153,7 +144,7 @@ def matmul(lhs: Any, rhs: Any) -> TracedArray:
     ranks = (left.type.rank, right.type.rank)
     if 0 in ranks:
         message = f"@ of shapes {list(left.shape)} and {list(right.shape)}: a scalar is no matrix"
-        raise VerificationError(Diagnostic("E3002", message, user_location(), help="write * for it"))
+        raise broken_rule("E3002", message, "write * for it")
     if left.type.dtype not in registry.by_opcode()["Dot"].operand(0).dtypes:
         return trace.wrap(_general(trace, left, right), weak=weak)
     if max(ranks) <= 2:
@@ -202,14 +193,11 @@ def divide(lhs: Any, rhs: Any) -> TracedArray:
     if weak or trace.promotes:
         floats = [as_value(trace, trace.wrap(value), FLOAT.dtype) for value in (left, right)]
         return trace.emit("Div", *floats, weak=True)
-    raise VerificationError(
-        Diagnostic(
-            "E2005",
-            f"/ does not take {left.type.dtype.core_name}: the quotient of integers is none",
-            user_location(),
-            help="write // for the integer quotient, or convert the operands first: x.astype('f32')",
-            context={"found": left.type.dtype.core_name},
-        )
+    raise broken_rule(
+        "E2005",
+        f"/ does not take {left.type.dtype.core_name}: the quotient of integers is none",
+        "write // for the integer quotient, or convert the operands first: x.astype('f32')",
+        context={"found": left.type.dtype.core_name},
     )
 
 
@@ -250,6 +238,11 @@ def remainder(lhs: Any, rhs: Any) -> TracedArray:
     # A zero has the sign of the divisor.
     signed = choose(compare("Less", right, 0.0), -abs(rest), abs(rest))
     return choose(compare("Equal", rest, 0.0), signed, found)
+
+
+def quotient_and_remainder(lhs: Any, rhs: Any) -> tuple[TracedArray, TracedArray]:
+    """Return both parts of a division rounded down."""
+    return floor_divide(lhs, rhs), remainder(lhs, rhs)
 
 
 def _between(rest: TracedArray, divisor: TracedArray) -> TracedArray:

@@ -1,4 +1,4 @@
-"""Locate an operation in the user's Python program."""
+"""Locate an operation in the user's Python program, and raise errors about it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import linecache
 import sys
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from mind_mlir.diagnostics import SourceText
+from mind_mlir.diagnostics import Diagnostic, SourceText, TracingError, VerificationError
 from mind_mlir.ir.source_info import SourceInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import FrameType
 
     from mind_mlir.diagnostics import Location
@@ -106,3 +107,16 @@ def _text(name: str, *, fresh: bool) -> SourceText | None:
     if known is None or known.text != read:
         _texts[name] = SourceText(name, read) if read else None
     return _texts[name]
+
+
+def refuse(code: str, message: str, help: str, *, location: Location | None = None) -> NoReturn:
+    """Raise a `TracingError` that quotes the line of the user's that runs."""
+    raise TracingError(Diagnostic(code, message, location or user_location(), help=help))
+
+
+def broken_rule(
+    code: str, message: str, help: str, notes: Sequence[str] = (), context: Mapping[str, Any] | None = None
+) -> VerificationError:
+    """Return a `VerificationError` that quotes the line of the user's that runs."""
+    facts = {} if context is None else context
+    return VerificationError(Diagnostic(code, message, user_location(), tuple(notes), help, context=facts))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
 from mind_mlir.support import argument_checks
-from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.places import broken_rule
 from mind_mlir.tracing.promotion import FLOAT
 from mind_mlir.tracing.trace import current_trace
 
@@ -36,11 +35,10 @@ def axes_of(axis: Any, rank: int) -> list[int]:
         if not -rank <= each < rank:
             help_ = f"axes are {-rank} to {rank - 1}" if rank else "a scalar has no axes"
             message = f"axis {each} is outside of an array of rank {rank}"
-            raise VerificationError(Diagnostic("E3004", message, user_location(), help=help_))
+            raise broken_rule("E3004", message, help_)
         axes.append(each % rank)
     if len(set(axes)) < len(axes):
-        message = f"axes {given} name one axis twice"
-        raise VerificationError(Diagnostic("E3005", message, user_location(), help="name each axis once"))
+        raise broken_rule("E3005", f"axes {given} name one axis twice", "name each axis once")
     return axes
 
 
@@ -87,14 +85,11 @@ def mean(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
         if trace.promotes:
             floats = trace.emit("Cast", value, dtype=FLOAT.dtype, weak=True)
             return mean(floats, axis, keepdims=keepdims)
-        raise VerificationError(
-            Diagnostic(
-                "E2005",
-                f"mean does not take {dtype.core_name}: the mean of integers is none",
-                user_location(),
-                help="convert them first: x.astype('f32').mean()",
-                context={"found": dtype.core_name},
-            )
+        raise broken_rule(
+            "E2005",
+            f"mean does not take {dtype.core_name}: the mean of integers is none",
+            "convert them first: x.astype('f32').mean()",
+            context={"found": dtype.core_name},
         )
     axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
     if not axes:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DType
 from mind_mlir.tracing import indexing
 from mind_mlir.tracing.conversion import as_value
-from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.operators import binary, broadcast_to, choose
+from mind_mlir.tracing.places import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from mind_mlir.runtime.staged_reads import Constant, Leaf, Node, Parts, Reads, S
 from mind_mlir.runtime.staged_values import Captured, StagedValue
 from mind_mlir.support.argument_checks import describe
 from mind_mlir.support.pytrees import STANDS_FOR
-from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import refuse
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.runtime.staged_values import STAGE, Captured, WeakType
 from mind_mlir.tracing.conversion import as_value
-from mind_mlir.tracing.errors import refuse
-from mind_mlir.tracing.places import user_source
+from mind_mlir.tracing.places import refuse, user_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,13 +42,7 @@ class Trace:
     """
 
     def __init__(self, unit: Unit, arrays: type[TracedArray], *, promotes: bool | None = None) -> None:
-        """Begin with nothing.
-
-        Args:
-            unit: The module in the making.
-            arrays: What stands for arrays.
-            promotes: As the attribute; None for as the trace around does.
-        """
+        """Begin with nothing."""
         self.unit = unit
         self.builder: Builder = unit.builder()
         self.captured: list[TracedArray] = []
@@ -110,12 +103,6 @@ class Trace:
     def emit(self, opcode: str, *operands: Value, weak: bool = False, **attributes: Any) -> TracedArray:
         """Append an operation with one result.
 
-        Args:
-            opcode: The operation.
-            operands: Its operands, of this trace.
-            weak: Whether the result takes the dtype of the arrays it meets.
-            attributes: As of `mind_mlir.Builder.emit`.
-
         Raises:
             VerificationError: It breaks a rule of its record; the diagnostic quotes the user's line.
         """
@@ -130,13 +117,7 @@ class Trace:
         return tuple([self.wrap(value) for value in values])
 
     def call(self, function: StagedFunction, form: Form, leaves: Sequence[Any]) -> Any:
-        """Append a call of ``function``, and return what it returns.
-
-        Args:
-            function: The function.
-            form: How its arguments are put together.
-            leaves: The arrays in them: of this trace, or constants.
-        """
+        """Append a call of ``function``, and return what it returns."""
         # Numbers of Python stay what they are in the function: they take dtypes there.
         types = function.types_of(form, leaves)
         operands = [as_value(self, leaf) for leaf in leaves]
@@ -192,11 +173,7 @@ class Trace:
 
 
 def current_trace() -> Trace:
-    """Return the trace that operations go to.
-
-    Raises:
-        TracingError: E2303, nothing is being traced here.
-    """
+    """Return the trace that operations go to (E2303: nothing is being traced here)."""
     stage = STAGE.get()
     if not isinstance(stage, Trace):
         refuse(

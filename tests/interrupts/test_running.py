@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from mind_mlir.tools.cli.interruptible import interruptible
+from mind_mlir.tools.interruption import interruptible
 
 
 def test_a_call_that_does_not_return_can_be_interrupted() -> None:

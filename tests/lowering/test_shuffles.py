@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from mind_mlir.codegen.library import Code
+from mind_mlir.codegen.library import NativeCode
 from mind_mlir.image.loading import Loaded
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 from mind_mlir.lowering.shuffles import fence_shuffles
@@ -56,7 +56,7 @@ def test_a_fence_stands_between_any_two_shuffles(element: str) -> None:
             assert all(operand.owner.name != "llvm.shufflevector" for operand in shuffle.operands)
         fences = find_all(module, llvm.CallIntrinsicOp)
         assert [fence.attributes["intrin"].value for fence in fences] == [FENCE] * 48
-        loaded = Loaded(Code(module, opt_level=0).image())
+        loaded = Loaded(NativeCode(module, opt_level=0).image())
     data = np.arange(256).astype(dtype).reshape(16, 16)
     found = np.zeros_like(data)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("main"))(

@@ -19,10 +19,10 @@ from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.target import Target, named_target
 
 if TYPE_CHECKING:
-    from mind_mlir.codegen.library import Code
+    from mind_mlir.codegen.library import NativeCode
     from mind_mlir.lowering.schedule.contraction.library import Kernel
 
-    Codes: TypeAlias = dict[tuple[Kernel, Target], Code]
+    Codes: TypeAlias = dict[tuple[Kernel, Target], NativeCode]
 
 
 def product(m: int, k: int, n: int, dtype: str = "f32") -> mind_mlir.Module:

@@ -64,7 +64,7 @@ def lowered(module: mind_mlir.Module) -> Any:
     return lowering.mlir
 
 
-def cut(module: Any, opt_level: int, most: int) -> list[units.Unit]:
+def cut(module: Any, opt_level: int, most: int) -> list[units.CodeUnit]:
     """Cut a lowered module, having given it its entries."""
     entries = [each.symbol for each in add_entries(module).values()]
     return units.cut_into_units(module, opt_level, most, entries)
@@ -108,7 +108,7 @@ def test_functions_with_loops_over_scalars_are_optimised(monkeypatch: pytest.Mon
     module, given = exponentials(), inputs()
     alone = run(monkeypatch, 1, module, given)
 
-    def mark(module: Any, opt_level: int, most: int, entries: Sequence[str]) -> list[units.Unit]:
+    def mark(module: Any, opt_level: int, most: int, entries: Sequence[str]) -> list[units.CodeUnit]:
         kernel = next(op for op in module.body.operations if "mind.kernel" in op.attributes)
         with module.context:
             kernel.attributes[SCALAR_ATTRIBUTE] = bindings.ir.UnitAttr.get()

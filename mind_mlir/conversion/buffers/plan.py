@@ -18,7 +18,7 @@ from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted as restricted_program
+from mind_mlir.languages.ptir.regions import restricted as restricted_program
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import convert
 from mind_mlir.lowering.buffers.placement import Lifetime, most_alive

@@ -25,7 +25,7 @@ def _is_tensor(value: Value) -> bool:
 def _bind(writer: FunctionWriter, results: Sequence[Value], names: Sequence[str]) -> None:
     for result, name in zip(results, names, strict=True):
         if name:
-            writer.bind(result, name)
+            writer.values.bind(result, name)
 
 
 def _state(writer: FunctionWriter, results: Sequence[Value], others: Sequence[Value] = ()) -> list[str]:
@@ -39,11 +39,9 @@ def _state(writer: FunctionWriter, results: Sequence[Value], others: Sequence[Va
         if not any(True for each in seen for _ in each.uses):
             names.append("")
         elif _is_tensor(result):
-            names.append(writer.buffer(result))
+            names.append(writer.values.buffer(result))
         else:
-            name = writer.name("state")
-            writer.add(Set(Text(name), Text("0"), C_TYPES[kind_of(result.type)]))
-            names.append(name)
+            names.append(writer.code.variable("state", Text("0"), C_TYPES[kind_of(result.type)]).text)
     return names
 
 
@@ -57,55 +55,51 @@ def _assigned(  # noqa: C901  one list of cases
             continue
         others = set(names) - {name}
         if _is_tensor(value):
-            array = writer.array(value)
+            array = writer.values.arrays[value]
             if array.place is not None and array == in_memory(name, array.shape):
                 continue
             if array.place is not None and array.place[0] == name and array.place[2] == 0:
                 continue
             if array.reads & (others | {name}):
-                fresh = writer.buffer(value)
-                writer.copied(array, fresh)
-                array = in_memory(fresh, array.shape)
+                array = writer.values.copy(value)
             pending.append((name, array, None))
         else:
-            expr = writer.scalar(value)
+            expr = writer.values.scalars[value]
             if expr == Text(name):
                 continue
             if set(names_in(expr)) & others:
-                fresh = writer.name("next")
-                writer.add(Set(Text(fresh), expr, f"const {C_TYPES[kind_of(value.type)]}"))
-                expr = Text(fresh)
+                expr = writer.code.variable("next", expr, f"const {C_TYPES[kind_of(value.type)]}")
             pending.append((name, None, expr))
     for name, whole, element in pending:
         if whole is not None:
-            writer.copied(whole, name)
+            writer.values.copied(whole, name)
         elif element is not None:
-            writer.add(Set(Text(name), element))
+            writer.code.add(Set(Text(name), element))
 
 
 def _if(writer: FunctionWriter, op: Operation) -> None:
     names = _state(writer, op.results)
-    block = Block(f"if ({spelled(writer.scalar(op.operands[0]))})")
-    writer.add(block)
+    block = Block(f"if ({spelled(writer.values.scalars[op.operands[0]])})")
+    writer.code.add(block)
     for region, statements in zip(op.regions, (block.body, block.otherwise), strict=True):
         if len(region.blocks):
-            with writer.inside(block, statements):
+            with writer.code.inside(block, statements):
                 _assigned(writer, names, writer.block(region.blocks[0]))
     _bind(writer, op.results, names)
 
 
 def _for(writer: FunctionWriter, op: Operation) -> None:
-    low, high, step = (spelled(writer.scalar(each)) for each in list(op.operands)[:3])
+    low, high, step = (spelled(writer.values.scalars[each]) for each in list(op.operands)[:3])
     body = op.regions[0].blocks[0]
     names = _state(writer, list(body.arguments)[1:], op.results)
     _assigned(writer, names, list(op.operands)[3:])
-    variable = writer.name("step")
+    variable = writer.code.name("step")
     advance = f"++{variable}" if step == "1" else f"{variable} += {step}"
     loop = Block(f"for (int64_t {variable} = {low}; {variable} < {high}; {advance})")
-    writer.add(loop)
-    writer.bind(body.arguments[0], variable)
+    writer.code.add(loop)
+    writer.values.bind(body.arguments[0], variable)
     _carry(writer, list(body.arguments)[1:], names, body)
-    with writer.inside(loop):
+    with writer.code.inside(loop):
         _assigned(writer, names, writer.block(body))
     _bind(writer, op.results, names)
 
@@ -114,9 +108,9 @@ def _carry(writer: FunctionWriter, arguments: Sequence[Value], names: Sequence[s
     for argument, name in zip(arguments, names, strict=True):
         if not name:
             continue
-        writer.bind(argument, name)
+        writer.values.bind(argument, name)
         if _is_tensor(argument):
-            writer.settle(name, home)
+            writer.values.settle(name, home)
 
 
 def _while(writer: FunctionWriter, op: Operation) -> None:
@@ -125,17 +119,17 @@ def _while(writer: FunctionWriter, op: Operation) -> None:
     _assigned(writer, names, list(op.operands))
     left = _state(writer, op.results)
     loop = Block("for (;;)")
-    writer.add(loop)
+    writer.code.add(loop)
     _carry(writer, list(before.arguments), names, before)
-    with writer.inside(loop):
+    with writer.code.inside(loop):
         condition, *passed = writer.block(before)
-        exit_ = Block(f"if ({spelled(Prefix('!', writer.scalar(condition)))})", [])
-        writer.add(exit_)
-        with writer.inside(exit_):
+        exit_ = Block(f"if ({spelled(Prefix('!', writer.values.scalars[condition]))})", [])
+        writer.code.add(exit_)
+        with writer.code.inside(exit_):
             _assigned(writer, left, passed)
-            writer.add(Line("break;"))
+            writer.code.add(Line("break;"))
         for argument, value in zip(after.arguments, passed, strict=True):
-            writer.alias(argument, value)
+            writer.values.alias(argument, value)
         _assigned(writer, names, writer.block(after))
     _bind(writer, op.results, left)
 

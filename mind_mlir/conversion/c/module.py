@@ -92,30 +92,32 @@ def _function(op: Any, opcodes: Any, checks_of: Any, used: set[str], tables: dic
         given = f"x{number}"
         if attributes is not None and "mind.name" in ir.DictAttr(attributes[number]):
             given = ir.StringAttr(ir.DictAttr(attributes[number])["mind.name"]).value
-        fresh = writer.name(given)
-        writer.bind(argument, fresh)
+        fresh = writer.code.name(given)
+        writer.values.bind(argument, fresh)
         arguments.append((argument.type, fresh))
     returned = list(list(block.operations)[-1].operation.operands)
     status = returned.pop() if checks else None
     outputs = []
     for number, value in enumerate(returned):
-        fresh = writer.name(f"out{number}")
+        fresh = writer.code.name(f"out{number}")
         outputs.append((value.type, fresh))
         if isinstance(value.type, ir.RankedTensorType) and not isinstance(value, ir.BlockArgument):
-            writer.want(value, fresh)
+            writer.values.want(value, fresh)
     writer.block(block)
     for value, (type_, fresh) in zip(returned, outputs, strict=True):
         if not isinstance(type_, ir.RankedTensorType):
-            writer.add(Line(f"*{fresh} = {spelled(writer.scalar(value))};"))
-        elif (array := writer.array(value)).place is None or array.place[0] != fresh:
-            writer.copied(array, fresh)
+            writer.code.add(Line(f"*{fresh} = {spelled(writer.values.scalars[value])};"))
+        elif (array := writer.values.arrays[value]).place is None or array.place[0] != fresh:
+            writer.values.copied(array, fresh)
     notes = []
     if status is not None:
         ends = list(definition(status).operands)  # type: ignore[union-attr]  # made of elements
         for number, outcome in enumerate(checks, start=1):
             low, high = (literal(end, "i64").text for end in outcome.check.allowed)
-            least, most = (spelled(writer.scalar(each)) for each in ends[2 * number - 2 : 2 * number])
-            writer.add(Line(f"if (status == 0 && ({least} < {low} || {most} > {high})) status = {number};"))
+            least, most = (spelled(writer.values.scalars[each]) for each in ends[2 * number - 2 : 2 * number])
+            writer.code.add(
+                Line(f"if (status == 0 && ({least} < {low} || {most} > {high})) status = {number};")
+            )
             notes.append(f"{number}: {outcome.check.opcode} {outcome.check.label}, in [{low}, {high}]")
     return _text(name, writer, arguments, outputs, notes, private=private)
 
@@ -129,10 +131,12 @@ def _text(
     listed = ", ".join([*inputs, *results]) or "void"
     if len(head + listed) > 99:
         listed = "\n    " + ",\n    ".join([*inputs, *results])
-    statements = pruned(writer.body, writer.buffers)
+    statements = pruned(writer.code.body, writer.values.buffers)
     body = list(lines(statements))
     text = "\n".join(body)
-    writer.buffers = {each: held for each, held in writer.buffers.items() if re.search(rf"\b{each}\b", text)}
+    writer.values.buffers = {
+        each: held for each, held in writer.values.buffers.items() if re.search(rf"\b{each}\b", text)
+    }
     jumps = any("goto end;" in line for line in body)
     declared, freed = _arrays(writer)
     described = [f"{each}: {_shape(type_)}" for type_, each in (*arguments, *outputs)]
@@ -162,11 +166,11 @@ def _text(
 
 def _arrays(writer: FunctionWriter) -> tuple[list[str], list[str]]:
     """Return the lines that declare the arrays of a function, and those that free them."""
-    total = sum(_SIZES[type_] * count for type_, count in writer.buffers.values())
+    total = sum(_SIZES[type_] * count for type_, count in writer.values.buffers.values())
     if total <= _LOCAL_BYTES:
-        return [f"    {type_} {each}[{count}];" for each, (type_, count) in writer.buffers.items()], []
+        return [f"    {type_} {each}[{count}];" for each, (type_, count) in writer.values.buffers.items()], []
     found, offset = [], 0
-    for each, (type_, count) in writer.buffers.items():
+    for each, (type_, count) in writer.values.buffers.items():
         found.append(f"    {type_} *{each} = ({type_} *)(scratch + {offset});")
         offset += -(-_SIZES[type_] * count // 64) * 64
     allocate = [

@@ -6,200 +6,173 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.conversion.c.accesses import label_for
-from mind_mlir.conversion.c.arrays import Array, address, in_memory, reshaped, row_major
+from mind_mlir.conversion.c.arrays import Array, address, in_memory, label_for, reshaped, row_major
 from mind_mlir.conversion.c.nodes import Element, Index, Infix, Set, Sum, Text, names_in
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal, scalar_expression, unsupported
-from mind_mlir.conversion.c.writer import Writer
 from mind_mlir.mlir.bindings import ir
-from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from mind_mlir.conversion.c.function import FunctionWriter
     from mind_mlir.conversion.c.nodes import Expr
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Operation, Value
+
+#: What stands for an offset that is an operand.
+_DYNAMIC = -(2**63)
 
 
-class TensorWriter(Writer):
-    """Writes what moves elements."""
+def _constant(writer: FunctionWriter, op: Operation) -> None:
+    result, held = op.results[0], op.attributes["value"]
+    kind = kind_of(result.type)
+    if not isinstance(result.type, ir.RankedTensorType):
+        writer.values.scalars[result] = _number(held, kind)
+        return
+    shape = tuple(result.type.shape)
+    dense = ir.DenseElementsAttr(held)
+    if dense.is_splat:
+        text = _number(dense.get_splat_value(), kind)
+        writer.values.arrays[result] = Array(shape, lambda indices: text)
+        return
+    elements = np.array(dense).reshape(-1).tolist()
+    items = ", ".join(literal(each, kind).text for each in elements)
+    name = writer.code.name(f"{writer.prefix}_table")
+    writer.constants[name] = f"static const {C_TYPES[kind]} {name}[{len(elements)}] = {{{items}}};"
+    writer.values.arrays[result] = in_memory(name, shape)
 
-    def _constant(self, op: Operation) -> None:
-        result, held = op.results[0], op.attributes["value"]
-        kind = kind_of(result.type)
-        if not isinstance(result.type, ir.RankedTensorType):
-            number = ir.FloatAttr(held).value if kind[0] == "f" else ir.IntegerAttr(held).value
-            self._scalars[result] = literal(number, kind)
-            return
+
+def _number(held: Attribute, kind: str) -> Text:
+    return literal(ir.FloatAttr(held).value if kind[0] == "f" else ir.IntegerAttr(held).value, kind)
+
+
+def scalar(writer: FunctionWriter, op: Operation) -> None:
+    """Write an operation of scalars."""
+    result, values = op.results[0], writer.values
+    if isinstance(result.type, ir.RankedTensorType):
+        raise unsupported(f"'{op.name}' of a tensor")
+    if str(result.type) == "index" and op.name in ("arith.addi", "arith.subi", "arith.muli"):
+        left, right = map(values.index, op.operands)
+        values.scalars[result] = _index_arithmetic(op.name, left, right)
+        return
+    operands = [values.scalars[each] for each in op.operands]
+    _define(writer, result, scalar_expression(op, operands, writer.code.used))
+
+
+def _index_arithmetic(name: str, left: Index, right: Index) -> Expr:
+    if name != "arith.muli":
+        return Sum(left.plus(right, 1 if name == "arith.addi" else -1))
+    if left.terms and not right.terms:
+        return Sum(left.times(right.constant))
+    return Infix("*", Sum(left), Sum(right))
+
+
+def _define(writer: FunctionWriter, result: Value, expr: Expr) -> None:
+    """Say that ``result`` is ``expr``, which becomes a variable where it is read more than once."""
+    uses = len(list(result.uses))
+    inner = uses == 1 and next(iter(result.uses)).owner.operation.block == result.owner.operation.block
+    if isinstance(expr, (Text, Sum)) or (inner and writer.in_body):
+        writer.values.scalars[result] = expr
+    elif uses:
+        wanted = "t" if writer.in_body else label_for(result)
+        variable = writer.code.variable(wanted, expr, f"const {C_TYPES[kind_of(result.type)]}")
+        writer.values.scalars[result] = variable
+
+
+def _empty(writer: FunctionWriter, op: Operation) -> None:
+    zero = Text("0")
+    writer.values.arrays[op.results[0]] = Array(tuple(op.results[0].type.shape), lambda indices: zero)
+
+
+def _extract(writer: FunctionWriter, op: Operation) -> None:
+    tensor, *indices = op.operands
+    element = writer.values.arrays[tensor].read([writer.values.index(each) for each in indices])
+    _define(writer, op.results[0], element)
+
+
+def _from_elements(writer: FunctionWriter, op: Operation) -> None:
+    result, values = op.results[0], writer.values
+    elements = [values.scalars[each] for each in op.operands]
+    if len(elements) == 1:
+        only = elements[0]
         shape = tuple(result.type.shape)
-        dense = ir.DenseElementsAttr(held)
-        if dense.is_splat:
-            splat = dense.get_splat_value()
-            number = ir.FloatAttr(splat).value if kind[0] == "f" else ir.IntegerAttr(splat).value
-            text = literal(number, kind)
-            self._arrays[result] = Array(shape, lambda indices, text=text: text)  # type: ignore[misc]  # bound now
-            return
-        values = np.array(dense).reshape(-1)
-        name = self.name(f"{self._prefix}_table")
-        items = ", ".join(literal(each, kind).text for each in values.tolist())
-        self.constants[name] = f"static const {C_TYPES[kind]} {name}[{len(values)}] = {{{items}}};"
-        self._arrays[result] = in_memory(name, shape)
+        values.arrays[result] = Array(shape, lambda indices: only, frozenset(names_in(only)))
+        return
+    returned = all(use.owner.operation.name == "func.return" for use in result.uses)
+    if returned and not values.is_wanted(result):
+        return  # the outcomes of checks
+    name = values.buffer(result)
+    writer.code.add(*(Set(Element(name, Index((), at)), each) for at, each in enumerate(elements)))
+    values.bind(result, name)
 
-    def _scalar(self, op: Operation) -> None:
-        result = op.results[0]
-        if isinstance(result.type, ir.RankedTensorType):
-            raise unsupported(f"'{op.name}' of a tensor")
-        if op.name in ("arith.addi", "arith.subi", "arith.muli") and str(result.type) == "index":
-            sign = {"arith.addi": "+", "arith.subi": "-", "arith.muli": "*"}[op.name]
-            if sign != "*":
-                left, right = map(self.index, op.operands)
-                self._scalars[result] = Sum(left.plus(right, 1 if sign == "+" else -1))
-                return
-            left, right = map(self.index, op.operands)
-            if left.terms and not right.terms:
-                self._scalars[result] = Sum(left.times(right.constant))
-                return
-            self._scalars[result] = Infix("*", Sum(left), Sum(right))
-            return
-        expr = scalar_expression(op, [self._scalars[each] for each in op.operands], self.used)
-        self._define(result, expr)
 
-    def _define(self, result: Value, expr: Expr) -> None:
-        uses = len(list(result.uses))
-        inner = uses == 1 and next(iter(result.uses)).owner.operation.block == result.owner.operation.block
-        if isinstance(expr, (Text, Sum)) or (inner and self._in_body):
-            self._scalars[result] = expr
-            return
-        if not uses:
-            return
-        name = self.name("t" if self._in_body else label_for(result))
-        self.add(Set(Text(name), expr, f"const {C_TYPES[kind_of(result.type)]}"))
-        self._scalars[result] = Text(name)
+def _reshape(writer: FunctionWriter, op: Operation) -> None:
+    source, shape = op.operands[0], tuple(op.results[0].type.shape)
+    found = reshaped(writer.values.arrays[source], shape)
+    if found is None:
+        found = reshaped(writer.values.copy(source), shape)
+    assert found is not None, "a copy is dense"
+    writer.values.arrays[op.results[0]] = found
 
-    def _empty(self, op: Operation) -> None:
-        zero = Text("0")
-        self._arrays[op.results[0]] = Array(tuple(op.results[0].type.shape), lambda indices: zero)
 
-    def _extract(self, op: Operation) -> None:
-        tensor, *indices = op.operands
-        self._define(op.results[0], self.array(tensor).read([self.index(each) for each in indices]))
+def _ranges(writer: FunctionWriter, op: Operation) -> tuple[list[Index], list[int], list[int]]:
+    """Return offsets, sizes and steps of a slice; what is dynamic stands in the operands."""
+    attributes = op.attributes
+    segments = list(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"]))
+    dynamic = iter(list(op.operands)[len(op.operands) - sum(segments[-3:]) :])
+    offsets = [
+        writer.values.index(next(dynamic)) if each == _DYNAMIC else Index((), each)
+        for each in ir.DenseI64ArrayAttr(attributes["static_offsets"])
+    ]
+    sizes = list(ir.DenseI64ArrayAttr(attributes["static_sizes"]))
+    return offsets, sizes, list(ir.DenseI64ArrayAttr(attributes["static_strides"]))
 
-    def _from_elements(self, op: Operation) -> None:
-        result = op.results[0]
-        values = [self._scalars[each] for each in op.operands]
-        shape = tuple(result.type.shape)
-        if len(values) == 1:
-            only = values[0]
-            self._arrays[result] = Array(shape, lambda indices: only, frozenset(names_in(only)))
-            return
-        if (
-            all(use.owner.operation.name == "func.return" for use in result.uses)
-            and result not in self._wanted
-        ):
-            return  # the outcomes of checks
-        name = self.buffer(result)
-        self.add(*(Set(Element(name, Index((), number)), each) for number, each in enumerate(values)))
-        self._arrays[result] = in_memory(name, shape)
 
-    def _expand_shape(self, op: Operation) -> None:
-        shape = tuple(op.results[0].type.shape)
-        found = reshaped(self.array(op.operands[0]), shape)
-        if found is None:
-            found = reshaped(self._dense(op.operands[0]), shape)
-        assert found is not None
-        self._arrays[op.results[0]] = found
+def _extract_slice(writer: FunctionWriter, op: Operation) -> None:
+    result = op.results[0]
+    if not isinstance(result.type, ir.RankedTensorType):
+        raise unsupported("a slice")
+    source = writer.values.arrays[op.operands[0]]
+    offsets, sizes, steps = _ranges(writer, op)
+    shape = tuple(result.type.shape)
+    kept = _kept(sizes, shape)
 
-    _collapse_shape = _expand_shape
+    def read(indices: Sequence[Index]) -> Expr:
+        given = list(offsets)
+        for axis, index in zip(kept, indices, strict=True):
+            given[axis] = offsets[axis].plus(index, steps[axis])
+        return source.read(given)
 
-    def _dense(self, value: Value) -> Array:
-        name = self.buffer(value)
-        array = self.array(value)
-        self.copied(array, name)
-        return in_memory(name, array.shape)
+    names = {name for offset in offsets for name, _ in offset.terms}
+    writer.values.arrays[result] = Array(shape, read, source.reads | names)
 
-    def _ranges(self, op: Operation) -> tuple[list[Index], list[int], list[int]]:
-        """Return offsets, sizes and steps of a slice; what is dynamic stands in the operands."""
-        attributes = op.attributes
-        segments = list(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"]))
-        first = len(op.operands) - sum(segments[-3:])
-        dynamic = iter(list(op.operands)[first:])
-        offsets = [
-            self.index(next(dynamic)) if each == -(2**63) else Index((), each)
-            for each in ir.DenseI64ArrayAttr(attributes["static_offsets"])
-        ]
-        sizes = list(ir.DenseI64ArrayAttr(attributes["static_sizes"]))
-        steps = list(ir.DenseI64ArrayAttr(attributes["static_strides"]))
-        return offsets, sizes, steps
 
-    def _extract_slice(self, op: Operation) -> None:
-        result = op.results[0]
-        if not isinstance(result.type, ir.RankedTensorType):
-            raise unsupported("a slice")
-        source = self.array(op.operands[0])
-        offsets, sizes, steps = self._ranges(op)
-        shape = tuple(result.type.shape)
-        kept = _kept(sizes, shape)
+def _insert(writer: FunctionWriter, op: Operation) -> None:
+    element, destination, *indices = op.operands
+    name = writer.values.destination(op, destination)
+    places = [writer.values.index(each) for each in indices]
+    place = address(places, row_major(op.results[0].type.shape))
+    writer.code.add(Set(Element(name, place), writer.values.scalars[element]))
 
-        def read(indices: Sequence[Index]) -> Expr:
-            given = list(offsets)
-            for axis, index in zip(kept, indices, strict=True):
-                given[axis] = offsets[axis].plus(index, steps[axis])
-            return source.read(given)
 
-        names = {name for offset in offsets for name, _ in offset.terms}
-        self._arrays[result] = Array(shape, read, source.reads | names)
+def _insert_slice(writer: FunctionWriter, op: Operation) -> None:
+    source, destination = op.operands[0], op.operands[1]
+    name = writer.values.destination(op, destination, reading=writer.values.arrays[source])
+    offsets, sizes, steps = _ranges(writer, op)
+    strides = row_major(op.results[0].type.shape)
+    array = writer.values.arrays[source]
+    kept = [strides[axis] * steps[axis] for axis in _kept(sizes, array.shape)]
+    writer.values.copied(array, name, address(offsets, strides), kept)
 
-    def _insert(self, op: Operation) -> None:
-        scalar, destination, *indices = op.operands
-        name = self._target(op, destination)
-        places = [self.index(each) for each in indices]
-        value = self._scalars[scalar]
-        self.add(Set(Element(name, address(places, row_major(op.results[0].type.shape))), value))
 
-    def _insert_slice(self, op: Operation) -> None:
-        source, destination = op.operands[0], op.operands[1]
-        name = self._target(op, destination, reading=self.array(source))
-        offsets, sizes, steps = self._ranges(op)
-        strides = row_major(op.results[0].type.shape)
-        array = self.array(source)
-        kept = _kept(sizes, array.shape)
-        self.copied(array, name, address(offsets, strides), [strides[axis] * steps[axis] for axis in kept])
-
-    def _target(self, op: Operation, destination: Value, reading: Array | None = None) -> str:
-        """Return the array that ``op`` writes to: its destination's where nobody needs it any more."""
-        result, array = op.results[0], self.array(destination)
-        shape = tuple(result.type.shape)
-        if array.place is not None and array.place[1:] == (row_major(shape), 0):
-            name = array.place[0]
-            mine = (
-                name in self._homes
-                and self._homes[name] == self._block
-                and self._block_of(destination) == self._block
-            )
-            apart = reading is None or name not in reading.reads
-            if mine and apart and not self._uses_left(destination, self._order[op]):
-                self._flushed(name, op, destination)
-                self._arrays[result] = in_memory(name, shape)
-                return name
-        name = self.buffer(result)
-        owner = definition(destination)
-        if owner is None or owner.name != "tensor.empty":
-            self.copied(array, name)
-        self._arrays[result] = in_memory(name, shape)
-        return name
-
-    def _pad(self, op: Operation) -> None:
-        source, result = self.array(op.operands[0]), op.results[0]
-        body = op.regions[0].blocks[0]
-        given = self.block(body)
-        value = self._scalars[given[0]]
-        low = list(ir.DenseI64ArrayAttr(op.attributes["static_low"]))
-        name = self.buffer(result)
-        shape = tuple(result.type.shape)
-        self.copied(Array(shape, lambda indices: value), name)
-        strides = row_major(shape)
-        self.copied(source, name, address([Index((), each) for each in low], strides), strides)
-        self._arrays[result] = in_memory(name, shape)
+def _pad(writer: FunctionWriter, op: Operation) -> None:
+    source, result, values = writer.values.arrays[op.operands[0]], op.results[0], writer.values
+    padding = values.scalars[writer.block(op.regions[0].blocks[0])[0]]
+    low = [Index((), each) for each in ir.DenseI64ArrayAttr(op.attributes["static_low"])]
+    shape = tuple(result.type.shape)
+    name = values.buffer(result)
+    values.copied(Array(shape, lambda indices: padding), name)
+    values.copied(source, name, address(low, row_major(shape)), row_major(shape))
+    values.bind(result, name)
 
 
 def _kept(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
@@ -211,3 +184,17 @@ def _kept(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
             kept.append(axis)
             left.pop(0)
     return kept
+
+
+RULES: Mapping[str, Callable[[FunctionWriter, Operation], None]] = {
+    "arith.constant": _constant,
+    "tensor.collapse_shape": _reshape,
+    "tensor.empty": _empty,
+    "tensor.expand_shape": _reshape,
+    "tensor.extract": _extract,
+    "tensor.extract_slice": _extract_slice,
+    "tensor.from_elements": _from_elements,
+    "tensor.insert": _insert,
+    "tensor.insert_slice": _insert_slice,
+    "tensor.pad": _pad,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, in_python
 
 _BUNDLE = """\
 import tempfile
@@ -18,47 +18,34 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 ENTRIES = (
-    Entry(
-        code="E6501",
-        title="a file that is damaged, or no bundle",
-        explanation=(
-            "A bundle is a directory with a manifest, which says what is in each file. Nothing of a bundle "
-            "is used where a file is missing, or has another byte than when it was written, or where the "
-            "manifest is of another format. Write the bundle again with mind-mlir compile --emit=bundle."
-        ),
+    in_python(
+        "E6501: a file that is damaged, or no bundle",
+        "A bundle is a directory with a manifest, which says what is in each file. Nothing of a bundle "
+        "is used where a file is missing, or has another byte than when it was written, or where the "
+        "manifest is of another format. Write the bundle again with mind-mlir compile --emit=bundle.",
         context=("path", "reason"),
-        language="python",
         bad=_BUNDLE + "    (path / 'sums.o').write_bytes(b'')\n    mind_mlir.load_bundle(path)\n",
         good=_BUNDLE + "    mind_mlir.load_bundle(path)\n",
     ),
     Entry(
-        code="E6502",
-        title="code for another machine or processor",
-        explanation=(
-            "Code is for one kind of machine, and uses instructions that its target has: those of the "
-            "machine that it was compiled on, unless --target and --target-cpu said otherwise. It is not run "
-            "where the processor lacks some. Compile it for the least processor that is to run it."
-        ),
+        "E6502: code for another machine or processor",
+        "Code is for one kind of machine, and uses instructions that its target has: those of the "
+        "machine that it was compiled on, unless --target and --target-cpu said otherwise. It is not run "
+        "where the processor lacks some. Compile it for the least processor that is to run it.",
         context=("path", "needed", "found"),
     ),
     Entry(
-        code="E6503",
-        title="a tool that an artefact needs is missing, or fails",
-        explanation=(
-            "A shared library is made by the system's linker, and code for a machine other than this one "
-            "by the optional package llvmlite; bundles with bf16, fp8 or integers of 4 bits need ml_dtypes. "
-            "The help line says how to get what is missing. Objects, headers and bundles need no linker. "
-            "What a tool that fails has said is quoted."
-        ),
+        "E6503: a tool that an artefact needs is missing, or fails",
+        "A shared library is made by the system's linker, and code for a machine other than this one "
+        "by the optional package llvmlite; bundles with bf16, fp8 or integers of 4 bits need ml_dtypes. "
+        "The help line says how to get what is missing. Objects, headers and bundles need no linker. "
+        "What a tool that fails has said is quoted.",
         context=("tool",),
     ),
     Entry(
-        code="E6504",
-        title="not supported in artefacts",
-        explanation=(
-            "What a program does can be compiled here and now, but not be taken elsewhere: calls of C "
-            "functions of this process, for one. The message says what it is."
-        ),
+        "E6504: not supported in artefacts",
+        "What a program does can be compiled here and now, but not be taken elsewhere: calls of C "
+        "functions of this process, for one. The message says what it is.",
         context=("what",),
     ),
 )

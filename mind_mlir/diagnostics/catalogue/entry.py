@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 #: What the examples of an entry are written in. All of them are run by the tests.
@@ -17,13 +18,12 @@ class Sample:
     good: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One diagnostic code.
 
     Attributes:
-        code: For example ``E3001``; a code never changes its meaning.
-        title: What is wrong, in a few words.
+        head: The code and, in a few words, what is wrong: ``E4002: value defined twice``.
         explanation: When it is reported and why that is an error; plain text.
         context: The facts that the machine-readable form carries.
         language: What the examples are written in.
@@ -32,11 +32,36 @@ class Entry:
         surface: Programs of the surface language as well, where the first ones are in another.
     """
 
-    code: str
-    title: str
+    head: str
     explanation: str
+    _: KW_ONLY
     context: tuple[str, ...] = ()
     language: Language = "core"
     bad: str = ""
     good: str = ""
     surface: Sample | None = None
+
+    @property
+    def code(self) -> str:
+        """Return the code, for example ``E3001``, which never changes its meaning."""
+        return self.head.partition(": ")[0]
+
+    @property
+    def title(self) -> str:
+        """Return what is wrong, in a few words."""
+        return self.head.partition(": ")[2]
+
+
+#: Entries whose examples are Python, and those whose examples are in the surface language.
+in_python = partial(Entry, language="python")
+in_surface = partial(Entry, language="surface")
+
+
+def function(head: str, *lines: str) -> str:
+    """Return the text of a function of the surface language, of its head and the lines of its body."""
+    return f"fn {head} {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+
+def bodies(head: str, bad: str, good: str) -> Sample:
+    """Return two functions of one head, the first with an error in its body."""
+    return Sample(function(head, bad), function(head, good))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, function, in_python
 
 
 def _main(*lines: str, parameters: str = "%x: tensor<f32[2]>, %p: tensor<i1[]>", entry: str = "") -> str:
@@ -56,20 +56,16 @@ verify(Module(Functions([Function("main", [entry], result_types=[F32])]), "core-
 
 ENTRIES = (
     Entry(
-        code="E4107",
-        title="function defined twice",
-        explanation="Every function of a module has a name of its own, exported or internal.",
+        "E4107: function defined twice",
+        "Every function of a module has a name of its own, exported or internal.",
         context=("function",),
         bad=_CALLED + _F,
         good=_CALLED,
     ),
     Entry(
-        code="E4108",
-        title="branch to the entry block",
-        explanation=(
-            "The first block of a function is entered by calls alone, with the arguments as its parameters. "
-            "A loop begins in a block of its own."
-        ),
+        "E4108: branch to the entry block",
+        "The first block of a function is entered by calls alone, with the arguments as its parameters. "
+        "A loop begins in a block of its own.",
         context=("block",),
         bad=_main("br ^entry"),
         good=_main(
@@ -81,164 +77,127 @@ ENTRIES = (
         ),
     ),
     Entry(
-        code="E4109",
-        title="label used twice",
-        explanation="Every block of a function has a label of its own. Other functions may use it again.",
+        "E4109: label used twice",
+        "Every block of a function has a label of its own. Other functions may use it again.",
         context=("block",),
         bad=_main("cond_br %p, ^one, ^one", "^one:", "return %x", "^one:", "return %x"),
         good=_main("cond_br %p, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
     ),
     Entry(
-        code="E4110",
-        title="branch to a block that does not exist",
-        explanation="Branches go to blocks of their own function.",
+        "E4110: branch to a block that does not exist",
+        "Branches go to blocks of their own function.",
         context=("block", "function"),
         bad=_main("br ^done", "^end:", "return %x"),
         good=_main("br ^end", "^end:", "return %x"),
     ),
     Entry(
-        code="E4111",
-        title="block without its terminator",
-        explanation=(
-            "A block of a function ends in return, br or cond_br, and the block of a region in yield: "
-            "control never falls through to what stands below."
-        ),
+        "E4111: block without its terminator",
+        "A block of a function ends in return, br or cond_br, and the block of a region in yield: "
+        "control never falls through to what stands below.",
         context=("block",),
         bad=_main(_NEG, "^done:", "return %x"),
         good=_main(_NEG, "br ^done", "^done:", "return %x"),
     ),
     Entry(
-        code="E4112",
-        title="statement after a terminator",
-        explanation="A return, br, cond_br or yield ends its block; what follows belongs to another one.",
+        "E4112: statement after a terminator",
+        "A return, br, cond_br or yield ends its block; what follows belongs to another one.",
         context=("terminator",),
         bad=_main("return %x", _NEG),
         good=_main(_NEG, "return %x"),
     ),
     Entry(
-        code="E4113",
-        title="branch does not match the block's parameters",
-        explanation=(
-            "Every branch to a block passes one value for each of its parameters, of the declared type."
-        ),
+        "E4113: branch does not match the block's parameters",
+        "Every branch to a block passes one value for each of its parameters, of the declared type.",
         context=("block", "parameters", "arguments"),
         bad=_main("br ^done(%p)", "^done(%r: tensor<f32[2]>):", "return %r"),
         good=_main("br ^done(%x)", "^done(%r: tensor<f32[2]>):", "return %r"),
     ),
     Entry(
-        code="E4114",
-        title="condition is no scalar of i1",
-        explanation="What cond_br asks is a single truth value: a tensor<i1[]>.",
+        "E4114: condition is no scalar of i1",
+        "What cond_br asks is a single truth value: a tensor<i1[]>.",
         context=("expected", "found"),
         bad=_main("cond_br %x, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
         good=_main("cond_br %p, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
     ),
     Entry(
-        code="E4115",
-        title="return does not match the signature",
-        explanation=(
-            "Every return of a function gives one value for each declared result, of the declared type."
-        ),
+        "E4115: return does not match the signature",
+        "Every return of a function gives one value for each declared result, of the declared type.",
         context=("function", "declared", "returned"),
         bad=_main("return %p"),
         good=_main("return %x"),
     ),
     Entry(
-        code="E4116",
-        title="value not visible",
-        explanation=(
-            "A value can be read where every way from the entry leads through its definition: after it in "
-            "the same block, and in the blocks that this block dominates. What a region defines can be read "
-            "in that region alone. Block arguments and yields carry values to other places."
-        ),
+        "E4116: value not visible",
+        "A value can be read where every way from the entry leads through its definition: after it in "
+        "the same block, and in the blocks that this block dominates. What a region defines can be read "
+        "in that region alone. Block arguments and yields carry values to other places.",
         context=("operand", "definition", "block"),
         bad=_main("cond_br %p, ^one, ^done", "^one:", _NEG, "br ^done", "^done:", "return %y"),
         good=_JOINED,
     ),
     Entry(
-        code="E4117",
-        title="block that nothing reaches",
-        explanation="Every block can be reached from the entry of its function, by one branch after another.",
+        "E4117: block that nothing reaches",
+        "Every block can be reached from the entry of its function, by one branch after another.",
         context=("block", "function"),
         bad=_main("return %x", "^lost:", "return %x"),
         good=_main("return %x"),
     ),
     Entry(
-        code="E4118",
-        title="recursion",
-        explanation=(
-            "No function calls itself, be it through others, and no region of a PTIR program runs itself: "
-            "memory is planned before anything runs. Loops are branches to an earlier block, While or "
-            "Scan; the surface language has while and for."
-        ),
+        "E4118: recursion",
+        "No function calls itself, be it through others, and no region of a PTIR program runs itself: "
+        "memory is planned before anything runs. Loops are branches to an earlier block, While or "
+        "Scan; the surface language has while and for.",
         context=("cycle",),
         bad=_main("%y = call @main (%x, %p) : tensor<f32[2]>", "return %y"),
         good=_JOINED,
         surface=Sample(
-            bad="""\
-fn factorial(n: i64) -> i64 {
-    if n < 2 { 1 } else { n * factorial(n - 1) }
-}
-""",
-            good="""\
-fn factorial(n: i64) -> i64 {
-    let r = 1;
-    for i in range(n) {
-        r = r * (i + 1);
-    }
-    r
-}
-""",
+            function("factorial(n: i64) -> i64", "if n < 2 { 1 } else { n * factorial(n - 1) }"),
+            function(
+                "factorial(n: i64) -> i64",
+                "let r = 1;",
+                "for i in range(n) {",
+                "    r = r * (i + 1);",
+                "}",
+                "r",
+            ),
         ),
     ),
     Entry(
-        code="E4119",
-        title="no exported function",
-        explanation="A module exports at least one function: what nobody can call computes nothing.",
+        "E4119: no exported function",
+        "A module exports at least one function: what nobody can call computes nothing.",
         context=("functions",),
         bad=_F,
         good=_F.removeprefix("internal "),
     ),
     Entry(
-        code="E4120",
-        title="the regions are not those of the operation",
-        explanation=(
-            "Cond has the regions ^then and ^else, While has ^condition and ^body, in this order, and "
-            "Scan has ^body. No other operation has regions."
-        ),
+        "E4120: the regions are not those of the operation",
+        "Cond has the regions ^then and ^else, While has ^condition and ^body, in this order, and "
+        "Scan has ^body. No other operation has regions.",
         context=("operation", "expected", "found"),
         bad=_cond().replace("^else", "^otherwise"),
         good=_cond(),
     ),
     Entry(
-        code="E4121",
-        title="call of an unknown function",
-        explanation=(
-            "A call names a function of its module, exported or internal, which may stand before or after "
-            "it; so does the entry of a PTIR program."
-        ),
+        "E4121: call of an unknown function",
+        "A call names a function of its module, exported or internal, which may stand before or after "
+        "it; so does the entry of a PTIR program.",
         context=("callee",),
         bad=_main(_CALL, "return %y"),
         good=_CALLED,
     ),
     Entry(
-        code="E4122",
-        title="control flow without a result",
-        explanation=(
-            "A Cond, a While, a Scan and a call each have at least one result. Programs have no effects "
-            "other than their results, so that without one they compute nothing."
-        ),
+        "E4122: control flow without a result",
+        "A Cond, a While, a Scan and a call each have at least one result. Programs have no effects "
+        "other than their results, so that without one they compute nothing.",
         context=("operation",),
         bad=_main(_CALL, "return %y")
         + _F.replace("(tensor<f32[2]>) {", "() {").replace("return %a", "return"),
         good=_CALLED,
     ),
-    Entry(
-        code="E4124",
-        title="function without blocks or signature",
-        explanation="A function has at least one block, and says which types its results have.",
+    in_python(
+        "E4124: function without blocks or signature",
+        "A function has at least one block, and says which types its results have.",
         context=("function",),
-        language="python",
         bad="""\
 from mind_mlir.ir.module import Function, Functions, Module
 from mind_mlir.passes.verify import verify
@@ -250,33 +209,25 @@ from mind_mlir.passes.verify import verify
 verify(Module(Functions([Function("f", (Block((), Return(())),), result_types=())]), "core-functions"))
 """,
     ),
-    Entry(
-        code="E4125",
-        title="regions nested too deep",
-        explanation="Regions hold operations with regions, down to 64 of them.",
+    in_python(
+        "E4125: regions nested too deep",
+        "Regions hold operations with regions, down to 64 of them.",
         context=("limit",),
-        language="python",
         bad=_NESTED.format(depth=65),
         good=_NESTED.format(depth=64),
     ),
     Entry(
-        code="E4126",
-        title="type that no parameter or result has",
-        explanation=(
-            "The parameters of blocks and of internal functions and the results of functions are tensors of "
-            "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004."
-        ),
+        "E4126: type that no parameter or result has",
+        "The parameters of blocks and of internal functions and the results of functions are tensors of "
+        "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004.",
         context=("issue",),
         bad=_CALLED + _G.format("?N"),
         good=_CALLED + _G.format("3"),
     ),
     Entry(
-        code="E4127",
-        title="a loop without an exit",
-        explanation=(
-            "From some block no return can be reached: a function that gets there never ends, and so has "
-            "no results."
-        ),
+        "E4127: a loop without an exit",
+        "From some block no return can be reached: a function that gets there never ends, and so has "
+        "no results.",
         context=("block", "function"),
         bad=_main("br ^again", "^again:", "br ^again"),
         good=_main("cond_br %p, ^again, ^done", "^again:", "br ^done", "^done:", "return %x"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import in_python
 
 _HEAD = """\
 from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
@@ -60,74 +60,51 @@ builder.emit("CustomCall", *[x] * {count}, target="{target}")
 """
 
 ENTRIES = (
-    Entry(
-        code="E4301",
-        title="not an element of a tuple",
-        explanation=(
-            "An operand %4[1] is an element of a value of tuple type, counted from 0. Others take tensors; "
-            "a whole tuple is an operand only of those that run regions. Tuples nest 64 deep at most."
-        ),
+    in_python(
+        "E4301: not an element of a tuple",
+        "An operand %4[1] is an element of a value of tuple type, counted from 0. Others take tensors; "
+        "a whole tuple is an operand only of those that run regions. Tuples nest 64 deep at most.",
         context=("issue",),
-        language="python",
         bad=_ELEMENT.format(index=2),
         good=_ELEMENT.format(index=1),
     ),
-    Entry(
-        code="E4302",
-        title="no such region",
-        explanation="Cond, While and Scan name regions of their program by id; no two have the same.",
+    in_python(
+        "E4302: no such region",
+        "Cond, While and Scan name regions of their program by id; no two have the same.",
         context=("region",),
-        language="python",
         bad=_COND.format(region=7),
         good=_COND.format(region=1),
     ),
-    Entry(
-        code="E4303",
-        title="symbolic dimension that is not bound",
-        explanation=(
-            "A dimension ?B stands for one extent wherever a program says so. A call binds it by the shapes "
-            "of its arguments; whatever is done without arguments needs to be told, as by bindings={'B': 4}."
-        ),
+    in_python(
+        "E4303: symbolic dimension that is not bound",
+        "A dimension ?B stands for one extent wherever a program says so. A call binds it by the shapes "
+        "of its arguments; whatever is done without arguments needs to be told, as by bindings={'B': 4}.",
         context=("symbol",),
-        language="python",
         bad=_SYMBOL.format(program="program"),
         good=_SYMBOL.format(program="bind(program, {'B': 4})"),
     ),
-    Entry(
-        code="E4304",
-        title="regions too large",
-        explanation=(
-            "A region is copied to each place where it is run, with what it runs itself. So a chain of "
-            "regions that each run the next one twice doubles at every step. The limit is 4,000,000 "
-            "instructions."
-        ),
+    in_python(
+        "E4304: regions too large",
+        "A region is copied to each place where it is run, with what it runs itself. So a chain of regions "
+        "that each run the next one twice doubles at every step. The limit is 4,000,000 instructions.",
         context=("size", "limit"),
-        language="python",
         bad=_DOUBLING.format(count=40),
         good=_DOUBLING.format(count=4),
     ),
-    Entry(
-        code="E4310",
-        title="custom call that is not implemented",
-        explanation=(
-            "A custom call names a function by its target, such as mind.gelu.v1: a namespace, a name and a "
-            "version. It has to be registered (mind_mlir.register_custom_call) in the process that verifies, "
-            "runs or compiles the program. There is no fallback."
-        ),
+    in_python(
+        "E4310: custom call that is not implemented",
+        "A custom call names a function by its target, such as mind.gelu.v1: a namespace, a name and a "
+        "version. It has to be registered (mind_mlir.register_custom_call) in the process that verifies, "
+        "runs or compiles the program. There is no fallback.",
         context=("operation", "value", "target"),
-        language="python",
         bad=_CUSTOM.format(target="mind.gelu.v9", count=1),
         good=_CUSTOM.format(target="mind.gelu.v1", count=1),
     ),
-    Entry(
-        code="E4311",
-        title="custom call that its target does not take",
-        explanation=(
-            "What is registered for a custom call says how many operands it takes, and of which types. An "
-            "expansion into operations has to give what its type rule says, and must not lead to itself."
-        ),
+    in_python(
+        "E4311: custom call that its target does not take",
+        "What is registered for a custom call says how many operands it takes, and of which types. An "
+        "expansion into operations has to give what its type rule says, and must not lead to itself.",
         context=("operation", "value", "target"),
-        language="python",
         bad=_CUSTOM.format(target="mind.gelu.v1", count=2),
         good=_CUSTOM.format(target="mind.gelu.v1", count=1),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, bodies, function, in_python
 
 _X = '%0 = Input {name="x"} : tensor<f32[2, 3]>\n'
 _IMAGE = '%0 = Input {name="x"} : tensor<f32[1, 4, 4, 3]>\n'
@@ -12,193 +12,129 @@ _SLICE = "%1 = Slice (%0) {{ends=[2, {}], starts=[0, 0], steps={}}} : tensor<f32
 
 ENTRIES = (
     Entry(
-        code="E4001",
-        title="operand used before, or without, a definition",
-        explanation=(
-            "An operation reads only values that an instruction before it defines. Inputs may stand "
-            "anywhere, but before their uses. A Builder takes only the values that it has made itself."
-        ),
+        "E4001: operand used before, or without, a definition",
+        "An operation reads only values that an instruction before it defines. Inputs may stand "
+        "anywhere, but before their uses. A Builder takes only the values that it has made itself.",
         context=("instruction", "operand", "definition"),
         bad=_X + "%1 = Add (%0, %2) : tensor<f32[2, 3]>\n%2 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
         good=_X + "%2 = Neg (%0) : tensor<f32[2, 3]>\n%1 = Add (%0, %2) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
     Entry(
-        code="E4002",
-        title="value defined twice",
-        explanation=("Every value id is defined by exactly one instruction."),
+        "E4002: value defined twice",
+        "Every value id is defined by exactly one instruction.",
         context=("id", "places"),
         bad=_X + "%0 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %0\n",
         good=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
     Entry(
-        code="E4003",
-        title="output that does not exist",
-        explanation=("The outputs line names values that instructions define."),
+        "E4003: output that does not exist",
+        "The outputs line names values that instructions define.",
         context=("output", "id"),
         bad=_X + "outputs: %1\n",
         good=_X + "outputs: %0\n",
     ),
     Entry(
-        code="E4004",
-        title="invalid Input",
-        explanation=(
-            "An input has a name that is not empty and that no other input has, a dtype of the "
-            "profile, and positive extents."
-        ),
+        "E4004: invalid Input",
+        "An input has a name that is not empty and that no other input has, a dtype of the "
+        "profile, and positive extents.",
         context=("issue",),
         bad=_X + '%1 = Input {name="x"} : tensor<f32[3]>\noutputs: %0\n',
         good=_X + '%1 = Input {name="y"} : tensor<f32[3]>\noutputs: %0\n',
     ),
     Entry(
-        code="E4005",
-        title="constant data does not match its dtype",
-        explanation=(
-            "Every number of a literal is a value of the declared dtype: integers in its range, no "
-            "fractions in an integer tensor, no decimal beyond the largest float. Decimals are "
-            "rounded to nearest. The same holds for numbers that Python passes to Builder.constant."
-        ),
+        "E4005: constant data does not match its dtype",
+        "Every number of a literal is a value of the declared dtype: integers in its range, no "
+        "fractions in an integer tensor, no decimal beyond the largest float. Decimals are "
+        "rounded to nearest. The same holds for numbers that Python passes to Builder.constant.",
         context=("id", "declared", "issue"),
         bad="%0 = ConstTensor {dtype=i32, shape=[2], value=[1, 2.5]} : tensor<i32[2]>\noutputs: %0\n",
         good="%0 = ConstTensor {dtype=f32, shape=[2], value=[1, 2.5]} : tensor<f32[2]>\noutputs: %0\n",
     ),
     Entry(
-        code="E4006",
-        title="Index list length differs from the rank",
-        explanation=("Index picks one element, so it takes one index per dimension. Slice picks a part."),
+        "E4006: Index list length differs from the rank",
+        "Index picks one element, so it takes one index per dimension. Slice picks a part.",
         context=("id", "rank", "length"),
         bad=_X + "%1 = Index (%0) {indices=[1]} : tensor<f32[]>\noutputs: %1\n",
         good=_X + "%1 = Index (%0) {indices=[1, 2]} : tensor<f32[]>\noutputs: %1\n",
-        surface=Sample(
-            bad="""\
-fn f(x: Tensor<f32, [2, 3]>) -> f32 {
-    x[1, 2, 0]
-}
-""",
-            good="""\
-fn f(x: Tensor<f32, [2, 3]>) -> f32 {
-    x[1, 2]
-}
-""",
-        ),
+        surface=bodies("f(x: Tensor<f32, [2, 3]>) -> f32", "x[1, 2, 0]", "x[1, 2]"),
     ),
     Entry(
-        code="E4007",
-        title="Slice lists differ from the rank in length",
-        explanation=("Slice takes a start, an end and a step for every dimension."),
+        "E4007: Slice lists differ from the rank in length",
+        "Slice takes a start, an end and a step for every dimension.",
         context=("id", "rank", "lengths"),
         bad=_X + _SLICE.format(3, "[1]", 3),
         good=_X + _SLICE.format(3, "[1, 1]", 3),
     ),
     Entry(
-        code="E4008",
-        title="Slice step zero",
-        explanation=("A step of 0 would never reach the end of its range."),
+        "E4008: Slice step zero",
+        "A step of 0 would never reach the end of its range.",
         context=("id", "dimension"),
         bad=_X + _SLICE.format(3, "[1, 0]", 3),
         good=_X + _SLICE.format(3, "[1, 2]", 2),
-        surface=Sample(
-            bad="""\
-fn f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]> {
-    x[::0]
-}
-""",
-            good="""\
-fn f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]> {
-    x[::2]
-}
-""",
-        ),
+        surface=bodies("f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]>", "x[::0]", "x[::2]"),
     ),
     Entry(
-        code="E4009",
-        title="Conv2d channels differ",
-        explanation=(
-            "The input is [batch, height, width, channels] and the filter [height, width, channels "
-            "in, channels out]: the two numbers of input channels are equal."
-        ),
+        "E4009: Conv2d channels differ",
+        "The input is [batch, height, width, channels] and the filter [height, width, channels "
+        "in, channels out]: the two numbers of input channels are equal.",
         context=("value", "channels"),
         bad='%0 = Input {name="x"} : tensor<f32[1, 4, 4, 5]>\n' + _FILTER + _CONV.format("[1, 1]", 4, 4),
         good=_IMAGE + _FILTER + _CONV.format("[1, 1]", 4, 4),
         surface=Sample(
-            bad="""\
-fn f(x: Tensor<f32, [1, 4, 4, 5]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 4, 4, 2]> {
-    conv2d(x, w, strides=[1, 1], padding=Same)
-}
-""",
-            good="""\
-fn f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 4, 4, 2]> {
-    conv2d(x, w, strides=[1, 1], padding=Same)
-}
-""",
+            function(
+                "f(x: Tensor<f32, [1, 4, 4, 5]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 4, 4, 2]>",
+                "conv2d(x, w, strides=[1, 1], padding=Same)",
+            ),
+            function(
+                "f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 4, 4, 2]>",
+                "conv2d(x, w, strides=[1, 1], padding=Same)",
+            ),
         ),
     ),
     Entry(
-        code="E4010",
-        title="Conv2d strides invalid",
-        explanation=("The strides are two positive integers: the steps along height and width."),
+        "E4010: Conv2d strides invalid",
+        "The strides are two positive integers: the steps along height and width.",
         context=("value", "strides"),
         bad=_IMAGE + _FILTER + _CONV.format("[2, 0]", 2, 2),
         good=_IMAGE + _FILTER + _CONV.format("[2, 2]", 2, 2),
-        surface=Sample(
-            bad="""\
-fn f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 2, 2, 2]> {
-    conv2d(x, w, strides=[2, 0], padding=Same)
-}
-""",
-            good="""\
-fn f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 2, 2, 2]> {
-    conv2d(x, w, strides=[2, 2], padding=Same)
-}
-""",
+        surface=bodies(
+            "f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 2, 2, 2]>",
+            "conv2d(x, w, strides=[2, 0], padding=Same)",
+            "conv2d(x, w, strides=[2, 2], padding=Same)",
         ),
     ),
     Entry(
-        code="E4011",
-        title="Gather indices are not integers",
-        explanation=("Indices are a tensor of i32 or i64."),
+        "E4011: Gather indices are not integers",
+        "Indices are a tensor of i32 or i64.",
         context=("value", "dtype"),
         bad=_X
         + '%1 = Input {name="i"} : tensor<f32[4]>\n%2 = Gather (%0, %1) : tensor<f32[4, 3]>\noutputs: %2\n',
         good=_X
         + '%1 = Input {name="i"} : tensor<i64[4]>\n%2 = Gather (%0, %1) : tensor<f32[4, 3]>\noutputs: %2\n',
         surface=Sample(
-            bad="""\
-fn f(x: Tensor<f32, [2, 3]>, i: Tensor<f32, [4]>) -> Tensor<f32, [4, 3]> {
-    gather(x, i)
-}
-""",
-            good="""\
-fn f(x: Tensor<f32, [2, 3]>, i: Tensor<i64, [4]>) -> Tensor<f32, [4, 3]> {
-    gather(x, i)
-}
-""",
+            function("f(x: Tensor<f32, [2, 3]>, i: Tensor<f32, [4]>) -> Tensor<f32, [4, 3]>", "gather(x, i)"),
+            function("f(x: Tensor<f32, [2, 3]>, i: Tensor<i64, [4]>) -> Tensor<f32, [4, 3]>", "gather(x, i)"),
         ),
     ),
     Entry(
-        code="E4101",
-        title="the module has no outputs",
-        explanation=("A warning: nothing that the module computes can be seen, so all of it is removed."),
+        "E4101: the module has no outputs",
+        "A warning: nothing that the module computes can be seen, so all of it is removed.",
         bad=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\n",
         good=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
     Entry(
-        code="E4102",
-        title="operation not allowed in the profile",
-        explanation=(
-            "The profile leaves this operation out on purpose. Core v1 has no division: multiply by "
-            "the reciprocal instead."
-        ),
+        "E4102: operation not allowed in the profile",
+        "The profile leaves this operation out on purpose. Core v1 has no division: multiply by "
+        "the reciprocal instead.",
         context=("operation", "profile"),
         bad=_X + "%1 = Div (%0, %0) : tensor<f32[2, 3]>\noutputs: %1\n",
         good=_X
         + "%1 = Reciprocal (%0) : tensor<f32[2, 3]>\n%2 = Mul (%0, %1) : tensor<f32[2, 3]>\noutputs: %2\n",
     ),
-    Entry(
-        code="E4103",
-        title="functions or blocks in a flat profile",
-        explanation=("A module of profile core-v1 is one flat list of instructions."),
+    in_python(
+        "E4103: functions or blocks in a flat profile",
+        "A module of profile core-v1 is one flat list of instructions.",
         context=("profile",),
-        language="python",
         bad="""\
 from mind_mlir.ir.module import Module
 from mind_mlir.passes.verify import verify
@@ -212,22 +148,17 @@ verify(Module.flat([], []))
 """,
     ),
     Entry(
-        code="E4104",
-        title="value larger than any address space",
-        explanation=(
-            "The bytes of a tensor can be counted in 63 bits; where it has no elements, those of its other "
-            "extents can. The padded input of Conv2d counts as a tensor."
-        ),
+        "E4104: value larger than any address space",
+        "The bytes of a tensor can be counted in 63 bits; where it has no elements, those of its other "
+        "extents can. The padded input of Conv2d counts as a tensor.",
         context=("type",),
         bad='%0 = Input {name="x"} : tensor<f32[4294967296, 4294967296]>\noutputs: %0\n',
         good='%0 = Input {name="x"} : tensor<f32[4096, 4096]>\noutputs: %0\n',
     ),
-    Entry(
-        code="E4105",
-        title="unknown profile",
-        explanation=("The module names a set of rules that this compiler does not have."),
+    in_python(
+        "E4105: unknown profile",
+        "The module names a set of rules that this compiler does not have.",
         context=("profile",),
-        language="python",
         bad="""\
 from mind_mlir.ir.module import Module
 from mind_mlir.passes.verify import verify
@@ -240,21 +171,17 @@ verify(Module(Module.flat([], []).functions, profile="core-v1"))
 """,
     ),
     Entry(
-        code="E4106",
-        title="rank above the limit",
-        explanation=("Arguments and results are numpy arrays, which have at most 64 dimensions."),
+        "E4106: rank above the limit",
+        "Arguments and results are numpy arrays, which have at most 64 dimensions.",
         context=("rank",),
         bad=f'%0 = Input {{name="x"}} : tensor<f32[{", ".join("1" * 65)}]>\noutputs: %0\n',
         good='%0 = Input {name="x"} : tensor<f32[1, 1, 1]>\noutputs: %0\n',
     ),
     Entry(
-        code="E4123",
-        title="window larger than the tensor",
-        explanation=(
-            "DynamicSlice takes, and DynamicUpdateSlice replaces, a window of a tensor, which is nowhere "
-            "larger than that. Where it begins is a matter of the run, and moved until it fits. PTIR's Slice "
-            "says where it begins and must fit as it is."
-        ),
+        "E4123: window larger than the tensor",
+        "DynamicSlice takes, and DynamicUpdateSlice replaces, a window of a tensor, which is nowhere "
+        "larger than that. Where it begins is a matter of the run, and moved until it fits. PTIR's Slice "
+        "says where it begins and must fit as it is.",
         context=("operation", "window", "shape", "axis"),
         bad='%0 = Input {name="x"} : tensor<f32[3]>\n%1 = Input {name="i"} : tensor<i64[1]>\n'
         "%2 = DynamicSlice (%0, %1) {sizes=[4]} : tensor<f32[4]>\noutputs: %2\n",

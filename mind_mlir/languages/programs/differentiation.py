@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.languages.programs.kinds import as_module
-from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted
-from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.passes import autodiff
-from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
@@ -62,16 +57,7 @@ def differentiate(
         TypeError: An argument is not of the type above.
         ValueError: ``bindings`` names what is no symbol of the program, or an extent below 0.
     """
-    module, bindings, function = as_module(module, bindings, function)
-    if not isinstance(module, Program):
-        argument_checks.refuse_bindings(bindings)
-        chosen = module
-    else:
-        program = restricted(module, function)
-        chosen = to_module(
-            bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program)))
-        )
-        function = program.entry
+    chosen, function = kind_of(module).single(module, function, bindings)
     return autodiff.differentiate(
         chosen, function, wrt=wrt, cotangents=cotangents, extensions=extensions, verify=verify
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.languages import core
+from mind_mlir.languages.programs.kinds import FORMATS, language_of
 from mind_mlir.languages.source import read_source
 from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
@@ -18,31 +17,15 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.mind.program import SurfaceProgram
-    from mind_mlir.languages.programs.kinds import AnyProgram
-    from mind_mlir.languages.ptir.files import Format
+    from mind_mlir.languages.programs.kinds import AnyProgram, Format
+    from mind_mlir.languages.ptir.files import Format as PtirFormat
     from mind_mlir.languages.ptir.program import Program
-
-#: What the names of files of the surface language end with.
-SUFFIX = ".mind"
-#: What the names of files end with that hold programs.
-SUFFIXES = (".ptir.json", ".ptir")
-#: The formats of PTIR.
-_PTIR: tuple[Format, ...] = ("json", "display", "compact")
-#: How a text of the surface language begins, behind comments.
-_SURFACE = re.compile(r"(?:export\s+)?(?:fn|struct|type)\s+\w|import\s+\w+\s*(?:::|;)|let\s+\w+\s*[:=]")
-_SURFACE_BLANK = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-#: Characters of a text that are looked at.
-_HEAD = 1 << 16
-#: Comments of either text, and white space.
-_BLANK = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
-#: The first type of a text: the compact one of PTIR has a comma behind the dtype, Core IR a bracket.
-_TYPE = re.compile(r"\btensor<\s*\w+\s*(.)")
 
 
 @overload
 def parse(text: str | SourceText, name: str = ..., *, format: Literal["core"]) -> Module: ...
 @overload
-def parse(text: str | SourceText, name: str = ..., *, format: Format) -> Program: ...
+def parse(text: str | SourceText, name: str = ..., *, format: PtirFormat) -> Program: ...
 @overload
 def parse(
     text: str | SourceText,
@@ -53,11 +36,7 @@ def parse(
 ) -> SurfaceProgram: ...
 @overload
 def parse(
-    text: str | SourceText,
-    name: str = ...,
-    *,
-    format: None = ...,
-    functions: Mapping[str, Any] | None = ...,
+    text: str | SourceText, name: str = ..., *, format: None = ..., functions: Mapping[str, Any] | None = ...
 ) -> Any: ...
 @public
 @fixed()
@@ -65,7 +44,7 @@ def parse(
     text: str | SourceText,
     name: str = "<string>",
     *,
-    format: Format | Literal["core", "mind"] | None = None,  # noqa: A002 -- the word of the command line
+    format: Format | None = None,  # noqa: A002 -- the word of the command line
     functions: Mapping[str, Any] | None = None,
 ) -> AnyProgram:
     """Return what a text spells: a `Module`, a `Program` of PTIR, or a `SurfaceProgram`.
@@ -90,24 +69,17 @@ def parse(
         source = text
     else:
         argument_checks.reject("text", "a string (load reads files and bytes)", text)
-    chosen = None if format is None else argument_checks.choice(format, ("core", "mind", *_PTIR), "format")
-    if chosen == "mind" or (chosen is None and is_surface(source)):
-        from mind_mlir.languages.mind.program import parsed  # noqa: PLC0415 -- loads the language only when used
-
-        return parsed(source, functions)
-    if functions:
+    chosen = None if format is None else argument_checks.choice(format, tuple(FORMATS), "format")
+    language = language_of(source) if chosen is None else FORMATS[chosen]
+    if functions and not language.calls_python:
         raise ValueError("functions must be left out: only the surface language calls functions of Python")
-    if chosen == "core" or (chosen is None and not is_program(source)):
-        return core.parse(source)
-    from mind_mlir.languages.ptir import files  # noqa: PLC0415 -- as above
-
-    return files.parse(source, format if format in _PTIR else None)
+    return language.read(source, chosen, functions)
 
 
 @overload
 def load(path: str | os.PathLike[str], *, format: Literal["core"]) -> Module: ...
 @overload
-def load(path: str | os.PathLike[str], *, format: Format) -> Program: ...
+def load(path: str | os.PathLike[str], *, format: PtirFormat) -> Program: ...
 @overload
 def load(
     path: str | os.PathLike[str], *, format: Literal["mind"], functions: Mapping[str, Any] | None = ...
@@ -121,7 +93,7 @@ def load(
 def load(
     path: str | os.PathLike[str],
     *,
-    format: Format | Literal["core", "mind"] | None = None,  # noqa: A002 -- as for `parse`
+    format: Format | None = None,  # noqa: A002 -- as for `parse`
     functions: Mapping[str, Any] | None = None,
 ) -> AnyProgram:
     """Return what the file at ``path`` holds, as `parse` does; ``-`` is standard input.
@@ -143,23 +115,11 @@ def load(
 _parse: Any = parse
 
 
-def is_surface(source: SourceText) -> bool:
-    """Return whether a source is of the surface language: by the end of its name, or else by its text."""
-    if source.name.endswith(SUFFIX):
-        return True
-    if source.name.endswith((*SUFFIXES, ".ir")):
-        return False
-    blank = _SURFACE_BLANK.match(source.text, 0, _HEAD)
-    return _SURFACE.match(source.text, blank.end() if blank else 0, _HEAD) is not None
+def read_any(source: SourceText) -> AnyProgram:
+    """Return the program of a source of any language, as the command line takes it.
 
-
-def is_program(source: SourceText) -> bool:
-    """Return whether a source is PTIR, rather than Core IR: by the end of its name, or else by its text."""
-    if source.name.endswith(SUFFIXES):
-        return True
-    blank = _BLANK.match(source.text, 0, _HEAD)
-    start = blank.end() if blank else 0
-    if source.text.startswith(("{", "program"), start):
-        return True
-    found = _TYPE.search(source.text, start, start + _HEAD)
-    return found is not None and found[1] in ",>"
+    Raises:
+        ParseError: It is not well-formed.
+        UnsupportedError: E7001, StableHLO holds what cannot be read.
+    """
+    return language_of(source, tools=True).read(source, None, None)

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.module import Module
-from mind_mlir.passes import verify as modules
-from mind_mlir.support import argument_checks
+from mind_mlir.languages.programs.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.programs.kinds import AnyProgram
-    from mind_mlir.languages.ptir.program import Program
+
+P = TypeVar("P", bound="AnyProgram")
 
 
-@overload
-def verify(module: Module, *, bindings: Mapping[str, int] | None = None) -> Module: ...
-@overload
-def verify(module: Program, *, bindings: Mapping[str, int] | None = None) -> Program: ...
-@overload
-def verify(module: SurfaceProgram, *, bindings: Mapping[str, int] | None = None) -> SurfaceProgram: ...
 @public
-def verify(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> AnyProgram:
+def verify(module: P, *, bindings: Mapping[str, int] | None = None) -> P:
     """Return ``module``, a module or a program, when it obeys every rule.
 
     A program with symbolic dimensions that ``bindings`` leaves open is looked at as far as that goes: what no
@@ -45,14 +37,9 @@ def verify(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> 
     return module
 
 
-def check(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> list[Diagnostic]:
+def check(module: object, *, bindings: Mapping[str, int] | None = None) -> list[Diagnostic]:
     """Return everything there is to say about ``module``, warnings included; as `verify`."""
-    if isinstance(module, Module):
-        argument_checks.refuse_bindings(bindings)
-        return modules.check(module)
-    from mind_mlir.languages.programs.program_verification import check_program  # noqa: PLC0415 -- modules need none of the other languages
-
-    return check_program(module, bindings)
+    return kind_of(module).check(module, bindings)
 
 
 @contextmanager

@@ -15,12 +15,13 @@ from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.languages.ptir.fields import (
     FieldError,
     attributes_of,
-    records,
+    record_of,
     regions_of,
     spelled,
     suggestion,
 )
 from mind_mlir.languages.ptir.program import TupleElement, ValueRef
+from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.values import Held, all_leaves, leaf_paths, leaves, too_deep
 from mind_mlir.support.interrupts import deliver
 
@@ -34,44 +35,12 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Operand, Region
     from mind_mlir.languages.ptir.regions import Regions
+    from mind_mlir.languages.ptir.values import Numbering
     from mind_mlir.ops.opdef import OpDef
 
 
 class _Unusable(Exception):  # noqa: N818 -- ends one instruction after a finding; never reaches a user
     """The instruction cannot be converted, and that has been reported."""
-
-
-@dataclass(slots=True)
-class Numbering:
-    """Numbers the values of one function, regions included.
-
-    Attributes:
-        next_id: The next value.
-        stand_ins: Parameters in the place of values that could not be had.
-        seed: What random operations draw from; None before it is known.
-        streams: How many of them there are so far.
-    """
-
-    next_id: ValueId = 0
-    seed: ValueId | None = None
-    streams: int = 0
-    stand_ins: list[Parameter] = field(default_factory=list)
-
-    def fresh(self) -> ValueId:
-        """Return the next value."""
-        self.next_id += 1
-        return self.next_id - 1
-
-    def stream(self) -> int:
-        """Return the number of the next random operation."""
-        self.streams += 1
-        return self.streams - 1
-
-    def stand_in(self, type_: TensorType) -> ValueId:
-        """Return a value of ``type_`` that takes the place of one that could not be had."""
-        value = self.fresh()
-        self.stand_ins.append(Parameter(value, type_, name=f"value that could not be had, {value}"))
-        return value
 
 
 @dataclass(slots=True)
@@ -138,15 +107,9 @@ class BodyConversion:
             isinstance(type_, TupleType) for type_ in (*given, *function.results)
         ):
             return tuple(held.ids[0] for held in found if held is not None)  # the verifier compares the types
-        wrong = list(
-            flow_rules.returned(
-                function.name,
-                function.results,
-                given,
-                lambda index: self._spell(function.result_ids[index]),
-                lambda _: function.location,
-            )
-        )
+        spell = [self._spell(value) for value in function.result_ids].__getitem__
+        where = function.location
+        wrong = list(flow_rules.returned(function.name, function.results, given, spell, lambda _: where))
         self.findings.extend(wrong)
         if wrong:
             return self._stand_ins(function.results)
@@ -165,9 +128,8 @@ class BodyConversion:
         if value in self.values:
             message = f"{self._spell(value)} is defined twice in {self.where}"
             facts = {"id": value, "places": ()}
-            self.findings.add(
-                finding("E4002", message, location, (), "give one of the two another id", **facts)
-            )
+            help_ = "give one of the two another id"
+            self.findings.add(finding("E4002", message, location, (), help_, **facts))
         if isinstance(type_, TensorType):
             held = Held(type_, (self.numbering.fresh(),))
         else:
@@ -186,9 +148,8 @@ class BodyConversion:
             record, operands = self._parts(instruction)
             operation = self._operation(instruction, record, operands)
         except _Unusable:
-            self.values.setdefault(
-                instruction.id, Held(instruction.output, self._stand_ins((instruction.output,)))
-            )
+            held = Held(instruction.output, self._stand_ins((instruction.output,)))
+            self.values.setdefault(instruction.id, held)
             return
         self.operations.append(operation)
 
@@ -196,11 +157,11 @@ class BodyConversion:
         self, instruction: Instruction, code: str, message: str, help_: str | None = None, /, **facts: Any
     ) -> None:
         """Record a finding about an instruction."""
-        notes = [f"at {instruction.path}"] if instruction.path and instruction.location is None else []
+        notes = []
         if instruction.location is None:
-            notes.append(
-                f"in {self._spell(instruction.id)} = {spelled(instruction.operation)} in {self.where}"
-            )
+            called = f"{self._spell(instruction.id)} = {spelled(instruction.operation)}"
+            notes = [f"at {instruction.path}"] if instruction.path else []
+            notes.append(f"in {called} in {self.where}")
         facts = {"operation": instruction.operation.name, "value": instruction.id, **facts}
         self.findings.add(finding(code, message, instruction.location, tuple(notes), help_, **facts))
 
@@ -213,7 +174,7 @@ class BodyConversion:
     def _parts(self, instruction: Instruction) -> tuple[OpDef, list[Held]]:
         """Return the record of an instruction and its operands."""
         operation = instruction.operation
-        record = records().get((operation.name, operation.variant))
+        record = record_of(operation)
         if record is None:
             guess = suggestion(operation)
             message = f"unknown operation '{spelled(operation)[:60]}'{guess}"
@@ -221,9 +182,8 @@ class BodyConversion:
             raise self._fail(instruction, "E1102", message, hint, suggestion=guess)
         if too_deep(instruction.output):
             message = f"tuples nest too deep in the type of {self._spell(instruction.id)}"
-            raise self._fail(
-                instruction, "E4301", message, "write the tuple with fewer levels", issue="depth"
-            )
+            hint = "write the tuple with fewer levels"
+            raise self._fail(instruction, "E4301", message, hint, issue="depth")
         if not leaves(instruction.output):
             message = f"{self._spell(instruction.id)} has no results: its type is {instruction.output}"
             raise self._fail(instruction, "E4122", message, "without a result it computes nothing")
@@ -241,7 +201,7 @@ class BodyConversion:
         value = operand.value if isinstance(operand, ValueRef) else operand.tuple
         held = self.values.get(value)
         if held is None:
-            self._undefined(instruction, place, value)
+            self._undefined(instruction, value)
             return None
         if isinstance(operand, ValueRef):
             return held
@@ -250,16 +210,12 @@ class BodyConversion:
     def _literal(self, instruction: Instruction, place: int, literal: TensorLiteral) -> Held:
         number = self.numbering.fresh()
         self.names[number] = f"{self._spell(instruction.id)[1:]} operand {place}"
-        attributes: dict[str, AttributeValue] = {
-            "value": literal,
-            "dtype": literal.type.dtype,
-            "shape": literal.type.extents,
-        }
-        source = _source(instruction)
-        self.operations.append(
-            CoreOperation(number, "ConstTensor", (), attributes, literal.type, source, self.names)
-        )
-        return Held(literal.type, (number,))
+        type_, source = literal.type, _source(instruction)
+        attributes: dict[str, AttributeValue]
+        attributes = {"value": literal, "dtype": type_.dtype, "shape": type_.extents}
+        constant = CoreOperation(number, "ConstTensor", (), attributes, type_, source, self.names)
+        self.operations.append(constant)
+        return Held(type_, (number,))
 
     def _element(self, instruction: Instruction, operand: TupleElement, held: Held) -> Held | None:
         called = self._spell(operand.tuple)
@@ -275,7 +231,7 @@ class BodyConversion:
             return None
         return held.element(operand.index)
 
-    def _undefined(self, instruction: Instruction, place: int, value: int) -> None:
+    def _undefined(self, instruction: Instruction, value: int) -> None:
         message = f"{self._spell(value)} is not defined before {self._spell(instruction.id)} in {self.where}"
         hint = "define the value before it is used; a region sees only its parameters and its own values"
         facts = {"instruction": instruction.id, "operand": value, "definition": None}
@@ -373,9 +329,8 @@ class BodyConversion:
             label: What the operation's record calls it.
             arguments: The tensors that take the place of its parameters; None where it keeps them.
         """
-        body = BodyConversion(
-            f"region {region.id}", self.numbering, self.regions, self.findings, region.names
-        )
+        where = f"region {region.id}"
+        body = BodyConversion(where, self.numbering, self.regions, self.findings, region.names)
         body.names = self.names
         if arguments is None:
             for value, type_ in enumerate(region.parameters):
@@ -383,11 +338,8 @@ class BodyConversion:
         else:
             self._substitute(instruction, region, body, *arguments)
         operations = body.run(region.body)
-        yielded = body.yielded(instruction, region)
-        location = region.location
-        return Block(
-            tuple(operations), Yield(yielded, names=self.names), tuple(body.parameters), label, location
-        )
+        end = Yield(body.yielded(instruction, region), names=self.names)
+        return Block(tuple(operations), end, tuple(body.parameters), label, region.location)
 
     def _substitute(
         self,
@@ -420,16 +372,18 @@ class BodyConversion:
     def yielded(self, instruction: Instruction, region: Region) -> tuple[ValueId, ...]:
         """Return the tensors that a region yields: of its last instructions, or of a tuple that is last."""
         wanted, body = region.results, region.body
-        last = body[-1].output if body else None
-        if isinstance(last, TupleType) and len(last.elements) == len(wanted) and last != wanted[-1]:
-            found = [self.values[body[-1].id].element(index) for index in range(len(wanted))]
-        elif len(body) >= len(wanted):
-            found = [self.values[each.id] for each in body[len(body) - len(wanted) :]]
-        else:
+        named = region_results(body, wanted)
+        if named is None:
             message = f"region {region.id} has {len(wanted)} results, but {len(body)} instructions"
             hint = "its results are its last instructions, or the elements of a last one of tuple type"
             facts = {"function": f"region {region.id}", "expected": len(wanted), "found": len(body)}
             raise self._fail(instruction, "E2007", message, hint, **facts)
+        found = [
+            self.values[each.value]
+            if isinstance(each, ValueRef)
+            else self.values[each.tuple].element(each.index)
+            for each in named
+        ]
         for index, (type_, held) in enumerate(zip(wanted, found, strict=True)):
             if held.type != type_:
                 message = f"result {index} of region {region.id} is a {held.type}, declared as a {type_}"

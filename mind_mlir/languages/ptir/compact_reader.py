@@ -23,7 +23,7 @@ from mind_mlir.languages.ptir.program import (
     ValueRef,
 )
 from mind_mlir.languages.ptir.reading import clip
-from mind_mlir.languages.ptir.region_results import region_results
+from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.languages.ptir.schema import compact_names
 from mind_mlir.languages.ptir.text import TextReader, Token, Unreadable, read_whole

@@ -11,7 +11,7 @@ from mind_mlir.languages.ptir.compact_literals import spell_dense
 from mind_mlir.languages.ptir.compact_spelling import spell_field
 from mind_mlir.languages.ptir.compact_values import function_names, region_names, used_by
 from mind_mlir.languages.ptir.program import TupleElement
-from mind_mlir.languages.ptir.region_results import region_results
+from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.schema import known_form, snake
 from mind_mlir.languages.ptir.text import spelled_dims, spelled_name
 

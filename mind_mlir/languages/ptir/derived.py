@@ -12,7 +12,7 @@ from mind_mlir.diagnostics import VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
-from mind_mlir.languages.ptir.fields import FieldError, attributes_of, records
+from mind_mlir.languages.ptir.fields import FieldError, attributes_of, record_of
 from mind_mlir.languages.ptir.program import TupleElement
 from mind_mlir.languages.ptir.symbols import bind_instruction, bound_type, type_symbols
 from mind_mlir.languages.ptir.values import leaves
@@ -41,7 +41,7 @@ def derived_extents(function: Function) -> dict[str, int]:
 
 def _derive(instruction: Instruction, types: dict[int, ValueType], known: dict[str, int]) -> None:
     operation = instruction.operation
-    record = records().get((operation.name, operation.variant))
+    record = record_of(operation)
     operands = [_type_of(operand, types) for operand in instruction.operands]
     static = [each for each in operands if isinstance(each, TensorType) and not any(type_symbols(each))]
     fields = (each for value in operation.fields.values() if isinstance(value, tuple) for each in value)

@@ -9,7 +9,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType
 from mind_mlir.languages.ptir.display_data import spell_literal, spell_spec
 from mind_mlir.languages.ptir.program import TupleElement
-from mind_mlir.languages.ptir.region_results import region_results
+from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, known_form
 from mind_mlir.languages.ptir.text import spelled_dims, spelled_name
 

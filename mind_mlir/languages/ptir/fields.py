@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, SymbolicDim
-from mind_mlir.ops import registry
+from mind_mlir.languages.ptir.schema import form_of, forms
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.contract import FieldKind, Tagged
 from mind_mlir.support.suggestions import did_you_mean
@@ -37,24 +36,18 @@ class FieldError(Exception):
         self.help = help_
 
 
-@cache
-def records() -> Mapping[tuple[str, str | None], OpDef]:
-    """Return the records of what programs can say, by name and variant."""
-    return MappingProxyType(
-        {
-            (record.contract.name, record.contract.variant): record
-            for record in registry.all_ops()
-            if record.contract is not None
-        }
-    )
+def record_of(operation: Operation) -> OpDef | None:
+    """Return the record of an operation, or None where there is none."""
+    form = form_of(operation.name, operation.variant)
+    return None if form is None else form.record
 
 
 def suggestion(operation: Operation) -> str:
     """Return what an operation that no record has may have been meant to be, for the end of a message."""
-    variants = [variant for name, variant in records() if name == operation.name and variant is not None]
+    variants = [variant for variant in forms().get(operation.name, ()) if variant is not None]
     if variants:
         return did_you_mean(operation.variant or "", variants)
-    return did_you_mean(operation.name, list(dict.fromkeys(name for name, _ in records())))
+    return did_you_mean(operation.name, forms())
 
 
 def regions_of(contract: Contract, operation: Operation) -> dict[str, int]:

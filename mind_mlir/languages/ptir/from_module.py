@@ -43,7 +43,7 @@ from mind_mlir.languages.ptir.program import (
     ValueRef,
 )
 from mind_mlir.languages.ptir.regions import MAX_INSTRUCTIONS
-from mind_mlir.languages.ptir.seed_use import seed_of
+from mind_mlir.languages.ptir.seeding import seed_of
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.contract import FieldKind
 from mind_mlir.ops.custom_records import call_of
@@ -83,7 +83,7 @@ def from_module(module: Module) -> Program:
     """
     verify(module)
     functions = structure(module).functions if module.is_flat else _without_calls(module)
-    writer = _Writer()
+    writer = _ProgramMaker()
     said = (expand(each, PTIR.name, attrgetter("in_contract")) for each in functions if each.public)
     written = [writer.function(function) for function in said]
     if writer.findings.total:
@@ -106,7 +106,7 @@ def _without_calls(module: Module) -> Sequence[CoreFunction]:
 
 
 @dataclass(slots=True)
-class _Writer:
+class _ProgramMaker:
     """One program that is being made."""
 
     findings: Findings = field(default_factory=Findings)
@@ -118,7 +118,7 @@ class _Writer:
         """Return a function in structured form as one of the program."""
         self.streams, self.seed = 0, seed_of(function)
         kept = [p for p in function.parameters if p.value_id != self.seed]
-        body = _Body(self)
+        body = _ProgramBody(self)
         for parameter in kept:
             body.parameter(parameter.value_id, parameter.tensor_type)
         body.run(function.entry)
@@ -147,7 +147,7 @@ class _Writer:
         number = len(self.regions)
         types = tuple(type_ for _, type_ in parameters)
         self.regions.append(Region(number, types, (), ()))
-        body = _Body(self)
+        body = _ProgramBody(self)
         for value, type_ in parameters:
             body.parameter(value, type_)
         body.run(block)
@@ -157,23 +157,16 @@ class _Writer:
 
     def cannot_say(self, operation: CoreOperation, why: str) -> None:
         """Report an operation that PTIR has no words for."""
-        self.findings.add(
-            Diagnostic(
-                "E7001",
-                f"PTIR cannot say {operation.opcode} {operation.label}",
-                operation.opcode_location,
-                (),
-                why,
-                context=FrozenDict({"operation": operation.opcode, "value": operation.value_id}),
-            )
-        )
+        message = f"PTIR cannot say {operation.opcode} {operation.label}"
+        facts = FrozenDict({"operation": operation.opcode, "value": operation.value_id})
+        self.findings.add(Diagnostic("E7001", message, operation.opcode_location, (), why, context=facts))
 
 
 @dataclass(slots=True)
-class _Body:
+class _ProgramBody:
     """The instructions of one function or region."""
 
-    writer: _Writer
+    writer: _ProgramMaker
     instructions: list[Instruction] = field(default_factory=list)
     values: dict[ValueId, Operand] = field(default_factory=dict)
     types: dict[ValueId, TensorType] = field(default_factory=dict)
@@ -222,10 +215,23 @@ class _Body:
         self.instructions.append(Instruction(number, operation, tuple(operands), output))
         return number
 
-    def _define(self, operation: CoreOperation, number: int, is_tuple: bool) -> None:
-        for place, (value, type_) in enumerate(
-            zip(operation.result_ids, operation.result_types, strict=True)
-        ):
+    def _say(
+        self,
+        operation: CoreOperation,
+        said: Operation,
+        operands: Sequence[Operand],
+        results: Sequence[TensorType],
+        kept: Sequence[int] | None = None,
+    ) -> None:
+        """Append ``said`` for an operation; its results are those at the places ``kept``, by default all."""
+        output = results[0] if len(results) == 1 else TupleType(tuple(results))
+        self._define(operation, self._emit(said, operands, output), kept, is_tuple=len(results) > 1)
+
+    def _define(
+        self, operation: CoreOperation, number: int, kept: Sequence[int] | None = None, *, is_tuple: bool
+    ) -> None:
+        places = range(len(operation.result_ids)) if kept is None else kept
+        for value, type_, place in zip(operation.result_ids, operation.result_types, places, strict=True):
             self.values[value] = TupleElement(number, place) if is_tuple else ValueRef(number)
             self.types[value] = type_
 
@@ -249,17 +255,13 @@ class _Body:
         """Say what the contract does not have with a custom call of the operation itself."""
         attributes = complete_attributes(record, operation.attributes)
         fields = call_of(record, attributes)
-        types = [self.types[value] for value in operation.operands if value in self.types]
         if fields is None:
             self.writer.cannot_say(operation, "the contract has no such operation")
-        shaped = None if fields is None else self._broadcast(operation, record, attributes, types)
+        shaped = None if fields is None else self._broadcast(operation, record, attributes)
         if fields is None or shaped is None:
             self._give_up(operation)
             return
-        results = operation.result_types
-        output = results[0] if len(results) == 1 else TupleType(results)
-        number = self._emit(Operation("CustomCall", None, fields), shaped[0], output)
-        self._define(operation, number, is_tuple=len(results) > 1)
+        self._say(operation, Operation("CustomCall", None, fields), shaped[0], operation.result_types)
 
     def _give_up(self, operation: CoreOperation) -> None:
         """Let the results be anything, for what follows; there is no program."""
@@ -274,7 +276,7 @@ class _Body:
         types = [self.types[value] for value in operation.operands if value in self.types]
         operands = [self.values[value] for value in read]
         if not contract.seeded:
-            shaped = self._broadcast(operation, record, attributes, types)
+            shaped = self._broadcast(operation, record, attributes)
             if shaped is None:
                 self._give_up(operation)
                 return
@@ -285,10 +287,8 @@ class _Body:
             self.writer.cannot_say(operation, error.diagnostics[0].help or error.diagnostics[0].message)
             self._give_up(operation)
             return
-        results = operation.result_types
-        output = results[0] if len(results) == 1 else TupleType(results)
-        number = self._emit(Operation(contract.name, contract.variant, fields), operands, output)
-        self._define(operation, number, is_tuple=len(results) > 1)
+        said = Operation(contract.name, contract.variant, fields)
+        self._say(operation, said, operands, operation.result_types)
 
     def _draws(self, operation: CoreOperation, read: list[ValueId]) -> bool:
         """Return whether a random operation draws as one of a program would; leave the seed out."""
@@ -301,14 +301,11 @@ class _Body:
         return as_written
 
     def _broadcast(
-        self,
-        operation: CoreOperation,
-        record: OpDef,
-        attributes: Mapping[str, Any],
-        types: list[TensorType],
+        self, operation: CoreOperation, record: OpDef, attributes: Mapping[str, Any]
     ) -> tuple[list[Operand], list[TensorType]] | None:
         """Return the operands, stretched to the result's shape where only that makes them fit."""
         operands = [self.values[value] for value in operation.operands]
+        types = [self.types[value] for value in operation.operands if value in self.types]
         wrong = _wrong(operation, record, attributes, types)
         if wrong is None:
             return operands, types
@@ -319,8 +316,7 @@ class _Body:
             return None
         for place, type_ in enumerate(types):
             if type_.shape != shape:
-                fields = FrozenDict({"result_shape": shape})
-                stretch = Operation("BroadcastTo", None, fields)
+                stretch = Operation("BroadcastTo", None, FrozenDict({"result_shape": shape}))
                 operands[place] = ValueRef(self._emit(stretch, [operands[place]], stretched[place]))
         return operands, stretched
 
@@ -329,8 +325,8 @@ class _Body:
     def _with_regions(self, operation: CoreOperation, record: OpDef, contract: Contract) -> None:
         around = [value for value in captured_values(operation) if value != self.writer.seed]
         captured = [(value, self.types[value]) for value in around]
-        attributes = dict(complete_attributes(record, operation.attributes))
-        carries = _carry_count(operation, attributes)
+        attributes: dict[str, Any] = dict(complete_attributes(record, operation.attributes))
+        carries: int | None = attributes.get("carry_count")  # None where all values are
         split = len(operation.operands) if carries is None else carries
         is_loop = record.is_variadic
         given = operation.operands
@@ -361,12 +357,8 @@ class _Body:
             else attributes[each.attribute or each.name]
             for each in contract.fields
         }
-        output: Any = results[0] if len(results) == 1 else TupleType(tuple(results))
         said = Operation(contract.name, contract.variant, FrozenDict(fields))
-        number = self._emit(said, [self.values[value] for value in operands], output)
-        for value, type_, place in zip(operation.result_ids, operation.result_types, kept, strict=True):
-            self.values[value] = TupleElement(number, place) if len(results) > 1 else ValueRef(number)
-            self.types[value] = type_
+        self._say(operation, said, [self.values[value] for value in operands], results, kept)
 
 
 def fields_of(
@@ -385,12 +377,6 @@ def fields_of(
     if contract.write is not None:
         return FrozenDict(contract.write(attributes, operands))
     return FrozenDict({each.name: attributes[each.attribute or each.name] for each in contract.fields})
-
-
-def _carry_count(operation: CoreOperation, attributes: Mapping[str, Any]) -> int | None:
-    """Return how many of the values are carried, where others are not; None where all are."""
-    count = attributes.get("carry_count")
-    return int(count) if count is not None and operation.regions else None
 
 
 def _wrong(

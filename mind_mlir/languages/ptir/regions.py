@@ -1,4 +1,4 @@
-"""The regions of a program: which there are, that none holds itself, how large it is with what it holds.
+"""The regions of a program: which there are, that none holds itself, what each gives, what functions need.
 
 A module has a region where it is run. So a region that several instructions name is copied, with what it
 holds, and its size counts as often as it is run.
@@ -6,19 +6,26 @@ holds, and its size counts as often as it is run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
+from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.regions import MAX_NESTING
-from mind_mlir.languages.ptir.fields import records
+from mind_mlir.ir.types import TupleType
+from mind_mlir.languages.ptir.fields import record_of
+from mind_mlir.languages.ptir.program import TupleElement, ValueRef
 from mind_mlir.ops.contract import FieldKind
+from mind_mlir.support import argument_checks
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.languages.ptir.program import Instruction, Program, Region
+    from mind_mlir.ir.types import ValueType
+    from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region
 
 #: Instructions of a program with its regions copied to where they are run.
 MAX_INSTRUCTIONS = 4_000_000
@@ -117,7 +124,7 @@ def regions_named(body: Iterable[Instruction]) -> list[int]:
     found: list[int] = []
     for instruction in body:
         operation = instruction.operation
-        record = records().get((operation.name, operation.variant))
+        record = record_of(operation)
         if record is None or not record.regions or record.contract is None:
             continue
         numbers = (
@@ -133,3 +140,53 @@ def _defined_twice(region: Region, findings: Findings) -> None:
     message = f"two regions have the id {region.id}"
     hint = "give every region an id of its own"
     findings.add(finding("E4302", message, region.location, (), hint, region=region.id))
+
+
+def region_results(
+    body: Sequence[Instruction], results: Sequence[ValueType]
+) -> list[ValueRef | TupleElement] | None:
+    """Return the values that a region gives, or None where it has too few instructions for its results."""
+    last = body[-1] if body else None
+    of_last = last.output.elements if last and isinstance(last.output, TupleType) else ()
+    if last and results and len(of_last) == len(results) and last.output != results[-1]:
+        return [TupleElement(last.id, index) for index in range(len(results))]
+    if len(results) > len(body):
+        return None
+    return [ValueRef(instruction.id) for instruction in body[len(body) - len(results) :]]
+
+
+def chosen_function(program: Program, name: str | None = None) -> Function:
+    """Return the function called ``name``, by default the program's entry.
+
+    Raises:
+        VerificationError: E2002, there is none.
+        TypeError: ``name`` is neither a string nor None.
+    """
+    wanted = program.entry if name is None else argument_checks.text(name, "function")
+    for function in program.functions:
+        if function.name == wanted:
+            return function
+    names = [function.name for function in program.functions]
+    message = f"there is no function '{wanted}'{did_you_mean(wanted, names)}"
+    help_, facts = f"the functions are: {', '.join(names[:10]) or 'none'}", MappingProxyType({"name": wanted})
+    raise VerificationError(Diagnostic("E2002", message, help=help_, context=facts))
+
+
+def restricted(program: Program, *names: str | None) -> Program:
+    """Return what functions need of ``program``, by default its entry; the first of them is the entry then.
+
+    Raises:
+        VerificationError: As `chosen_function`.
+        TypeError: As `chosen_function`.
+    """
+    functions = [chosen_function(program, name) for name in dict.fromkeys(names or (None,))]
+    by_id = {region.id: region for region in reversed(program.regions)}
+    pending = [region for function in functions for region in regions_named(function.body)]
+    needed: set[int] = set()
+    while pending:
+        number = pending.pop()
+        if number not in needed and number in by_id:
+            needed.add(number)
+            pending += regions_named(by_id[number].body)
+    regions = tuple(region for region in program.regions if region.id in needed)
+    return replace(program, functions=tuple(functions), regions=regions, entry=functions[0].name)

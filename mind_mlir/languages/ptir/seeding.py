@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.languages.ptir.fields import records
+from mind_mlir.languages.ptir.fields import record_of
 from mind_mlir.languages.ptir.program import Instruction, Operation
 from mind_mlir.languages.ptir.regions import regions_named
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.ir.module import Function as CoreFunction
+    from mind_mlir.ir.terminators import ValueId
     from mind_mlir.languages.ptir.program import Function, Program, Region
 
 SEED = TensorType(DType.UI64)
@@ -81,7 +85,7 @@ def draws(function: Function, regions: Mapping[int, Region]) -> bool:
 
 def is_random(operation: Operation) -> bool:
     """Return whether an operation takes the seed of its function."""
-    record = records().get((operation.name, operation.variant))
+    record = record_of(operation)
     return record is not None and record.contract is not None and record.contract.seeded
 
 
@@ -107,3 +111,20 @@ def _seeded(function: Function, seed: int | None) -> Function:
         names=FrozenDict({**function.names, value: name}),
         seed=value,
     )
+
+
+def seed_of(function: CoreFunction) -> ValueId | None:
+    """Return the last parameter, where it is a seed and nothing but random operations reads it, else None."""
+    if not function.parameters or function.parameters[-1].type != SEED:
+        return None
+    seed = function.parameters[-1].value_id
+    drawn = False
+    ends = [block.terminator.operands for block in function.blocks]
+    for operation in operations_of(function.blocks):
+        ends += [region.terminator.operands for region in operation.regions]
+        contract = by_opcode()[operation.opcode].contract
+        if seed in operation.operands:
+            if contract is None or not contract.seeded or seed in operation.operands[:-1]:
+                return None
+            drawn = True
+    return seed if drawn and not any(seed in operands for operands in ends) else None

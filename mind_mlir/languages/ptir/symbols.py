@@ -7,7 +7,7 @@ symbols first: each stands for one extent, 0 or more, wherever the program says 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
 from mind_mlir.languages.ptir.program import Operation
@@ -21,18 +21,16 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region
 
+_Part = TypeVar("_Part", "Function", "Region")
+
 #: Larger extents fit no address space.
 _MOST = 2**63 - 1
 
 
 def symbols_of(program: Program) -> tuple[str, ...]:
     """Return the names of the symbolic dimensions of ``program``, in the order in which they first stand."""
-    found: dict[str, None] = {}
-    for function in program.functions:
-        found.update(dict.fromkeys(_symbols_in(function)))
-    for region in program.regions:
-        found.update(dict.fromkeys(_symbols_in(region)))
-    return tuple(found)
+    parts: list[Function | Region] = [*program.functions, *program.regions]
+    return tuple(dict.fromkeys(name for part in parts for name in _symbols_in(part)))
 
 
 def parameter_symbols(function: Function) -> tuple[str, ...]:
@@ -86,25 +84,18 @@ def bind(program: Program, bindings: Mapping[str, int]) -> Program:
     if not bindings:
         return program
     substitution = _Substitution(bindings)
-    functions = tuple(
-        replace(
-            function,
-            parameters=substitution.types(function.parameters),
-            body=substitution.body(function.body),
-            results=substitution.types(function.results),
-        )
-        for function in program.functions
-    )
-    regions = tuple(
-        replace(
-            region,
-            parameters=substitution.types(region.parameters),
-            body=substitution.body(region.body),
-            results=substitution.types(region.results),
-        )
-        for region in program.regions
-    )
-    return replace(program, functions=functions, regions=regions)
+    functions = tuple(map(substitution.part, program.functions))
+    return replace(program, functions=functions, regions=tuple(map(substitution.part, program.regions)))
+
+
+def bound(program: Program, bindings: Mapping[str, int] | None) -> Program:
+    """Return ``program`` with what a caller passes as ``bindings``, which may leave symbols open.
+
+    Raises:
+        TypeError: It is no mapping from strings to integers.
+        ValueError: An extent is negative, or the program has no such symbol.
+    """
+    return bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program)))
 
 
 def bound_type(type_: ValueType, bindings: Mapping[str, int]) -> ValueType:
@@ -124,6 +115,15 @@ class _Substitution:
         self.bindings = bindings
         self.met: dict[ValueType, ValueType] = {}
 
+    def part(self, part: _Part) -> _Part:
+        """Return a function or a region with numbers in it."""
+        return replace(
+            part,
+            parameters=tuple(map(self.type, part.parameters)),
+            body=tuple(map(self.instruction, part.body)),
+            results=tuple(map(self.type, part.results)),
+        )
+
     def type(self, type_: ValueType) -> ValueType:
         found = self.met.get(type_)
         if found is None:
@@ -136,9 +136,6 @@ class _Substitution:
         shape = self.shape(type_.shape)
         return type_ if shape is type_.shape else TensorType(type_.dtype, shape)
 
-    def types(self, types: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
-        return tuple(map(self.type, types))
-
     def shape(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         if not any(isinstance(extent, SymbolicDim) for extent in shape):
             return shape
@@ -146,9 +143,6 @@ class _Substitution:
             self.bindings.get(extent.name, extent) if isinstance(extent, SymbolicDim) else extent
             for extent in shape
         )
-
-    def body(self, body: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-        return tuple(map(self.instruction, body))
 
     def instruction(self, instruction: Instruction) -> Instruction:
         output = self.type(instruction.output)

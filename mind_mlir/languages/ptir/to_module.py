@@ -24,13 +24,13 @@ from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.module import Block, Function, Functions, Module, Return
 from mind_mlir.ir.profiles import PTIR
-from mind_mlir.languages.ptir.body import BodyConversion, Numbering
+from mind_mlir.languages.ptir.body import BodyConversion
 from mind_mlir.languages.ptir.derived import derived_extents
 from mind_mlir.languages.ptir.program import Program
 from mind_mlir.languages.ptir.regions import Regions
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind, parameter_symbols, symbols_of
-from mind_mlir.languages.ptir.values import all_leaves, leaf_paths, too_deep
+from mind_mlir.languages.ptir.values import Numbering, all_leaves, leaf_paths, too_deep
 from mind_mlir.passes.verify import check as check_module
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
@@ -47,7 +47,7 @@ PROGRAM = "a Program (parse and load read one)"
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class ProgramSignature:
     """The parameters and results of a function of a program, as the program declares them.
 
     Attributes:
@@ -72,7 +72,7 @@ class Converted:
     """
 
     module: Module
-    signatures: Mapping[str, Signature]
+    signatures: Mapping[str, ProgramSignature]
     entry: str
 
 
@@ -121,9 +121,9 @@ def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
     return Converted(module, FrozenDict(signatures), program.entry), found
 
 
-def signature_of(function: ProgramFunction) -> Signature:
+def signature_of(function: ProgramFunction) -> ProgramSignature:
     """Return what callers of a function of a program see."""
-    return Signature(argument_names(function), function.parameters, function.results)
+    return ProgramSignature(argument_names(function), function.parameters, function.results)
 
 
 def argument_names(function: ProgramFunction) -> tuple[str, ...]:
@@ -137,22 +137,18 @@ def argument_names(function: ProgramFunction) -> tuple[str, ...]:
 
 def _function(function: ProgramFunction, regions: Regions, findings: Findings) -> Function:
     numbering = Numbering()
-    body = BodyConversion(
-        f"@{function.name}", numbering, regions, findings, function.names, seed=function.seed
-    )
+    where, seed = f"@{function.name}", function.seed
+    body = BodyConversion(where, numbering, regions, findings, function.names, seed=seed)
     _check_head(function, findings)
-    for name, value, type_ in zip(
-        argument_names(function), function.parameter_ids, function.parameters, strict=False
-    ):
+    parameters = zip(argument_names(function), function.parameter_ids, function.parameters, strict=False)
+    for name, value, type_ in parameters:
         labels = [f"{name}{path}" for path in leaf_paths(type_)]
         body.parameter(value, type_, labels, function.location)
     operations = body.run(function.body)
-    returned = body.returned(function)
-    parameters = (*body.parameters, *numbering.stand_ins)
-    end = Return(returned, names=body.names, location=function.location)
+    end = Return(body.returned(function), names=body.names, location=function.location)
     return Function(
         function.name,
-        (Block(tuple(operations), end, parameters),),
+        (Block(tuple(operations), end, (*body.parameters, *numbering.stand_ins)),),
         result_types=all_leaves(function.results),
         location=function.location,
     )
@@ -161,18 +157,10 @@ def _function(function: ProgramFunction, regions: Regions, findings: Findings) -
 def _check_head(function: ProgramFunction, findings: Findings) -> None:
     expected, found = len(function.parameters), len(function.parameter_ids)
     if expected != found:
-        findings.add(
-            finding(
-                "E2007",
-                f"@{function.name} has {expected} parameters, but {found} parameter ids",
-                function.location,
-                (),
-                "give one id for each parameter",
-                function=function.name,
-                expected=expected,
-                found=found,
-            )
-        )
+        message = f"@{function.name} has {expected} parameters, but {found} parameter ids"
+        facts = {"function": function.name, "expected": expected, "found": found}
+        hint = "give one id for each parameter"
+        findings.add(finding("E2007", message, function.location, (), hint, **facts))
     for type_ in (*function.parameters, *function.results):
         if too_deep(type_):
             message = f"tuples nest too deep in the signature of @{function.name}"

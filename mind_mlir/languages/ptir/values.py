@@ -1,4 +1,4 @@
-"""Values of tuple type as the tensors they are made of.
+"""Values of programs as the tensors they are made of, and the numbers of these.
 
 A module has operations of several results where a program has tuples: each value of a program is the tensors
 that are in it, from left to right, however deep.
@@ -6,9 +6,10 @@ that are in it, from left to right, however deep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.operation import Parameter
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
@@ -39,6 +40,39 @@ class Held:
         first = sum(leaf_count(type_) for type_ in self.type.elements[:index])
         type_ = self.type.elements[index]
         return Held(type_, self.ids[first : first + leaf_count(type_)])
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Numbers the values of one function, regions included.
+
+    Attributes:
+        next_id: The next value.
+        stand_ins: Parameters in the place of values that could not be had.
+        seed: What random operations draw from; None before it is known.
+        streams: How many of them there are so far.
+    """
+
+    next_id: ValueId = 0
+    seed: ValueId | None = None
+    streams: int = 0
+    stand_ins: list[Parameter] = field(default_factory=list)
+
+    def fresh(self) -> ValueId:
+        """Return the next value."""
+        self.next_id += 1
+        return self.next_id - 1
+
+    def stream(self) -> int:
+        """Return the number of the next random operation."""
+        self.streams += 1
+        return self.streams - 1
+
+    def stand_in(self, type_: TensorType) -> ValueId:
+        """Return a value of ``type_`` that takes the place of one that could not be had."""
+        value = self.fresh()
+        self.stand_ins.append(Parameter(value, type_, name=f"value that could not be had, {value}"))
+        return value
 
 
 def leaves(type_: ValueType) -> Sequence[TensorType]:

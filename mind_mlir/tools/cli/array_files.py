@@ -180,11 +180,7 @@ class Archive:
     """
 
     def __init__(self, path: str) -> None:
-        """Open the archive at ``path``; its arrays are read one at a time.
-
-        Raises:
-            ArrayFileError: There is none.
-        """
+        """Open the archive at ``path``; its arrays are read one at a time (ArrayFileError: there is none)."""
         self.members: dict[str, zipfile.ZipInfo] = {}
         self.twice: list[str] = []
         with _reading():

@@ -9,46 +9,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mind_mlir.ir.module import Module
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.c_interface import library_name
-from mind_mlir.packaging.programs import artefact_module
-from mind_mlir.packaging.writing import artefact_of, default_name
+from mind_mlir.packaging.writing import artefact_module, artefact_of, default_name
 from mind_mlir.support.artefact_kinds import BUNDLE, HEADER
 from mind_mlir.target import artefact_target
-from mind_mlir.tools.cli.constants import declared
-from mind_mlir.tools.cli.depfile import depfile_text
-from mind_mlir.tools.cli.differentiate import gradient_module
 from mind_mlir.tools.cli.output import STDOUT
-from mind_mlir.tools.cli.sources import read_program
-from mind_mlir.tools.cli.stage_log import StageLog, with_extents
+from mind_mlir.tools.cli.programs import declared, gradient_module, read_program, refuse_extents, with_extents
+from mind_mlir.tools.cli.stage_log import StageLog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from mind_mlir.ir.module import Module
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
+_PACKAGE = Path(__file__).parents[2]
 #: What a library is called whose program comes from standard input and goes to standard output.
 _UNNAMED = "program"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of the command line for one artefact.
+    """A request of the command line for one artefact: what its options of these names say.
 
-    Attributes:
-        file: The program; ``-`` is standard input.
-        kind: What to write.
-        output: Where, ``-`` for standard output; or None.
-        name: What the names of the C functions begin with, if it says so.
-        functions: The functions that are wanted; all where there are none.
-        extents: What symbolic dimensions are.
-        constants: The files of inputs that become part of the code.
-        autodiff: Whether the program is differentiated first.
-        extensions: Whether derivative rules outside Core v1 are allowed.
-        header: Where to write the header, too; or None.
-        depfile: Where to write a rule of make; or None.
+    ``kind`` is that of ``--emit``, and where there are no ``functions`` all are wanted.
     """
 
     file: str
@@ -65,11 +51,7 @@ class Request:
 
     @property
     def path(self) -> str | None:
-        """Return where to write, or None for standard output.
-
-        Raises:
-            click.UsageError: That takes no such thing, or nothing says where.
-        """
+        """Return where to write, or None for standard output."""
         if self.output not in (None, STDOUT):
             return self.output
         if self.kind == HEADER:
@@ -96,15 +78,7 @@ class Request:
 def write(
     session: Session, request: Request, options: CompileOptions, *, cpu: str | None, features: str | None
 ) -> None:
-    """Write what is asked for.
-
-    Raises:
-        click.UsageError: The command line asks for what there is not.
-        ParseError: The program cannot be read, or is not well-formed.
-        VerificationError: It breaks a rule, or has no such function (E2002, E2101).
-        ArtefactError: E6503, a tool is missing or fails; E6504, the program has what no artefact can.
-        OutputError: An output cannot be written; what was there before is still there.
-    """
+    """Write what is asked for."""
     path = request.path
     if request.depfile is not None and path is None:
         raise click.UsageError("--depfile says what the output is made of: say where that goes with -o PATH")
@@ -135,11 +109,39 @@ def write(
 def _module(session: Session, request: Request) -> Module:
     session.stage = "parse"
     program = read_program(session, request.file)
-    if isinstance(program, Module) and request.extents:
-        raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
+    refuse_extents(program, request.extents)
     module = with_extents(
         lambda: artefact_module(program, function=request.functions or None, bindings=request.extents or None)
     )
     if request.autodiff:
         module = gradient_module(module, StageLog(session), extensions=request.extensions)
     return declared(module, request.constants)
+
+
+def depfile_text(outputs: Iterable[str], program: str, others: Iterable[str] = ()) -> str:
+    """Return the rule of make that says what ``outputs`` are made of: what was read, and the compiler itself.
+
+    Each of these is also the target of a rule of its own with nothing to do, as of ``gcc -MP``: where
+    one is gone, because the next version of the compiler has no such file, make makes the outputs anew.
+
+    Args:
+        outputs: The files that are written.
+        program: The program; ``-`` for standard input, which no rule can name.
+        others: What is read besides: the arrays of constants.
+    """
+    read = [path for path in (program, *others) if path != "-"]
+    needed = [_escaped(path) for path in (*read, *_compiler())]
+    rule = " \\\n  ".join([f"{' '.join(_escaped(path) for path in outputs)}:", *needed])
+    return "\n".join([rule, "", *(f"{path}:" for path in dict.fromkeys(needed))]) + "\n"
+
+
+def _compiler() -> list[str]:
+    """Return all sources of this package: one of them names the one release of MLIR that it works with."""
+    sources = (path for path in _PACKAGE.rglob("*") if path.suffix in (".py", ".lark", ".mlir"))
+    return sorted(str(path) for path in sources if path.is_file())
+
+
+def _escaped(path: str) -> str:
+    """Return ``path`` as make reads it."""
+    escaped = "".join(f"\\{character}" if character in " #:" else character for character in path)
+    return escaped.replace("$", "$$")

@@ -9,17 +9,17 @@ import click
 from mind_mlir.tools.cli.completion import complete_file
 from mind_mlir.tools.cli.options import (
     bind_option,
+    compile_options,
     diagnostic_format,
     file_argument,
     function_option,
-    target_option,
-    winograd_option,
 )
 from mind_mlir.tools.cli.output import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 @file_argument
 @bind_option
 @function_option("show", "all exported ones unless given")
-@target_option
-@winograd_option
+@compile_options("buffers")
 @click.option(
     "-o",
     "--output",
@@ -44,8 +43,7 @@ def command(
     file: str,
     extents: Mapping[str, int],
     func: str | None,
-    target: str | None,
-    winograd: bool,
+    options: CompileOptions,
     output: str | None,
 ) -> None:
     """Show where the temporary values of a program lie in memory, and when.
@@ -59,10 +57,10 @@ def command(
     from mind_mlir.conversion.buffers.drawing import drawing  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
-    log = StageLog.of(session, print_ir_after_all=False, dump_stages=None, timing=False)
+    log = StageLog(session)
     module = log.read(file, func, extents)
     with log.timed("buffers"):
-        plan = plan_buffers(module, function=func, target=target, winograd=winograd)
+        plan = plan_buffers(module, function=func, target=options.target, winograd=options.winograd)
     write_output(str(plan), None)
     if output is not None:
         write_output(drawing(plan), output)

@@ -8,28 +8,22 @@ import click
 
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.tools.cli.completion import complete_directory
+from mind_mlir.tools.cli.options import check_variables
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
-from mind_mlir.tools.cli.variables import check_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from typing import Any
 
     from mind_mlir.tools.cli.session import Session
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--dir``."""
-    return click.option(
-        "--dir",
-        "directory",
-        metavar="PATH",
-        shell_complete=complete_directory,
-        help="The directory of the cache; MIND_MLIR_CACHE_DIR unless given, or the platform's.",
-    )(command)
-
-
+directory_option = click.option(
+    "--dir",
+    "directory",
+    metavar="PATH",
+    shell_complete=complete_directory,
+    help="The directory of the cache; MIND_MLIR_CACHE_DIR unless given, or the platform's.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -45,7 +39,7 @@ def command() -> None:
 
 
 @command.command(name="list")
-@_options
+@directory_option
 @json_option
 @click.pass_obj
 def list_(session: Session, directory: str | None, as_json: bool) -> None:
@@ -60,7 +54,7 @@ def list_(session: Session, directory: str | None, as_json: bool) -> None:
 
 
 @command.command()
-@_options
+@directory_option
 @click.pass_obj
 def clear(session: Session, directory: str | None) -> None:
     """Remove all that is kept; files of others in the directory stay."""
@@ -76,7 +70,7 @@ def clear(session: Session, directory: str | None) -> None:
 
 
 @command.command()
-@_options
+@directory_option
 @json_option
 @click.option("--remove", "removes", is_flag=True, help="Remove what is of no use.")
 @click.pass_obj

@@ -35,7 +35,7 @@ def command(session: Session, files: tuple[str, ...]) -> None:
 
 def _check(session: Session, file: str) -> Sequence[Diagnostic]:
     from mind_mlir.languages.programs.verification import check  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.sources import read_program  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.tools.cli.programs import read_program  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
     session.stage = "parse"
     try:

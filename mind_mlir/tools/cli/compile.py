@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from mind_mlir.support.artefact_kinds import ARTEFACTS
-from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS, MLIR_FORMS, STAGES
 from mind_mlir.target import TARGETS
 from mind_mlir.tools.cli.options import (
     artefact_options,
-    artefact_target_option,
     bind_option,
+    compile_options,
     constant_option,
     diagnostic_format,
-    disable_pass_option,
     emit_option,
     extensions_option,
     file_argument,
     function_option,
-    optimization_option,
     output_option,
     stage_options,
-    threads_option,
-    winograd_option,
 )
 from mind_mlir.tools.cli.output import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
 DEFAULT_FORM = "llvm"
@@ -86,11 +83,7 @@ def _help() -> str:
     is_flag=True,
     help="Print what each pass of the optimiser changes, before and after, to standard error.",
 )
-@optimization_option
-@threads_option
-@artefact_target_option
-@winograd_option
-@disable_pass_option
+@compile_options("compile")
 @constant_option
 @output_option
 @artefact_options
@@ -111,23 +104,16 @@ def command(
     verify_only: bool,
     mlir_print_debuginfo: bool,
     print_passes: bool,
-    opt_level: int,
-    threads: int | None,
-    target: str | None,
-    winograd: bool,
-    disabled_passes: frozenset[str],
+    options: CompileOptions,
     constants: Mapping[str, str],
     output: str | None,
     name: str | None,
     target_cpu: str | None,
     features: str | None,
-    debug: bool,
     debug_prefixes: tuple[tuple[str, str], ...],
     header: str | None,
     depfile: str | None,
-    print_ir_after_all: bool,
-    dump_stages: str | None,
-    timing: bool,
+    stages: Mapping[str, Any],
 ) -> None:
     """Print a program in the form that any stage leaves it in, or write its machine code."""
     if emit_grad_ir and not autodiff:
@@ -135,13 +121,8 @@ def command(
     if extensions and not autodiff:
         raise click.UsageError("--extensions is about derivatives; it needs --autodiff")
     form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
-    options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled_passes),
-        prepares=bool(constants),
-        debug=debug,
-        debug_prefixes=debug_prefixes,
-    )
-    if debug_prefixes and not debug:
+    options = replace(options, prepares=bool(constants), debug_prefixes=debug_prefixes)
+    if debug_prefixes and not options.debug:
         raise click.UsageError("--debug-prefix-map is about debug information; it needs --debug")
     _check_options(form)
     if form in ARTEFACTS:
@@ -152,9 +133,9 @@ def command(
         )
         write(session, request, options, cpu=target_cpu, features=features)
         return
-    if target not in (None, *TARGETS):
+    if options.target not in (None, *TARGETS):
         names = ", ".join(map(repr, TARGETS))
-        raise click.BadParameter(f"{target!r} is not one of {names}.", param_hint="'--target'")
+        raise click.BadParameter(f"{options.target!r} is not one of {names}.", param_hint="'--target'")
     if len(func) > 1:
         raise click.UsageError(f"--emit={form} prints one function or all: give --func once, or not at all")
     if mlir_print_debuginfo and form not in MLIR_FORMS:
@@ -164,12 +145,11 @@ def command(
 
     from mind_mlir.ir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.constants import declared  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.forms import print_form  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import declared, gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
-    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    log = StageLog.of(session, **stages)
     log.print_passes = print_passes
     function = next(iter(func), None)
     module = restricted(log.read(file, function, extents), function)
@@ -194,11 +174,7 @@ def _form(emit: str | None, *, core: bool, mind: bool) -> str:
 
 
 def _check_options(form: str) -> None:
-    """Make sure that what is asked for takes the options that are given.
-
-    Raises:
-        click.UsageError: It does not take one.
-    """
+    """Make sure that what is asked for takes the options that are given."""
     context = click.get_current_context()
     refused = _OF_FORMS if form in ARTEFACTS else _OF_ARTEFACTS
     for parameter in context.command.params:

@@ -15,7 +15,12 @@ from mind_mlir.target import ARTEFACT_TARGETS, FEATURES, NATIVE, processors_of
 from mind_mlir.tools.cli.optimizer_names import OPTIMIZER_PASSES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
     import click
+
+    Completion: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
 #: How much of a program is looked at for names.
 _LOOKED_AT = 1 << 20
@@ -40,26 +45,21 @@ def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> l
     return [opcode for opcode in by_opcode() if opcode.lower().startswith(incomplete.lower())]
 
 
-def complete_pass(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the passes of the optimiser."""
-    return [name for name in (*OPTIMIZER_PASSES, "all") if name.startswith(incomplete)]
+def _offering(
+    names: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what offers those of some names that begin as what is written."""
+    return lambda _, __, incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-def complete_conversion_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the conversion targets, those of other packages included, of which none is loaded."""
-    names = (*SHIPPED, *(point.name for point in entry_points(group=GROUP)))
-    return [name for name in sorted(set(names)) if name.startswith(incomplete)]
-
-
-def complete_artefact_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the targets of artefacts."""
-    return [name for name in ARTEFACT_TARGETS if name.startswith(incomplete)]
-
-
-def complete_cpu(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the processors of all architectures."""
-    names = [name for machine in FEATURES for name in processors_of(machine)]
-    return [name for name in (NATIVE, *names) if name.startswith(incomplete)]
+#: The passes of the optimiser, the targets of artefacts, and the processors of all architectures.
+complete_pass = _offering(lambda: (*OPTIMIZER_PASSES, "all"))
+complete_artefact_target = _offering(lambda: ARTEFACT_TARGETS)
+complete_cpu = _offering(lambda: (NATIVE, *(name for machine in FEATURES for name in processors_of(machine))))
+#: The conversion targets, those of other packages included, of which none is loaded.
+complete_conversion_target = _offering(
+    lambda: sorted({*SHIPPED, *(point.name for point in entry_points(group=GROUP))})
+)
 
 
 def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -11,24 +10,20 @@ from mind_mlir.conversion import check_program_legality, convert, get_conversion
 from mind_mlir.ir.analysis.restriction import restricted as restricted_module
 from mind_mlir.ir.module import Module
 from mind_mlir.languages.core.printer import print_module
-from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.languages.ptir import files
 from mind_mlir.languages.ptir.from_module import from_module
-from mind_mlir.languages.ptir.restriction import restricted
-from mind_mlir.languages.ptir.symbols import symbols_of
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.regions import restricted
+from mind_mlir.languages.ptir.symbols import bound, symbols_of
 from mind_mlir.languages.ptir.to_core import to_core
-from mind_mlir.outputs.files import replace_file
 from mind_mlir.passes.verify import verify
-from mind_mlir.tools.cli.output import STDOUT
-from mind_mlir.tools.cli.sources import read_program
-from mind_mlir.tools.cli.stage_log import bound, lowered
+from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents, with_extents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mind_mlir.conversion import Conversion, ConversionTarget
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.languages.ptir.program import Program
     from mind_mlir.tools.cli.session import Session
 
 
@@ -43,12 +38,6 @@ def converted(
         form: ``core``, or a format of PTIR.
         extents: What symbolic dimensions are; those not named stay, where the format has them.
         function: The function that is wanted, with what it calls; all that are exported unless given.
-
-    Raises:
-        ParseError: It cannot be read, or is not well-formed.
-        VerificationError: It breaks a rule; E4303, a symbolic dimension is not bound, and Core IR has none.
-        UnsupportedError: E7001, PTIR or Core IR cannot say an operation; there is a finding for each.
-        click.UsageError: There is no such symbolic dimension.
     """
     found = _read(session, path, extents, function)
     session.stage = "convert"
@@ -61,21 +50,7 @@ def converted(
 def in_target(
     session: Session, path: str, target: str, extents: Mapping[str, int], function: str | None = None
 ) -> Conversion:
-    """Return a program in the form of a conversion target.
-
-    Args:
-        session: Is told what is being done.
-        path: The file that the program is read from; ``-`` is standard input.
-        target: The name of the target.
-        extents: What symbolic dimensions are.
-        function: As for `converted`.
-
-    Raises:
-        ParseError: It cannot be read, or is not well-formed.
-        VerificationError: It breaks a rule, or has no such function (E2002).
-        UnsupportedError: The target does not take it; there is a finding for each reason.
-        click.UsageError: There is no such target or symbolic dimension.
-    """
+    """Return a program in the form of a conversion target."""
     chosen = named(target)
     found = _read(session, path, extents, function)
     session.stage = "convert"
@@ -93,12 +68,7 @@ def illegal(
 
 
 def named(target: str) -> ConversionTarget:
-    """Return the conversion target called ``target``.
-
-    Raises:
-        UnsupportedError: E7204, a package has one of that name that cannot be loaded.
-        click.UsageError: There is none of that name.
-    """
+    """Return the conversion target called ``target``."""
     try:
         return get_conversion_target(target)
     except ValueError as error:
@@ -108,17 +78,16 @@ def named(target: str) -> ConversionTarget:
 def _read(session: Session, path: str, extents: Mapping[str, int], function: str | None) -> Module | Program:
     """Return the program at ``path``, or a function of it; its symbolic dimensions are those of ``extents``.
 
-    One of the surface language is a module, with these dimensions.
+    One that is neither is a module, with these dimensions.
     """
     session.stage = "parse"
     found = read_program(session, path)
-    if isinstance(found, SurfaceProgram):
-        return lowered(found, function, extents)
+    refuse_extents(found, extents)
     if isinstance(found, Module):
-        if extents:
-            raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
         return found if function is None else restricted_module(verify(found), function)
-    bound(found, extents)
+    if not isinstance(found, Program):
+        return lowered(found, function, extents)
+    with_extents(lambda: bound(found, extents))
     return found if function is None else restricted(found, function)
 
 
@@ -128,34 +97,6 @@ def _left(found: Module | Program, extents: Mapping[str, int]) -> Mapping[str, i
         return None
     symbols = symbols_of(found)
     return {name: extent for name, extent in extents.items() if name in symbols} or None
-
-
-def write_text(text: str | bytes, path: str | None) -> None:
-    """Write text or bytes to file ``path``, or to standard output where that is None or ``-``.
-
-    Raises:
-        OutputError: It cannot be written; a file that was there before is still there.
-    """
-    if isinstance(text, str):
-        write_pieces([text], path)
-    elif path is None or path == STDOUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text)
-    else:
-        data = text
-        replace_file(path, lambda file: file.write(data))
-
-
-def write_pieces(pieces: Iterable[str], path: str | None) -> None:
-    """Write pieces of a text to file ``path``, or to standard output where that is None or ``-``.
-
-    Raises:
-        OutputError: It cannot be written; a file that was there before is still there.
-    """
-    if path is None or path == STDOUT:
-        sys.stdout.writelines(pieces)
-    else:
-        replace_file(path, lambda file: file.writelines(piece.encode() for piece in pieces))
 
 
 def _written(program: Program, form: str) -> Iterable[str]:

@@ -95,11 +95,7 @@ def _formatted(source: SourceText) -> str:
 
 
 def _paths(file: str) -> Iterator[str]:
-    """Yield ``file``, or the programs in it, if it is a directory, in the order of their names.
-
-    Raises:
-        ParseError: E1106, there are none.
-    """
+    """Yield ``file``, or the programs in it, if it is a directory, in the order of their names."""
     if file == STDOUT or not os.path.isdir(file):  # noqa: PTH112 -- '-' and '' are no paths
         yield file
         return

@@ -12,7 +12,7 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.support.interrupts import held
 from mind_mlir.support.stages import CORE_FORMS
 from mind_mlir.target import named_target
-from mind_mlir.tools.cli.variables import check_variables
+from mind_mlir.tools.cli.options import check_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def print_form(
-    module: Module,
-    form: str,
-    log: StageLog,
-    options: CompileOptions,
-    *,
-    debug_info: bool = False,
+    module: Module, form: str, log: StageLog, options: CompileOptions, *, debug_info: bool = False
 ) -> str:
     """Return ``module`` in ``form``, one of `mind_mlir.support.stages.FORMS`, and finish the log.
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mind_mlir.support.options import CompileOptions
 from mind_mlir.tools.cli.options import (
     bind_option,
+    compile_options,
     diagnostic_format,
     emit_option,
     extensions_option,
     file_argument,
     function_option,
-    optimization_option,
     output_option,
     stage_options,
 )
@@ -23,6 +22,7 @@ from mind_mlir.tools.cli.output import write_output
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
 DEFAULT_FORM = "canonical"
@@ -40,7 +40,7 @@ DEFAULT_FORM = "canonical"
 @click.option("--given", is_flag=True, help="Take the outputs' cotangents as inputs, instead of ones.")
 @extensions_option
 @emit_option(DEFAULT_FORM)
-@optimization_option
+@compile_options("grad")
 @output_option
 @diagnostic_format
 @stage_options
@@ -54,24 +54,22 @@ def command(
     given: bool,
     extensions: bool,
     emit: str | None,
-    opt_level: int,
+    options: CompileOptions,
     output: str | None,
-    print_ir_after_all: bool,
-    dump_stages: str | None,
-    timing: bool,
+    stages: Mapping[str, Any],
 ) -> None:
     """Differentiate a program and print its gradient module.
 
     The gradient module returns the program's outputs, then one gradient for each chosen input: that of the
     sum of all outputs, or, with --given, of the outputs weighted by the inputs cotangent_0, cotangent_1, ...
     """
-    from mind_mlir.tools.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.forms import print_form  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
-    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    log = StageLog.of(session, **stages)
     names = [name.strip() for name in wrt.split(",")] if wrt is not None else None
     gradient = gradient_module(
         log.read(file, func, extents), log, function=func, wrt=names, given=given, extensions=extensions
     )
-    write_output(print_form(gradient, emit or DEFAULT_FORM, log, CompileOptions(opt_level)), output)
+    write_output(print_form(gradient, emit or DEFAULT_FORM, log, options), output)

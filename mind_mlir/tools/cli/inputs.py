@@ -61,11 +61,7 @@ class InputSpecs:
 
     @classmethod
     def parse(cls, specs: Iterable[str]) -> InputSpecs:
-        """Take the options apart.
-
-        Raises:
-            click.UsageError: One is malformed, or two contradict each other.
-        """
+        """Take the options apart (UsageError: one is malformed, or two contradict each other)."""
         by_name: dict[str, str] = {}
         default: str | None = None
         archives: list[str] = []
@@ -266,11 +262,6 @@ def make_inputs(
         seed: Seed of random inputs; each input has its own stream, so that the order of options and the
             other inputs do not matter. And of the random operations of a PTIR program, unless an option
             gives another one.
-
-    Raises:
-        ArgumentError: E6101 an input is missing, E6102 there is no such input or an array comes twice, E6103
-            a value or an array is not of the input's dtype, E6104 an array is not of its shape, E6105 a file
-            holds no array.
     """
     return _Inputs(module, interface, specs, seed).make()
 

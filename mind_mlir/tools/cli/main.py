@@ -27,6 +27,8 @@ COMMANDS = {
     "ops": "Describe the operations.",
     "explain": "Explain a diagnostic code.",
 }
+#: Where functions of their own names are that a module has several of.
+_HOMES = dict.fromkeys(("convert", "legality", "targets"), "convert")
 
 
 class Program(GuardedCommand, click.Group):
@@ -41,7 +43,8 @@ class Program(GuardedCommand, click.Group):
         if cmd_name not in COMMANDS:
             return None
         with held():
-            command = import_module(f"mind_mlir.tools.cli.{cmd_name}").command
+            home = import_module(f"mind_mlir.tools.cli.{_HOMES.get(cmd_name, cmd_name)}")
+        command = getattr(home, cmd_name if cmd_name in _HOMES else "command")
         assert isinstance(command, click.Command)
         return command
 

@@ -11,8 +11,8 @@ from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
-from mind_mlir.tools.cli.interruptible import interruptible
 from mind_mlir.tools.comparison import first_difference
+from mind_mlir.tools.interruption import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.tools.comparison import Difference
 
 
-def print_form(
-    module: Module,
-    form: str,
-    log: StageLog,
-    options: CompileOptions,
-    *,
-    debug_info: bool,
-) -> str:
+def print_form(module: Module, form: str, log: StageLog, options: CompileOptions, *, debug_info: bool) -> str:
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
     lowering = Lowering(
         named_target(options.target),

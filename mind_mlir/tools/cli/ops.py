@@ -45,9 +45,7 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
     elif form == "dtypes":
         if names:
             raise click.UsageError("--dtypes prints the whole table; leave the opcodes out")
-        from mind_mlir.tools.cli.dtype_table import dtype_table  # noqa: PLC0415 -- loads numpy, as above
-
-        text = dtype_table()
+        text = reference.dtype_table()
     elif names:
         text = "\n".join(reference.op_markdown(record, "#") for record in records)
     else:

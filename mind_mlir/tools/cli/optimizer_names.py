@@ -2,14 +2,4 @@
 
 from __future__ import annotations
 
-OPTIMIZER_PASSES = (
-    "prepare",
-    "algebra",
-    "chains",
-    "dots",
-    "cse",
-    "hoist",
-    "dce",
-    "rematerialise",
-    "layers",
-)
+OPTIMIZER_PASSES = ("prepare", "algebra", "chains", "dots", "cse", "hoist", "dce", "rematerialise", "layers")

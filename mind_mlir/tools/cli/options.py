@@ -1,17 +1,21 @@
-"""Options that several subcommands share."""
+"""Options that several subcommands share, and the variables of the environment in their place."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from mind_mlir.cache.directory import SWITCH
+from mind_mlir.cache.directory import store_for
 from mind_mlir.diagnostics.render import FORMATS
-from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
+from mind_mlir.runtime.options import OPTIONS, Option
+from mind_mlir.runtime.threads import get_num_threads
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.target import ARTEFACT_TARGETS, TARGETS
+from mind_mlir.target import ARTEFACT_TARGETS, named_target, runnable_target
 from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 from mind_mlir.tools.cli.completion import (
     complete_artefact_target,
@@ -31,14 +35,37 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
 
-def file_argument(command: Command) -> Command:
-    """Add the FILE argument."""
-    return click.argument("file", metavar="FILE", shell_complete=complete_file)(command)
+def _set_format(context: click.Context, _: click.Parameter, value: Any) -> None:
+    context.ensure_object(Session).format = value
 
 
-def diagnostic_format(command: Command) -> Command:
-    """Add ``--diagnostic-format`` and ``--error-limit``; the choices go to the session."""
-    command = click.option(
+def _set_error_limit(context: click.Context, _: click.Parameter, value: Any) -> None:
+    context.ensure_object(Session).error_limit = value
+
+
+def _all_of(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return what adds several options, which ``--help`` lists in this order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+file_argument = click.argument("file", metavar="FILE", shell_complete=complete_file)
+#: The choices go to the session.
+diagnostic_format = _all_of(
+    click.option(
+        "--diagnostic-format",
+        type=click.Choice(FORMATS),
+        default="human",
+        expose_value=False,
+        callback=_set_format,
+        help="How findings are printed on standard error: with the source, one a line, or as JSON lines.",
+    ),
+    click.option(
         "--error-limit",
         metavar="N",
         type=click.IntRange(0),
@@ -47,23 +74,18 @@ def diagnostic_format(command: Command) -> Command:
         expose_value=False,
         callback=_set_error_limit,
         help="How many findings are printed; 0 prints all that are kept, the first 1000 of a check.",
-    )(command)
-    return click.option(
-        "--diagnostic-format",
-        type=click.Choice(FORMATS),
-        default="human",
-        expose_value=False,
-        callback=_set_format,
-        help="How findings are printed on standard error: with the source, one a line, or as JSON lines.",
-    )(command)
-
-
-def _set_format(context: click.Context, _: click.Parameter, value: Any) -> None:
-    context.ensure_object(Session).format = value
-
-
-def _set_error_limit(context: click.Context, _: click.Parameter, value: Any) -> None:
-    context.ensure_object(Session).error_limit = value
+    ),
+)
+output_option = click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    shell_complete=complete_file,
+    help="Write to PATH instead of standard output; the file appears whole or not at all.",
+)
+extensions_option = click.option(
+    "--extensions", is_flag=True, help="Allow derivative rules outside Core v1 (Conv2d)."
+)
 
 
 def function_option(
@@ -89,36 +111,6 @@ def emit_option(default: str, choices: Sequence[str] = FORMS) -> Callable[[Comma
     )
 
 
-def output_option(command: Command) -> Command:
-    """Add ``-o``."""
-    return click.option(
-        "-o",
-        "--output",
-        metavar="PATH",
-        shell_complete=complete_file,
-        help="Write to PATH instead of standard output; the file appears whole or not at all.",
-    )(command)
-
-
-def extensions_option(command: Command) -> Command:
-    """Add ``--extensions``."""
-    return click.option(
-        "--extensions", is_flag=True, help="Allow derivative rules outside Core v1 (Conv2d)."
-    )(command)
-
-
-def bind_option(command: Command) -> Command:
-    """Add ``--bind``; the command is given a mapping called ``extents``."""
-    return click.option(
-        "--bind",
-        "extents",
-        metavar="NAME=EXTENT",
-        multiple=True,
-        callback=_extents,
-        help="What a named dimension of a program is (?NAME in PTIR); may be given several times.",
-    )(command)
-
-
 def _extents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     found: dict[str, int] = {}
     for value in values:
@@ -127,6 +119,17 @@ def _extents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
             raise click.UsageError(f"--bind {value}: write NAME=EXTENT, as in B=4, once for each name")
         found[name] = int(extent)
     return found
+
+
+#: The command is given a mapping called ``extents``.
+bind_option = click.option(
+    "--bind",
+    "extents",
+    metavar="NAME=EXTENT",
+    multiple=True,
+    callback=_extents,
+    help="What a named dimension of a program is (?NAME in PTIR); may be given several times.",
+)
 
 
 def _prefixes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -140,94 +143,56 @@ def _prefixes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     return tuple(found)
 
 
-def artefact_options(command: Command) -> Command:
-    """Add the options of artefacts: ``--name``, ``--target-cpu``, ``--features``, ``--debug`` and others."""
-    for decorate in (
-        click.option(
-            "--depfile",
-            metavar="PATH",
-            shell_complete=complete_file,
-            help="Write a rule of make to PATH, too, that says what the artefact is made of.",
-        ),
-        click.option(
-            "--header",
-            metavar="PATH",
-            shell_complete=complete_file,
-            help="Write the header of an artefact to PATH, too.",
-        ),
-        click.option(
-            "--debug-prefix-map",
-            "debug_prefixes",
-            metavar="OLD=NEW",
-            multiple=True,
-            callback=_prefixes,
-            help="Say NEW for OLD where a path in debug information begins with it; may be repeated.",
-        ),
-        click.option(
-            "--debug", is_flag=True, help="Let debuggers and profilers show the lines of the program."
-        ),
-        click.option(
-            "--features",
-            metavar="+A,-B",
-            help="What the processor of an artefact has, or lacks, beyond --target and --target-cpu.",
-        ),
-        click.option(
-            "--target-cpu",
-            metavar="CPU",
-            shell_complete=complete_cpu,
-            help="The least processor that is to run an artefact, as LLVM calls it.",
-        ),
-        click.option(
-            "--name",
-            metavar="LIB",
-            help="What C functions of an artefact begin with, as in LIB_FUNC; the stem of PATH unless given.",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
-
-def optimization_option(command: Command) -> Command:
-    """Add ``-O``."""
-    return click.option(
-        "-O",
-        "opt_level",
-        type=click.IntRange(0, 3),
-        default=3,
-        show_default=True,
-        help="The most that LLVM optimises; results are the same at each level.",
-    )(command)
-
-
-def threads_option(command: Command) -> Command:
-    """Add ``--threads``."""
-    return click.option(
-        "--threads",
-        metavar="N",
-        type=click.IntRange(1, MOST_THREADS),
-        help=f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
-        "the same with any number.",
-    )(command)
-
-
-def target_option(command: Command) -> Command:
-    """Add ``--target``."""
-    return click.option(
-        "--target",
-        type=click.Choice(TARGETS),
-        help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
-    )(command)
-
-
-def artefact_target_option(command: Command) -> Command:
-    """Add ``--target`` for artefacts, which may be for other systems; who prints a form refuses these."""
-    return click.option(
-        "--target",
-        metavar="NAME",
-        shell_complete=complete_artefact_target,
-        help=f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
+#: What the command line says of an option that `Option` does not, for one command or for all.
+_SPECIAL: dict[tuple[str, str], dict[str, Any]] = {
+    ("compile", "target"): {
+        "type": None,
+        "metavar": "NAME",
+        "shell_complete": complete_artefact_target,
+        "help": f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
         f"artefacts only; {TARGET_VARIABLE} unless given, or this machine's.",
-    )(command)
+    },
+    ("", "disabled_passes"): {"shell_complete": complete_pass},
+}
+
+
+def compile_options(command: str, *names: str) -> Callable[[Command], Command]:
+    """Add the options of compilation that a command has, or those of some names; it is given ``options``.
+
+    Used several times, each adds some.
+    """
+    chosen = [each for each in OPTIONS if (each.name in names if names else command in each.commands)]
+
+    def decorate(function: Command) -> Command:
+        @functools.wraps(function)
+        def folded(*args: Any, **kwargs: Any) -> Any:
+            given = {each.name: kwargs.pop(each.name) for each in chosen}
+            options = replace(kwargs.pop("options", None) or CompileOptions(), **given)
+            return function(*args, options=options, **kwargs)
+
+        return cast("Command", _all_of(*[_click_option(command, each) for each in chosen])(folded))
+
+    return decorate
+
+
+def _click_option(command: str, option: Option) -> Callable[[Any], Any]:
+    shown: dict[str, Any] = {"help": option.help.replace("{passes}", ", ".join(OPTIMIZER_PASSES))}
+    if isinstance(option.kind, range):
+        shown |= {"type": click.IntRange(option.kind.start, option.kind.stop - 1)}
+    elif isinstance(option.kind, tuple):
+        shown |= {"type": click.Choice(option.kind)}
+    elif option.kind is frozenset:
+        shown |= {"multiple": True, "callback": _pass_names}
+    elif "/" in option.word:
+        shown |= {"default": None}
+    else:
+        shown |= {"is_flag": True}
+    if option.metavar is not None:
+        shown |= {"metavar": option.metavar}
+    if isinstance(option.kind, range) and option.default is not None:
+        shown |= {"default": option.default, "show_default": True}
+    special = {**_SPECIAL.get(("", option.name), {}), **_SPECIAL.get((command, option.name), {})}
+    return click.option(option.word, option.name, **{**shown, **special})
 
 
 def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:
@@ -241,28 +206,6 @@ def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command]
     )
 
 
-def winograd_option(command: Command) -> Command:
-    """Add ``--winograd``."""
-    return click.option(
-        "--winograd",
-        is_flag=True,
-        help="Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
-    )(command)
-
-
-def constant_option(command: Command) -> Command:
-    """Add ``--constant``; the command is given a mapping called ``constants``, from names to files."""
-    return click.option(
-        "--constant",
-        "constants",
-        metavar="NAME=FILE.npy",
-        multiple=True,
-        callback=_constants,
-        help="Make an input part of the code, with the array in FILE; what is made of such inputs alone is "
-        "computed once. Repeatable.",
-    )(command)
-
-
 def _constants(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for value in values:
@@ -273,17 +216,16 @@ def _constants(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     return found
 
 
-def disable_pass_option(command: Command) -> Command:
-    """Add ``--disable-pass``; the command is given a set called ``disabled_passes``."""
-    return click.option(
-        "--disable-pass",
-        "disabled_passes",
-        metavar="NAME",
-        multiple=True,
-        callback=_pass_names,
-        shell_complete=complete_pass,
-        help=f"Leave out a pass of the optimiser: {', '.join(OPTIMIZER_PASSES)}; or all. Repeatable.",
-    )(command)
+#: The command is given a mapping called ``constants``, from names to files.
+constant_option = click.option(
+    "--constant",
+    "constants",
+    metavar="NAME=FILE.npy",
+    multiple=True,
+    callback=_constants,
+    help="Make an input part of the code, with the array in FILE; what is made of such inputs alone is "
+    "computed once. Repeatable.",
+)
 
 
 def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
@@ -297,29 +239,84 @@ def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) 
     return frozenset(OPTIMIZER_PASSES if "all" in values else values)
 
 
-def cache_option(command: Command) -> Command:
-    """Add ``--cache`` and ``--no-cache``."""
-    return click.option(
-        "--cache/--no-cache",
-        "cache",
-        default=None,
-        help=f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
-    )(command)
+#: The options of artefacts alone.
+artefact_options = _all_of(
+    click.option(
+        "--name",
+        metavar="LIB",
+        help="What C functions of an artefact begin with, as in LIB_FUNC; the stem of PATH unless given.",
+    ),
+    click.option(
+        "--target-cpu",
+        metavar="CPU",
+        shell_complete=complete_cpu,
+        help="The least processor that is to run an artefact, as LLVM calls it.",
+    ),
+    click.option(
+        "--features",
+        metavar="+A,-B",
+        help="What the processor of an artefact has, or lacks, beyond --target and --target-cpu.",
+    ),
+    compile_options("compile", "debug"),
+    click.option(
+        "--debug-prefix-map",
+        "debug_prefixes",
+        metavar="OLD=NEW",
+        multiple=True,
+        callback=_prefixes,
+        help="Say NEW for OLD where a path in debug information begins with it; may be repeated.",
+    ),
+    click.option(
+        "--header",
+        metavar="PATH",
+        shell_complete=complete_file,
+        help="Write the header of an artefact to PATH, too.",
+    ),
+    click.option(
+        "--depfile",
+        metavar="PATH",
+        shell_complete=complete_file,
+        help="Write a rule of make to PATH, too, that says what the artefact is made of.",
+    ),
+)
 
 
 def stage_options(command: Command) -> Command:
-    """Add the options that look at the stages: ``--print-ir-after-all``, ``--dump-stages``, ``--timing``."""
-    for decorate in (
-        click.option("--timing", is_flag=True, help="Print how long each stage took to standard error."),
-        click.option(
-            "--dump-stages",
-            metavar="DIR",
-            shell_complete=complete_directory,
-            help="Write every stage's form to a numbered file in DIR.",
-        ),
-        click.option(
-            "--print-ir-after-all", is_flag=True, help="Print every stage's form to standard error."
-        ),
-    ):
-        command = decorate(command)
-    return command
+    """Add the options that look at the stages; the command is given ``stages``, which `StageLog.of` takes."""
+
+    @functools.wraps(command)
+    def folded(*args: Any, **kwargs: Any) -> Any:
+        stages = {name: kwargs.pop(name) for name in ("print_ir_after_all", "dump_stages", "timing")}
+        return command(*args, stages=stages, **kwargs)
+
+    return cast("Command", _looking(folded))
+
+
+_looking = _all_of(
+    click.option("--print-ir-after-all", is_flag=True, help="Print every stage's form to standard error."),
+    click.option(
+        "--dump-stages",
+        metavar="DIR",
+        shell_complete=complete_directory,
+        help="Write every stage's form to a numbered file in DIR.",
+    ),
+    click.option("--timing", is_flag=True, help="Print how long each stage took to standard error."),
+)
+
+
+def check_variables() -> None:
+    """Make sure that the variables of the environment say what they may."""
+    try:
+        get_num_threads()
+        named_target()
+        store_for()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def check_runnable(target: str | None) -> None:
+    """Make sure that this machine runs code for ``target``, or for the environment's where that is None."""
+    try:
+        runnable_target(target)
+    except ValueError as error:
+        raise click.UsageError(f"{error}" if target is None else f"--{error}") from None

@@ -16,13 +16,14 @@ from mind_mlir.ir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.core.printer import format_value, print_operation
 from mind_mlir.ops.contexts import TypeContext
+from mind_mlir.ops.dtype_support import YES, support
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.structure import structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
 
@@ -268,3 +269,44 @@ def _type(text: str, operand: OperandDef) -> TensorType:
         assert named is not None, f"{text!r} names no dtype"
         dtype = named
     return TensorType(dtype, tuple(int(extent) for extent in match["shape"].split(",") if extent.strip()))
+
+
+def dtype_table() -> str:
+    """Return the page with the table, and the reasons below it."""
+    dtypes, numbers = list(DType), dict[str, int]()
+    rows = []
+    for record, name in _contract_operations():
+        cells = []
+        for dtype in dtypes:
+            mark, reason = support(record, dtype)
+            number = f" ({numbers.setdefault(reason, len(numbers) + 1)})" if mark != YES else ""
+            cells.append(f"{mark}{number}")
+        rows.append((f"`{name}`", *cells))
+    head = ("operation", *(dtype.value for dtype in dtypes))
+    lines = [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
+    return "\n".join(
+        [
+            "# PTIR operations and dtypes",
+            "",
+            "<!-- Written by `mind-mlir ops --dtypes` from the operation records; do not edit. -->",
+            "",
+            "What each operation of the contract takes as the dtype of its data. `yes`: compiled code is "
+            "tested against the operation's numpy rule, on awkward values too. `never`: the contract "
+            "excludes it, or it makes no sense. A code: the diagnostic that is given. The number in "
+            "parentheses is that of the reason below. An operation with kinds is said to take what one of "
+            "them takes: complex numbers have no Max and no Min, truth values no sum among themselves.",
+            "",
+            *lines,
+            "",
+            "Why not:",
+            "",
+            *(f"{number}. {reason}" for reason, number in numbers.items()),
+            "",
+        ]
+    )
+
+
+def _contract_operations() -> Iterator[tuple[OpDef, str]]:
+    for record in all_ops():
+        if record.contract is not None:
+            yield record, record.contract.variant or record.contract.name

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from mind_mlir.support.options import CompileOptions
 from mind_mlir.tools.cli.completion import complete_file
 from mind_mlir.tools.cli.options import (
     bind_option,
-    cache_option,
+    check_runnable,
+    compile_options,
     constant_option,
     diagnostic_format,
-    disable_pass_option,
     file_argument,
     function_option,
-    optimization_option,
     stage_options,
-    target_option,
-    threads_option,
-    winograd_option,
 )
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
-from mind_mlir.tools.cli.variables import check_runnable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
 #: What goes with a bundle; the other options are about compiling.
@@ -40,11 +37,7 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads")
 @file_argument
 @bind_option
 @click.option(
-    "--input",
-    "inputs",
-    metavar="SPEC",
-    multiple=True,
-    help="What an input is, see above. Repeatable.",
+    "--input", "inputs", metavar="SPEC", multiple=True, help="What an input is, see above. Repeatable."
 )
 @click.option(
     "--seed",
@@ -67,13 +60,9 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads")
     shell_complete=complete_file,
     help="Write the outputs to PATH: .npz, or .npy where there is one.",
 )
-@optimization_option
-@threads_option
-@target_option
-@winograd_option
-@disable_pass_option
+@compile_options("run")
 @constant_option
-@cache_option
+@compile_options("run", "cache")
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -87,16 +76,9 @@ def command(
     interpreted: bool,
     check: bool,
     output: str | None,
-    opt_level: int,
-    threads: int | None,
-    target: str | None,
-    winograd: bool,
-    disabled_passes: frozenset[str],
+    options: CompileOptions,
     constants: Mapping[str, str],
-    cache: bool | None,
-    print_ir_after_all: bool,
-    dump_stages: str | None,
-    timing: bool,
+    stages: Mapping[str, Any],
 ) -> None:
     """Compile a program and run it on arrays; or run a bundle, which is compiled.
 
@@ -118,33 +100,32 @@ def command(
       random              for all inputs not named; also zeros, ones
     """  # noqa: D301 -- click reads the \b
     if Path(file).is_dir():
-        _run_bundle(session, file, func, inputs, seed, output, threads)
+        _run_bundle(session, file, func, inputs, seed, output, options.threads)
         return
-    if interpreted and (check or print_ir_after_all or dump_stages):
+    if interpreted and (check or stages["print_ir_after_all"] or stages["dump_stages"]):
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
-    if winograd and check:
+    if options.winograd and check:
         raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
     if not interpreted:
-        check_runnable(target)
+        check_runnable(options.target)
     from mind_mlir.ir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
     from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
     from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.array_output import check_output_name, deliver  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.constants import declared  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.execution import compare, execute  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import declared  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
-    if threads is not None:
-        set_num_threads(threads)
+    if options.threads is not None:
+        set_num_threads(options.threads)
     specs = InputSpecs.parse(inputs)
-    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = log.read(file, func, extents, lambda program: given_extents(program, func, specs))
+    log = StageLog.of(session, **stages)
+    module = log.read(file, func, extents, partial(given_extents, function=func, specs=specs))
     with log.timed("verify"):
         verify(module)
     function = entry_function(module, func)
@@ -156,18 +137,10 @@ def command(
         check_output_name(output, len(interface.outputs))
     agrees = True
     if check:
-        agrees = compare(module, arguments, log, target)
+        agrees = compare(module, arguments, log, options.target)
     else:
-        options = (
-            None
-            if interpreted
-            else CompileOptions(
-                *(opt_level, threads, target, winograd, disabled_passes),
-                prepares=bool(constants),
-                cache=cache,
-            )
-        )
-        results = execute(module, arguments, log, options)
+        chosen = None if interpreted else replace(options, prepares=bool(constants))
+        results = execute(module, arguments, log, chosen)
         deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:
@@ -183,11 +156,7 @@ def _run_bundle(
     output: str | None,
     threads: int | None,
 ) -> None:
-    """Run a bundle.
-
-    Raises:
-        click.UsageError: There is an option that says how to compile something.
-    """
+    """Run a bundle (UsageError: there is an option that says how to compile something)."""
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -196,7 +165,7 @@ def _run_bundle(
                 f"'{path}' is a bundle, for which nothing is compiled: leave out {parameter.opts[-1]}"
             )
     from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.bundles import run_bundle  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.tools.cli.execution import run_bundle  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
     if threads is not None:
         set_num_threads(threads)

@@ -5,31 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from mind_mlir.diagnostics import MindError
-from mind_mlir.ir.module import Functions, Module
-from mind_mlir.languages.mind.program import SurfaceProgram
-from mind_mlir.languages.ptir.restriction import restricted
-from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.ir.module import Module
+from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.outputs.files import make_directory, write_file
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.stages import suffix
-from mind_mlir.tools.cli.sources import read_program
+from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mind_mlir.languages.ptir.program import Program
     from mind_mlir.tools.cli.session import Session
-
-_T = TypeVar("_T")
 
 NOTHING_BOUND: Mapping[str, int] = FrozenDict()
 
@@ -102,35 +92,16 @@ class StageLog:
         path: str,
         function: str | None = None,
         extents: Mapping[str, int] = NOTHING_BOUND,
-        given: Callable[[Program | SurfaceProgram], Mapping[str, int]] = lambda _: NOTHING_BOUND,
+        given: Callable[[Any, Mapping[str, int]], Mapping[str, int]] = lambda _, extents: extents,
     ) -> Module:
-        """Read and parse the program at ``path``; what is no module becomes one.
-
-        Args:
-            path: The file; ``-`` is standard input.
-            function: The function that is wanted of a program; by default its entry.
-            extents: What its symbolic dimensions are.
-            given: Says what others of them are.
-
-        Raises:
-            ParseError: It cannot be read, or is not well-formed.
-            VerificationError: A program breaks a rule, or has no such function (E2002).
-            click.UsageError: There is no such symbolic dimension.
-        """
+        """Read and parse the program at ``path``; what is no module becomes one."""
         with self.timed("parse"):
             found = read_program(self.session, path)
+        refuse_extents(found, extents)
         if isinstance(found, Module):
-            if extents:
-                raise click.UsageError(
-                    "--bind is for PTIR and .mind programs: Core IR has no open dimensions"
-                )
             return found
-        if isinstance(found, SurfaceProgram):
-            with self.timed("elaborate"):
-                return lowered(found, function, {**given(found), **extents})
-        with self.timed("convert"):
-            program: Program = bound(restricted(found, function), extents)
-            return to_module(bind(program, given(program)))
+        with self.timed(kind_of(found).step):
+            return lowered(found, function, given(found, extents))
 
     def add(self, timings: Mapping[str, float]) -> None:
         """Take over the timings of a lowering."""
@@ -147,39 +118,3 @@ class StageLog:
         sys.stderr.write(
             "\n".join(["stage timings", *lines, f"  {'total':<{width}}  {total * 1e3:9.3f} ms\n"])
         )
-
-
-def lowered(program: SurfaceProgram, function: str | None, extents: Mapping[str, int]) -> Module:
-    """Return a program of the surface language as a module, whose function keeps its name.
-
-    Raises:
-        VerificationError: It breaks a rule, or has no such function (E2002).
-        click.UsageError: It has no such dimension.
-    """
-    module = with_extents(partial(program.lower, function, extents))
-    if not module.is_flat or function is None:
-        return module
-    return replace(module, functions=Functions((replace(module.functions[0], name=function),)))
-
-
-def with_extents(make: Callable[[], _T]) -> _T:
-    """Return what ``make`` makes of what ``--bind`` says.
-
-    Raises:
-        click.UsageError: There is no such dimension.
-    """
-    try:
-        return make()
-    except ValueError as error:
-        if isinstance(error, MindError):
-            raise
-        raise click.UsageError(f"--bind: {error}") from error
-
-
-def bound(program: Program, extents: Mapping[str, int]) -> Program:
-    """Return a program with its symbolic dimensions bound as ``--bind`` says.
-
-    Raises:
-        click.UsageError: It has no such symbol.
-    """
-    return with_extents(lambda: bind(program, checked_bindings(extents, symbols_of(program))))

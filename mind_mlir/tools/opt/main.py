@@ -9,12 +9,11 @@ import click
 
 from mind_mlir import __version__
 from mind_mlir.support.interrupts import held
-from mind_mlir.tools.cli.options import output_option
+from mind_mlir.tools.cli.options import check_variables, output_option
 from mind_mlir.tools.cli.output import write_output
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 from mind_mlir.tools.cli.streams import prepare_streams
 from mind_mlir.tools.cli.supervisor import supervise
-from mind_mlir.tools.cli.variables import check_variables
 from mind_mlir.tools.opt.command import OptionalValue, Tool
 from mind_mlir.tools.opt.ir_printing import Dumps, Printing, Selection
 from mind_mlir.tools.opt.mlir_names import MLIR_DIALECTS, MLIR_PASSES

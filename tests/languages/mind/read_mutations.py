@@ -17,7 +17,7 @@ from benchmarks.fuzz_surface import texts  # noqa: E402 -- found by the line abo
 from benchmarks.mutations import mutated  # noqa: E402 -- found by the line above
 from mind_mlir.diagnostics import MindError, SourceText  # noqa: E402 -- found by the line above
 from mind_mlir.diagnostics.codes import CATALOGUE  # noqa: E402 -- found by the line above
-from mind_mlir.languages.mind.elaboration.walking import walk  # noqa: E402 -- found by the line above
+from mind_mlir.languages.mind.elaboration.scopes import walk  # noqa: E402 -- found by the line above
 from mind_mlir.languages.mind.syntax import nodes  # noqa: E402 -- found by the line above
 from mind_mlir.languages.mind.syntax.reading import Reading, read  # noqa: E402 -- found by the line above
 from mind_mlir.languages.source import decode_source  # noqa: E402 -- found by the line above

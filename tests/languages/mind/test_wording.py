@@ -13,7 +13,8 @@ from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.diagnostics.render import render
-from mind_mlir.languages.mind.elaboration.wording import Written, dtype_text, reworded, spelling, type_text
+from mind_mlir.languages.mind.elaboration.types import spell, spell_dtype
+from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reworded, spelling
 from mind_mlir.ops import registry
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def findings_of(opcode: str, *operands: TensorType, **attributes: Any) -> list[D
 
 
 def test_an_operator_has_sides() -> None:
-    found = reworded(findings_of("Mul", TYPES[1], TYPES[3]), Written.operator("Mul", "*"))
+    found = reworded(findings_of("Mul", TYPES[1], TYPES[3]), SurfaceSpelling.operator("Mul", "*"))
     assert render(found) == (
         "error[E2004]: Dtype mismatch: '*' of f32 and i64\n"
         " = note: left operand is Tensor<f32, [2, 3]>\n"
@@ -46,10 +47,10 @@ def test_an_operator_has_sides() -> None:
 
 
 def test_a_function_has_named_arguments() -> None:
-    written = Written("Reshape", "reshape", ("x",), {"new_shape": "shape"})
+    written = SurfaceSpelling("Reshape", "reshape", ("x",), {"new_shape": "shape"})
     (found,) = reworded(findings_of("Reshape", TYPES[0]), written)
     assert found.message == "reshape needs argument 'shape'"
-    (found,) = reworded(findings_of("Exp", TYPES[3]), Written("Exp", "exp", ("x",)))
+    (found,) = reworded(findings_of("Exp", TYPES[3]), SurfaceSpelling("Exp", "exp", ("x",)))
     assert found.message == "exp does not take i64 as its input"
     assert found.notes[0] == "x has type Tensor<i64, [2, 3]>"
 
@@ -68,8 +69,8 @@ def test_operations_are_spelled_as_programs_do() -> None:
         "argmax",
         "log1p",
     ]
-    assert type_text(TensorType(P, (2,))) == "Tensor<bool, [2]>"
-    assert type_text(TensorType(F)) == dtype_text(F) == "f32"
+    assert spell(TensorType(P, (2,))) == "Tensor<bool, [2]>"
+    assert spell(TensorType(F)) == spell_dtype(F) == "f32"
 
 
 @pytest.mark.parametrize("record", registry.all_ops(), ids=lambda record: record.opcode)

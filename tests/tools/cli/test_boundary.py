@@ -19,7 +19,7 @@ from click.shell_completion import ShellComplete
 from mind_mlir import __version__, get_num_threads
 from mind_mlir.lowering import pipeline
 from mind_mlir.lowering.schedule import schedule as given
-from mind_mlir.tools.cli import forms, sources
+from mind_mlir.tools.cli import forms, programs
 from mind_mlir.tools.cli.main import COMMANDS, program
 from mind_mlir.tools.opt import main as opt
 from mind_mlir.tools.opt import stage_passes as mlir_passes
@@ -312,7 +312,7 @@ def test_no_memory_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(_: object) -> NoReturn:
         raise MemoryError("no room for 8 EB")
 
-    monkeypatch.setattr(sources, "parse", exhausted)
+    monkeypatch.setattr(programs, "read_any", exhausted)
     result = invoke("compile", "-", stdin=SUM)
     assert result.exit_code == 1
     assert "error[E6004]" in result.stderr

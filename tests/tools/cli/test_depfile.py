@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mind_mlir.tools.cli.depfile import depfile_text
+from mind_mlir.tools.cli.artefacts import depfile_text
 
 MAKE = shutil.which("make")
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.literals import settled
 from mind_mlir.languages.mind.elaboration.resolve import fits, hint, shown
-from mind_mlir.languages.mind.elaboration.types import MAX_LEAVES, MAX_LEVELS, TupleOf, described
+from mind_mlir.languages.mind.elaboration.types import (
+    MAX_LEAVES,
+    MAX_LEVELS,
+    TOO_LARGE,
+    TupleOf,
+    described,
+    too_large,
+)
 from mind_mlir.languages.mind.elaboration.values import (
     BAD,
     StructValue,
@@ -18,7 +25,6 @@ from mind_mlir.languages.mind.elaboration.values import (
     type_of,
 )
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.body import Body
@@ -32,8 +38,7 @@ def _tuple(body: Body, node: nodes.Tuple, expected: Expected) -> SurfaceValue:
     if isinstance(expected, TupleOf) and len(expected.items) == len(node.items):
         types = expected.items
     items = [body.expression(item, type_) for item, type_ in zip(node.items, types, strict=True)]
-    found = TupleValue(tuple(items))
-    return bounded(body, found, node.span)
+    return bounded(body, TupleValue(tuple(items)), node.span)
 
 
 def bounded(body: Body, value: SurfaceValue, span: Span) -> SurfaceValue:
@@ -44,14 +49,7 @@ def bounded(body: Body, value: SurfaceValue, span: Span) -> SurfaceValue:
         count, levels = count + len(level), levels + 1
     if not level:
         return value
-    return body.report(
-        "E7001",
-        f"this holds more than {MAX_LEAVES:,} values"
-        if count > MAX_LEAVES
-        else f"this has more than {MAX_LEVELS} levels",
-        span,
-        help="use a tensor with one dimension more for many of something",
-    )
+    return body.report("E7001", too_large("this", count), span, help=TOO_LARGE)
 
 
 @rule(nodes.StructLiteral)
@@ -62,14 +60,8 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
     if struct is None:
         for each in node.fields:
             body.expression(each.value)
-        near = did_you_mean(name, file.structs)
-        return body.report(
-            "E2202",
-            f"there is no struct {name}{near}",
-            node.name.span,
-            help=f"declare it: struct {name} {{ ... }}",
-            name=name,
-        )
+        said, help_ = f"there is no struct {name}", f"declare it: struct {name} {{ ... }}"
+        return body.unknown("E2202", said, node.name, file.structs, help_)
     declared = {each.name.text: each.type for each in struct.fields}
     extents: dict[str, int] = {}
     found: dict[str, SurfaceValue] = {}
@@ -82,15 +74,9 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
         if not known:
             good = False
             twice = label in found
-            near = did_you_mean(label, [other for other in declared if other not in found])
-            body.report(
-                "E2202",
-                f"{label} is given twice" if twice else f"struct {name} has no field {label}{near}",
-                each.name.span,
-                help=f"its fields are {', '.join(declared)}",
-                name=label,
-                type=name,
-            )
+            said = f"{label} is given twice" if twice else f"struct {name} has no field {label}"
+            others = [other for other in declared if other not in found] if not twice else []
+            body.unknown("E2202", said, each.name, others, f"its fields are {', '.join(declared)}", type=name)
             continue
         found[label] = value
         type_ = type_of(value)
@@ -98,26 +84,13 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
             good = False
         elif type_ is None or not fits(file, declared[label], type_, extents):
             good = False
-            wanted = shown(declared[label], extents)
-            actual = described(type_)
-            body.report(
-                "E2001",
-                f"field {label} of {name} is a {wanted}, found {actual}",
-                each.value.span,
-                help="give it what the struct declares",
-                expected=wanted,
-                found=actual,
-            )
+            wanted = shown(declared[label])
+            said, help_ = f"field {label} of {name} is a {wanted}", "give it what the struct declares"
+            body.mismatch(said, each.value.span, help_, expected=wanted, found=described(type_))
     missing = [label for label in declared if label not in found]
     if missing and not any(each.name.text not in declared for each in node.fields):
-        body.report(
-            "E2202",
-            f"{name} lacks {', '.join(missing)}",
-            node.name.span,
-            help="give every field of a struct a value",
-            name=missing[0],
-            type=name,
-        )
+        said, help_ = f"{name} lacks {', '.join(missing)}", "give every field of a struct a value"
+        body.report("E2202", said, node.name.span, help=help_, name=missing[0], type=name)
     if missing or not good:
         return BAD
     return bounded(body, StructValue(name, {label: found[label] for label in declared}), node.span)

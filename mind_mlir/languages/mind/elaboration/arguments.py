@@ -54,16 +54,9 @@ def other_count(
     help_: str = "give it one argument for each parameter",
 ) -> None:
     """Report E2007 of a call at ``span``."""
-    plural = "" if expected == 1 else "s"
-    body.report(
-        "E2007",
-        f"{function} takes {expected} argument{plural}, found {found}",
-        span,
-        help=help_,
-        function=function,
-        expected=expected,
-        found=found,
-    )
+    message = f"{function} takes {expected} argument{'' if expected == 1 else 's'}, found {found}"
+    facts: dict[str, object] = {"function": function, "expected": expected, "found": found}
+    body.report("E2007", message, span, help=help_, **facts)
 
 
 def bound_arguments(
@@ -84,14 +77,9 @@ def bound_arguments(
             bound[name] = argument.value
             continue
         good = False
-        twice = name in names
-        near = did_you_mean(name, [each for each in names if each not in bound])
-        body.report(
-            "E2204",
-            f"{name} is given twice" if twice else f"{function} has no parameter {name}{near}",
-            argument.name.span,
-            help=f"its parameters are {', '.join(names)}" if names else "it has no parameters",
-            function=function,
-            name=name,
-        )
+        said = f"{name} is given twice" if name in names else f"{function} has no parameter {name}"
+        others = [] if name in names else [each for each in names if each not in bound]
+        help_ = f"its parameters are {', '.join(names)}" if names else "it has no parameters"
+        message = f"{said}{did_you_mean(name, others)}"
+        body.report("E2204", message, argument.name.span, help=help_, function=function, name=name)
     return bound if good else None

@@ -52,10 +52,11 @@ class Blocks:
         self._made += 1
         return OpenBlock(f"{kind}{self._made}", [self.builder.fresh(type_) for type_ in types])
 
-    def begin(self, block: OpenBlock) -> None:
-        """Let ``block`` be current, and stand after those begun before."""
-        self._begun.append(block)
-        self.resume(block)
+    def begin(self, block: OpenBlock, *, reachable: bool = True) -> None:
+        """Let ``block`` be current, and stand after those begun before, where anything comes to it."""
+        if reachable:
+            self._begun.append(block)
+            self.resume(block)
 
     def resume(self, block: OpenBlock | None) -> None:
         """Let a block be current that has been begun before."""

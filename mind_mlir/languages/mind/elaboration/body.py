@@ -15,7 +15,7 @@ from mind_mlir.diagnostics import MindError
 from mind_mlir.languages.mind.elaboration.blocks import Blocks
 from mind_mlir.languages.mind.elaboration.scopes import Scopes
 from mind_mlir.languages.mind.elaboration.values import BAD, SurfaceValue
-from mind_mlir.languages.mind.elaboration.wording import Written, reworded
+from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reworded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,6 +90,26 @@ class Body:
         self.file.report(code, message, span, **details)
         return BAD
 
+    def unknown(self, code: str, said: str, name: nodes.Ident, *details: Any, **context: Any) -> SurfaceValue:
+        """Record a name that means nothing and return `BAD`; takes the arguments of `File.unknown`."""
+        self.failed = True
+        self.file.unknown(code, said, name, *details, **context)
+        return BAD
+
+    def mismatch(
+        self,
+        said: str,
+        span: Span,
+        help_: str | None,
+        *,
+        expected: str,
+        found: str,
+        notes: tuple[str, ...] = (),
+    ) -> SurfaceValue:
+        """Record that something is of another type than ``said`` (E2001), and return `BAD`."""
+        message = f"{said}, found {found}"
+        return self.report("E2001", message, span, notes=notes, help=help_, expected=expected, found=found)
+
     def emit(
         self,
         opcode: str,
@@ -117,9 +137,8 @@ class Body:
             found = self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
         except MindError as error:
             self.failed = True
-            self.file.extend(
-                reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span
-            )
+            written = self._written(opcode, operator, len(operands))
+            self.file.extend(reworded(error.diagnostics, written), span)
             return None
         wrong = [finding for value in found if (finding := size(value.type, None))]
         if wrong:
@@ -128,12 +147,14 @@ class Body:
             return None
         return found
 
-    def _written(self, opcode: str, place: Span | None, operands: int) -> Written | None:
+    def _written(self, opcode: str, place: Span | None, operands: int) -> SurfaceSpelling | None:
         """Return how the program writes an operation: what stands at ``place``, a symbol or a name."""
         if place is None or place[0] < 0:
             return None
         text = self.file.source.text[slice(*place)]
-        return Written(opcode, text) if text.isidentifier() else Written.operator(opcode, text, operands)
+        if text.isidentifier():
+            return SurfaceSpelling(opcode, text)
+        return SurfaceSpelling.operator(opcode, text, operands)
 
     def emit_one(self, opcode: str, operands: Sequence[Value], span: Span, **details: Any) -> Value | None:
         """Append an operation with one result and return it, as `emit`."""

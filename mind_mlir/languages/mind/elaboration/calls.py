@@ -57,25 +57,16 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
     if name in builtins():
         return builtins()[name]
     if name in (*DTYPES, *file.structs, *file.aliases):
-        return body.report(
-            "E2203",
-            f"{name} is a type, not a value",
-            node.span,
-            help=f"write {name} {{ ... }} for a value of a struct" if name in file.structs else None,
-        )
-    if name in file.unknown:
+        help_ = f"write {name} {{ ... }} for a value of a struct" if name in file.structs else None
+        return body.report("E2203", f"{name} is a type, not a value", node.span, help=help_)
+    if name in file.wrong_constants:
         body.failed = True
         return BAD
     called = _CALLED.match(file.source.text, node.span[1]) is not None
     guessed = len(file.findings) < _GUESSED
     near = did_you_mean(name, _known_names(body, called=called)) if guessed else ""
-    body.report(
-        "E2002",
-        f"{name} is not declared{near}",
-        node.span,
-        help=_MODULE if name in modules() else _FUNCTIONS if called else _VARIABLES,
-        name=name,
-    )
+    help_ = _MODULE if name in modules() else _FUNCTIONS if called else _VARIABLES
+    body.report("E2002", f"{name} is not declared{near}", node.span, help=help_, name=name)
     body.scopes.declare_everywhere(name, BAD)
     return BAD
 
@@ -118,22 +109,13 @@ def _call(body: Body, node: nodes.Call, expected: Expected) -> SurfaceValue:
     if isinstance(callee, (Derived, Foreign, Pullback)):
         named = next((argument.name for argument in node.arguments if argument.name), None)
         if named is not None:
-            return body.report(
-                "E2204",
-                f"this call takes its arguments by position, not {named.text} by name",
-                named.span,
-                help="leave out the name",
-                name=named.text,
-            )
+            message = f"this call takes its arguments by position, not {named.text} by name"
+            return body.report("E2204", message, named.span, help="leave out the name", name=named.text)
         return applied(body, callee, given, spans, node.span)
     found = type_of(callee)
     shown = spell(found) if found is not None else "tuple"
-    return body.report(
-        "E2203",
-        f"a {shown} cannot be called",
-        node.callee.span,
-        help="only functions are called; x[i] is an element of x",
-    )
+    help_ = "only functions are called; x[i] is an element of x"
+    return body.report("E2203", f"a {shown} cannot be called", node.callee.span, help=help_)
 
 
 def _hint(body: Body, function: Routine, place: int) -> Expected:

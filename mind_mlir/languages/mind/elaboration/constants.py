@@ -81,9 +81,8 @@ def _dtype(body: Body, written: nodes.Expression | None, expected: Expected) -> 
     chosen = keyword(body, written)
     if isinstance(chosen, DType):
         return chosen
-    body.report(
-        "E2205", "a dtype is one of the language's", written.span, help=f"write one of {', '.join(DTYPES)}"
-    )
+    help_ = f"write one of {', '.join(DTYPES)}"
+    body.report("E2205", "a dtype is one of the language's", written.span, help=help_)
     return None
 
 
@@ -99,24 +98,15 @@ def _extents(body: Body, node: nodes.Expression) -> list[int] | None:
     shape = found if isinstance(found, list) else [found]
     if any(type(extent) is not int for extent in shape):
         if not isinstance(body.expression(node), Bad):
-            body.report(
-                "E2205",
-                "a shape must be known when the program is compiled",
-                node.span,
-                help="write a list of numbers, or of names of dimensions: [2, n]",
-            )
+            message = "a shape must be known when the program is compiled"
+            help_ = "write a list of numbers, or of names of dimensions: [2, n]"
+            body.report("E2205", message, node.span, help=help_)
         return None
     for index, extent in enumerate(shape):
         if extent < 1:
-            body.report(
-                "E3006",
-                f"dimension {index} is {extent}, and must be 1 or more",
-                node.span,
-                help="a constant has one element at least",
-                shape=shape,
-                index=index,
-                value=extent,
-            )
+            message = f"dimension {index} is {extent}, and must be 1 or more"
+            help_ = "a constant has one element at least"
+            body.report("E3006", message, node.span, help=help_, shape=shape, index=index, value=extent)
             return None
     return _small(body, shape, node)
 
@@ -124,10 +114,7 @@ def _extents(body: Body, node: nodes.Expression) -> list[int] | None:
 def _small(body: Body, shape: list[int], node: nodes.Expression) -> list[int] | None:
     if math.prod(shape) <= MAX_ELEMENTS:
         return shape
-    body.report(
-        "E7001",
-        f"a constant of shape {shape} has more than {MAX_ELEMENTS:,} elements",
-        node.span,
-        help="pass it as an argument, or broadcast a smaller one: broadcast_to(x, result_shape=[...])",
-    )
+    message = f"a constant of shape {shape} has more than {MAX_ELEMENTS:,} elements"
+    help_ = "pass it as an argument, or broadcast a smaller one: broadcast_to(x, result_shape=[...])"
+    body.report("E7001", message, node.span, help=help_)
     return None

@@ -18,6 +18,7 @@ from mind_mlir.languages.mind.elaboration.resolve import (
     resolved,
     shown,
 )
+from mind_mlir.languages.mind.elaboration.scopes import assigned_in
 from mind_mlir.languages.mind.elaboration.static import known
 from mind_mlir.languages.mind.elaboration.types import BOOL, described
 from mind_mlir.languages.mind.elaboration.values import (
@@ -34,9 +35,7 @@ from mind_mlir.languages.mind.elaboration.values import (
     rebuilt,
     type_of,
 )
-from mind_mlir.languages.mind.elaboration.walking import assigned_in
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.blocks import OpenBlock
@@ -85,17 +84,9 @@ def declared(body: Body, value: SurfaceValue, node: nodes.Type, span: Span) -> S
         return value
     if found is not None and fits(body.file, node, found, body.extents):
         return value
-    wanted = shown(node, body.extents)
-    actual = described(found)
-    body.report(
-        "E2001",
-        f"expected {wanted}, found {actual}",
-        span,
-        notes=bound_notes(body.file, node, body.extents),
-        help="the declared type or the expression is not what was meant",
-        expected=wanted,
-        found=actual,
-    )
+    wanted, notes = shown(node), bound_notes(body.file, node, body.extents)
+    help_ = "the declared type or the expression is not what was meant"
+    body.mismatch(f"expected {wanted}", span, help_, expected=wanted, found=described(found), notes=notes)
     return assumed(body, node)
 
 
@@ -116,55 +107,35 @@ def bind(body: Body, pattern: nodes.Pattern, value: SurfaceValue) -> None:
     if isinstance(value, TupleValue) and len(value.items) == len(pattern.items):
         items = value.items
     elif not is_bad(value):
-        found = type_of(value)
-        shown_ = described(found)
-        body.report(
-            "E2001",
-            f"expected a tuple of {len(pattern.items)}, found {shown_}",
-            pattern.span,
-            help="give the pattern as many names as the tuple has items; _ for one that is not wanted",
-            expected=f"a tuple of {len(pattern.items)}",
-            found=shown_,
-        )
+        wanted, found = f"a tuple of {len(pattern.items)}", described(type_of(value))
+        help_ = "give the pattern as many names as the tuple has items; _ for one that is not wanted"
+        body.mismatch(f"expected {wanted}", pattern.span, help_, expected=wanted, found=found)
     for each, item in zip(pattern.items, items, strict=True):
         bind(body, each, item)
 
 
 @rule(nodes.Assign)
 def _assign(body: Body, node: nodes.Assign) -> None:
-    variable = body.scopes.find(node.target.text)
+    target = node.target
+    variable = body.scopes.find(target.text)
     if variable is None:
-        near = did_you_mean(node.target.text, body.scopes.names())
-        body.report(
-            "E2002",
-            f"{node.target.text} is not declared{near}",
-            node.target.span,
-            help=f"declare it first: let {node.target.text} = ...;",
-            name=node.target.text,
-        )
-        body.scopes.declare_everywhere(node.target.text, BAD)
+        help_ = f"declare it first: let {target.text} = ...;"
+        body.unknown("E2002", f"{target.text} is not declared", target, body.scopes.names(), help_)
+        body.scopes.declare_everywhere(target.text, BAD)
         body.expression(node.value)
         return
     old = type_of(variable.value)
     value = body.expression(node.value, old)
     if variable.fixed:
-        body.report(
-            "E2206",
-            f"{node.target.text} is declared around this function, which cannot assign it",
-            node.target.span,
-            help="return the new value, and assign it where the function is called",
-            name=node.target.text,
-        )
+        message = f"{target.text} is declared around this function, which cannot assign it"
+        help_ = "return the new value, and assign it where the function is called"
+        body.report("E2206", message, target.span, help=help_, name=target.text)
     elif isinstance(variable.value, FUNCTIONS):
-        body.report(
-            "E2203",
-            f"{node.target.text} is a function, and keeps being it",
-            node.target.span,
-            help="declare another one with let",
-        )
+        message = f"{target.text} is a function, and keeps being it"
+        body.report("E2203", message, target.span, help="declare another one with let")
     elif old is not None:
         if not isinstance(value, Bad):
-            value = coerced(body, value, old, node.value.span, f", which {node.target.text} is")
+            value = coerced(body, value, old, node.value.span, f", which {target.text} is")
         variable.value = value
 
 
@@ -181,12 +152,10 @@ def result_hint(body: Body) -> Expected:
 
 def give_back(body: Body, value: SurfaceValue, span: Span) -> None:
     """End the function with ``value``, where anything can come by here."""
+    if not is_bad(value):
+        value = plain(body, value, span, result_hint(body))
     if is_bad(value):
         body.failed = True
-        body.blocks.resume(None)
-        return
-    value = plain(body, value, span, result_hint(body))
-    if is_bad(value):
         body.blocks.resume(None)
         return
     found = type_of(value)
@@ -197,13 +166,9 @@ def give_back(body: Body, value: SurfaceValue, span: Span) -> None:
     elif body.result is not None and found is not None and found != body.result:
         coerced(body, value, body.result, span)
         found = None
-    elif found is None and not is_bad(value):
-        body.report(
-            "E2203",
-            "a function cannot be the result of a function",
-            span,
-            help="return what a call of it gives",
-        )
+    elif found is None:
+        message = "a function cannot be the result of a function"
+        body.report("E2203", message, span, help="return what a call of it gives")
     if found is None:
         body.failed = True
         body.blocks.resume(None)
@@ -236,8 +201,7 @@ def _if(body: Body, node: nodes.If, expected: Expected = None) -> SurfaceValue:
         blocks.cond_branch(found, *ways, body.file.locate(node.condition.span))
     paths: list[_Path] = []
     for way, branch in zip(ways, (node.then, node.otherwise), strict=True):
-        if reachable:
-            blocks.begin(way)
+        blocks.begin(way, reachable=reachable)
         for variable, value in zip(variables, before, strict=True):
             variable.value = value
         given: SurfaceValue = UNIT_VALUE if branch is None else body.expression(branch, expected)
@@ -275,8 +239,7 @@ def _joined(
     for path, place in zip(paths, (0, 1), strict=True):
         blocks.resume(path.end)
         blocks.branch(join, [pair[place] for pair in differing])
-    if reachable:
-        blocks.begin(join)
+    blocks.begin(join, reachable=reachable)
     merged = iter(join.parameters)
     result, *states = [
         rebuilt(
@@ -311,21 +274,11 @@ def _same_type(body: Body, node: nodes.If, paths: list[_Path]) -> list[SurfaceVa
         return [BAD, BAD]
     names = [described(type_) for type_ in types]
     if node.otherwise is None:
-        body.report(
-            "E2001",
-            f"an if without else is worth unit, not {names[0]}",
-            paths[0].span,
-            help="add an else, or end the value with a semicolon",
-            expected="unit",
-            found=names[0],
-        )
+        message = f"an if without else is worth unit, not {names[0]}"
+        help_ = "add an else, or end the value with a semicolon"
+        body.report("E2001", message, paths[0].span, help=help_, expected="unit", found=names[0])
     else:
-        body.report(
-            "E2001",
-            f"if and else differ in type: {names[0]} and {names[1]}",
-            paths[1].span,
-            help="give both the same type",
-            expected=names[0],
-            found=names[1],
-        )
+        message = f"if and else differ in type: {names[0]} and {names[1]}"
+        help_ = "give both the same type"
+        body.report("E2001", message, paths[1].span, help=help_, expected=names[0], found=names[1])
     return [BAD, BAD]

@@ -12,10 +12,9 @@ from mind_mlir.languages.mind.elaboration.file import File
 from mind_mlir.languages.mind.elaboration.literals import settled
 from mind_mlir.languages.mind.elaboration.resolve import check_type, distinct, hint
 from mind_mlir.languages.mind.elaboration.static import UNKNOWN, known
-from mind_mlir.languages.mind.elaboration.types import DTYPES, MAX_LEAVES, MAX_LEVELS
+from mind_mlir.languages.mind.elaboration.types import DTYPES, MAX_LEAVES, MAX_LEVELS, TOO_LARGE, too_large
 from mind_mlir.languages.mind.elaboration.values import Bad, Literal, is_bad
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,9 +40,8 @@ def declared(source: SourceText, tree: nodes.Program, foreign: Mapping[str, Any]
             continue
         taken[name.text] = name
         if name.text in (*DTYPES, "unit", "Tensor"):
-            file.report(
-                "E2201", f"{name.text} is a type of the language", name.span, help="choose another name"
-            )
+            message = f"{name.text} is a type of the language"
+            file.report("E2201", message, name.span, help="choose another name")
         _add(file, name.text, item)
     _check(file)
     return file
@@ -67,17 +65,12 @@ def _constant(file: File, name: str, item: nodes.Let) -> None:
     wanted = hint(file, item.type, {})
     data = known(body, item.value)
     value = body.expression(item.value, wanted)
-    file.unknown.add(name)
+    file.wrong_constants.add(name)
     if isinstance(value, Bad):
         return
     if data is UNKNOWN:
-        file.report(
-            "E2205",
-            f"{name} is no literal",
-            item.value.span,
-            help="a constant of a file is written out; compute others within a function",
-            name=name,
-        )
+        help_ = "a constant of a file is written out; compute others within a function"
+        file.report("E2205", f"{name} is no literal", item.value.span, help=help_, name=name)
         return
     if not isinstance(value, Literal):  # a sum of integers
         value = Literal(data, "int")
@@ -88,41 +81,26 @@ def _constant(file: File, name: str, item: nodes.Let) -> None:
         value = settled_
     if isinstance(value, Literal):
         file.constants[name] = replace(value, value=None)
-        file.unknown.discard(name)
+        file.wrong_constants.discard(name)
 
 
 def _twice(file: File, name: nodes.Ident, first: nodes.Ident) -> None:
     where = file.locate(first.span)
-    file.report(
-        "E2201",
-        f"{name.text} is declared twice",
-        name.span,
-        notes=(f"declared before in line {where.line}",) if where else (),
-        help="give one of them another name",
-        name=name.text,
-    )
+    notes = (f"declared before in line {where.line}",) if where else ()
+    message, help_ = f"{name.text} is declared twice", "give one of them another name"
+    file.report("E2201", message, name.span, notes=notes, help=help_, name=name.text)
 
 
 def _import(file: File, item: nodes.Import) -> None:
     module, *names = item.path
     known = modules().get(module.text)
     if known is None:
-        file.report(
-            "E2002",
-            f"there is no module {module.text}{did_you_mean(module.text, modules())}",
-            module.span,
-            help=f"the modules are {', '.join(modules())}",
-            name=module.text,
-        )
+        help_ = f"the modules are {', '.join(modules())}"
+        file.unknown("E2002", f"there is no module {module.text}", module, modules(), help_)
     elif names and (len(names) > 1 or names[0].text not in known):
         wrong = names[0] if names[0].text not in known else names[1]
-        file.report(
-            "E2002",
-            f"module {module.text} has no {wrong.text}{did_you_mean(wrong.text, known)}",
-            wrong.span,
-            help="leave the import out for a function of this file",
-            name=wrong.text,
-        )
+        said = f"module {module.text} has no {wrong.text}"
+        file.unknown("E2002", said, wrong, known, "leave the import out for a function of this file")
 
 
 def _check(file: File) -> None:
@@ -163,13 +141,9 @@ def _drop_cycles(file: File) -> None:
                 state[found.text] = False
                 stack.append((found.text, iter(_mentioned(file, found.text))))
             elif not state[found.text]:
-                file.report(
-                    "E2207",
-                    f"{found.text} contains itself",
-                    found.span,
-                    help="a value has a size that is known: use a tensor with one dimension more",
-                    name=found.text,
-                )
+                message = f"{found.text} contains itself"
+                help_ = "a value has a size that is known: use a tensor with one dimension more"
+                file.report("E2207", message, found.span, help=help_, name=found.text)
                 _invalidate(file, name, found)
 
 
@@ -198,28 +172,15 @@ def _size(file: File, name: str, parts: list[tuple[int, int] | None]) -> tuple[i
         levels = 1 + max((part[1] for part in held), default=0)
         if count <= MAX_LEAVES and levels <= MAX_LEVELS:
             return count, levels
-        many = count > MAX_LEAVES
-        file.report(
-            "E7001",
-            f"{name} holds more than {MAX_LEAVES:,} values"
-            if many
-            else f"{name} has more than {MAX_LEVELS} levels",
-            (file.structs.get(name) or file.aliases[name]).name.span,
-            help="use a tensor with one dimension more for many of something",
-            name=name,
-        )
+        span = (file.structs.get(name) or file.aliases[name]).name.span
+        file.report("E7001", too_large(name, count), span, help=TOO_LARGE, name=name)
     _invalidate(file, name)
     return None
 
 
 def _direct(file: File, name: str) -> int:
     """Return how many fields or items a type has, those of other named types apart."""
-    types = (
-        [each.type for each in file.structs[name].fields]
-        if name in file.structs
-        else [file.aliases[name].type]
-    )
-    count, stack = 0, list(types)
+    count, stack = 0, _types(file, name)
     while stack:
         found = stack.pop()
         count += 1
@@ -228,13 +189,16 @@ def _direct(file: File, name: str) -> int:
     return count
 
 
+def _types(file: File, name: str) -> list[nodes.Type]:
+    """Return the types that the declaration of a struct or an alias is made of."""
+    if name in file.structs:
+        return [each.type for each in file.structs[name].fields]
+    return [file.aliases[name].type]
+
+
 def _mentioned(file: File, name: str) -> list[nodes.Ident]:
     """Return the names of structs and aliases that the declaration of ``name`` mentions."""
-    if name in file.structs:
-        types: list[nodes.Type] = [each.type for each in file.structs[name].fields]
-    else:
-        types = [file.aliases[name].type]
-    named = [each.name for type_ in types for each in _named(type_)]
+    named = [each.name for type_ in _types(file, name) for each in _named(type_)]
     return [each for each in named if each.text in file.structs or each.text in file.aliases]
 
 

@@ -54,12 +54,9 @@ def derived(body: Body, node: nodes.Call, kind: str) -> SurfaceValue:
     if isinstance(function, (Builtin, Pullback)) or not isinstance(function, FUNCTIONS):
         found = type_of(function)
         shown = spell(found) if found is not None else "a built-in function"
-        return body.report(
-            "E2203",
-            f"{kind} takes a function, found {shown}",
-            written.span,
-            help=f"write {kind}(f)(x), or {kind}(|x| ...)(x)",
-        )
+        message = f"{kind} takes a function, found {shown}"
+        help_ = f"write {kind}(f)(x), or {kind}(|x| ...)(x)"
+        return body.report("E2203", message, written.span, help=help_)
     return Derived(kind, function)
 
 
@@ -114,14 +111,9 @@ def _gradient(
 def _is_scalar(body: Body, type_: SurfaceType, kind: str, span: Span) -> bool:
     if isinstance(type_, TensorType) and not type_.shape and type_.dtype.is_float:
         return True
-    body.report(
-        "E2001",
-        f"{kind} takes a function with a scalar float as its result, found {spell(type_)}",
-        span,
-        help="reduce the result, with sum(x) for example, or use vjp",
-        expected="f32 or f64",
-        found=spell(type_),
-    )
+    said = f"{kind} takes a function with a scalar float as its result"
+    help_ = "reduce the result, with sum(x) for example, or use vjp"
+    body.mismatch(said, span, help_, expected="f32 or f64", found=spell(type_))
     return False
 
 
@@ -130,13 +122,9 @@ def _floats(body: Body, type_: SurfaceType, span: Span, what: str) -> bool:
     for name, leaf in type_leaves(type_):
         if not leaf.dtype.is_float:
             place = f"{what}, at {name}," if name else what
-            body.report(
-                "E5005",
-                f"{place} is a {spell(leaf)}, with respect to which nothing can be differentiated",
-                span,
-                help="read it from around the function instead: grad(|x| f(x, n))(x)",
-                dtype=leaf.dtype.core_name,
-            )
+            message = f"{place} is a {spell(leaf)}, with respect to which nothing can be differentiated"
+            help_ = "read it from around the function instead: grad(|x| f(x, n))(x)"
+            body.report("E5005", message, span, help=help_, dtype=leaf.dtype.core_name)
             return False
     return True
 

@@ -10,6 +10,7 @@ from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.languages.staging import Unit
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ class File:
         nesting: How many expressions are being elaborated, each within another.
         failed: Instances in which something is wrong, and what.
         attempts: Everything that was found to be wrong; the same mistake may be met again and again.
-        unknown: Names of constants that are wrong, of which nothing is said again.
+        wrong_constants: Names of constants that are wrong, of which nothing is said again.
         pending: Instances that wait for others that lie deeper.
     """
 
@@ -52,7 +53,7 @@ class File:
     nesting: int = 0
     failed: dict[Hashable, tuple[Diagnostic, ...]] = field(default_factory=dict)
     attempts: list[Diagnostic] = field(default_factory=list)
-    unknown: set[str] = field(default_factory=set)
+    wrong_constants: set[str] = field(default_factory=set)
     pending: list[Hashable] = field(default_factory=list)
     _reported: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -71,9 +72,14 @@ class File:
         **context: Any,
     ) -> None:
         """Record a finding at ``span``."""
-        self.add(
-            Diagnostic(code, message, self.locate(span), notes, help, context=FrozenDict(context)),
-        )
+        self.add(Diagnostic(code, message, self.locate(span), notes, help, context=FrozenDict(context)))
+
+    def unknown(
+        self, code: str, said: str, name: nodes.Ident, known: Iterable[str], help_: str, **context: Any
+    ) -> None:
+        """Record that ``name`` is none of ``known``, and which of them was probably meant."""
+        message = f"{said}{did_you_mean(name.text, known)}"
+        self.report(code, message, name.span, help=help_, name=name.text, **context)
 
     def add(self, finding: Diagnostic) -> None:
         """Record a finding, unless the same has been found in the same place."""

@@ -45,13 +45,9 @@ def use(
     try:
         function.function.__signature__.bind(*nested)
     except TypeError as error:
-        body.report(
-            "E2007",
-            f"{function.name} of Python cannot be called so: {error}",
-            span,
-            help="give it what its definition takes, by position",
-            function=function.name,
-        )
+        message = f"{function.name} of Python cannot be called so: {error}"
+        help_ = "give it what its definition takes, by position"
+        body.report("E2007", message, span, help=help_, function=function.name)
         return None
     held, form = pytrees.flatten((nested, {}))
     tensors = [each.value for each in held]

@@ -16,11 +16,9 @@ from mind_mlir.languages.mind.elaboration.values import (
     StructValue,
     SurfaceValue,
     TupleValue,
-    inner,
     type_of,
 )
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Digits of the number of an item of a tuple.
 _LONGEST = 9
+_ITEMS = "the items of a tuple are t.0, t.1 and so on"
 
 
 @dataclass(slots=True)
@@ -66,23 +65,17 @@ def _index(body: Body, node: nodes.Index, expected: Expected) -> SurfaceValue:
     if value is None:
         return BAD
     if len(node.items) > value.type.rank:
-        return body.report(
-            "E4006",
-            f"{len(node.items)} indices for a tensor of rank {value.type.rank}",
-            node.span,
-            notes=(f"the tensor is a {spell(value.type)}",),
-            help="give one index or slice for each dimension at most",
-            rank=value.type.rank,
-            length=len(node.items),
-        )
+        message = f"{len(node.items)} indices for a tensor of rank {value.type.rank}"
+        notes = (f"the tensor is a {spell(value.type)}",)
+        help_ = "give one index or slice for each dimension at most"
+        facts = {"rank": value.type.rank, "length": len(node.items)}
+        return body.report("E4006", message, node.span, notes=notes, help=help_, **facts)
     places = _places(body, node, value)
     if places is None:
         return BAD
     if len(places.known) == value.type.rank and places.known:
-        attributes = {"indices": places.starts}
-        return (
-            body.emit_one("Index", [value], node.span, places=[node.value.span], attributes=attributes) or BAD
-        )
+        read, attributes = [node.value.span], {"indices": places.starts}
+        return body.emit_one("Index", [value], node.span, places=read, attributes=attributes) or BAD
     return _sliced(body, node, value, places) or BAD
 
 
@@ -113,17 +106,12 @@ def _in_bounds(body: Body, item: nodes.Expression, index: int, value: Value, axi
     extent = value.type.extents[axis]
     if -extent <= index < extent:
         return True
-    body.report(
-        "E6001",
-        # As it is written: of a dimension with a name, no number is known that messages could name.
-        f"index {body.file.source.text[slice(*item.span)]} is out of bounds for dimension {axis} "
-        f"of extent {extent}",
-        item.span,
-        help=f"an index is less than {extent}; negative ones count from the end, down to -{extent}",
-        operation="Index",
-        index=index,
-        shape=list(value.type.extents),
-    )
+    # As it is written: of a dimension with a name, no number is known that messages could name.
+    written = body.file.source.text[slice(*item.span)]
+    message = f"index {written} is out of bounds for dimension {axis} of extent {extent}"
+    help_ = f"an index is less than {extent}; negative ones count from the end, down to -{extent}"
+    facts = {"operation": "Index", "index": index, "shape": list(value.type.extents)}
+    body.report("E6001", message, item.span, help=help_, **facts)
     return False
 
 
@@ -132,13 +120,8 @@ def _is_index(body: Body, value: Value | None, span: Span) -> bool:
         return False
     if value.type.dtype.is_integer:
         return True
-    body.report(
-        "E4011",
-        f"an index must be an integer, or a tensor of them, not a {spell(value.type)}",
-        span,
-        help="use i64 or i32",
-        dtype=value.type.dtype.core_name,
-    )
+    message = f"an index must be an integer, or a tensor of them, not a {spell(value.type)}"
+    body.report("E4011", message, span, help="use i64 or i32", dtype=value.type.dtype.core_name)
     return False
 
 
@@ -156,13 +139,9 @@ def _slice(body: Body, item: nodes.Slice, extent: int, places: _Places) -> bool:
         bounds.append(found)
     if bounds[2] == 0:
         assert item.step is not None, "the default is 1"
-        body.report(
-            "E4008",
-            "the step of a slice is 0",
-            item.step.span,
-            help="write a step of 1 or more, or a negative one to go backwards",
-            dimension=len(places.starts),
-        )
+        message, axis = "the step of a slice is 0", len(places.starts)
+        help_ = "write a step of 1 or more, or a negative one to go backwards"
+        body.report("E4008", message, item.step.span, help=help_, dimension=axis)
         return False
     places.add(*bounds)
     return True
@@ -171,13 +150,11 @@ def _slice(body: Body, item: nodes.Slice, extent: int, places: _Places) -> bool:
 def _not_known(body: Body, node: nodes.Expression, what: str) -> None:
     if isinstance(body.expression(node), Bad):
         return
-    body.report(
-        "E2205",
-        f"{what} must be known when the program is compiled",
-        node.span,
-        help="write a number, a dimension's name, or a constant; dynamic_slice(x, start, sizes=[n]) slices "
-        "from a computed place",
+    help_ = (
+        "write a number, a dimension's name, or a constant; dynamic_slice(x, start, sizes=[n]) slices "
+        "from a computed place"
     )
+    body.report("E2205", f"{what} must be known when the program is compiled", node.span, help=help_)
 
 
 def _sliced(body: Body, node: nodes.Index, value: Value, places: _Places) -> Value | None:
@@ -224,20 +201,13 @@ def _taken(body: Body, node: nodes.Index, value: Value, axis: int, index: Value)
 
 
 def _item(body: Body, node: nodes.Index, value: TupleValue) -> SurfaceValue:
-    place = (
-        known(body, node.items[0])
-        if len(node.items) == 1 and not isinstance(node.items[0], nodes.Slice)
-        else UNKNOWN
-    )
+    item = node.items[0] if len(node.items) == 1 else None
+    place = UNKNOWN if item is None or isinstance(item, nodes.Slice) else known(body, item)
     if type(place) is int and 0 <= place < len(value.items):
         return value.items[place]
-    return body.report(
-        "E2202",
-        f"a tuple of {len(value.items)} has no such item",
-        node.span,
-        help="the items of a tuple are t.0, t.1 and so on",
-        found=str(place) if place is not UNKNOWN else "",
-    )
+    message = f"a tuple of {len(value.items)} has no such item"
+    found = str(place) if place is not UNKNOWN else ""
+    return body.report("E2202", message, node.span, help=_ITEMS, found=found)
 
 
 @rule(nodes.Field)
@@ -250,31 +220,15 @@ def _field(body: Body, node: nodes.Field, expected: Expected) -> SurfaceValue:
     if isinstance(value, StructValue):
         if name in value.fields:
             return value.fields[name]
-        return body.report(
-            "E2202",
-            f"struct {value.name} has no field {name}{did_you_mean(name, value.fields)}",
-            node.name.span,
-            help=f"its fields are {', '.join(value.fields)}",
-            name=name,
-            type=value.name,
-        )
+        said, help_ = f"struct {value.name} has no field {name}", f"its fields are {', '.join(value.fields)}"
+        return body.unknown("E2202", said, node.name, value.fields, help_, type=value.name)
     if isinstance(value, TupleValue):
         if name.isdigit() and len(name) <= _LONGEST and int(name) < len(value.items):
-            return inner(value)[int(name)]
-        return body.report(
-            "E2202",
-            f"a tuple of {len(value.items)} has no item {name}",
-            node.name.span,
-            help="the items of a tuple are t.0, t.1 and so on",
-            name=name,
-        )
+            return value.items[int(name)]
+        message = f"a tuple of {len(value.items)} has no item {name}"
+        return body.report("E2202", message, node.name.span, help=_ITEMS, name=name)
     found = type_of(value)
-    shown = f"a {spell(found)}" if found else "a function"
-    return body.report(
-        "E2202",
-        f"{shown} has no field {name}",
-        node.name.span,
-        help=f"write {name}(x)" if name in builtins() else "only structs and tuples have fields",
-        name=name,
-        type=spell(found) if found else "",
-    )
+    shown = spell(found) if found else ""
+    message = f"{f'a {shown}' if shown else 'a function'} has no field {name}"
+    help_ = f"write {name}(x)" if name in builtins() else "only structs and tuples have fields"
+    return body.report("E2202", message, node.name.span, help=help_, name=name, type=shown)

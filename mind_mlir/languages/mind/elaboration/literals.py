@@ -69,12 +69,8 @@ def _invalid(body: Body, node: nodes.Invalid, expected: Expected) -> SurfaceValu
 @rule(nodes.List)
 def _list(body: Body, node: nodes.List, expected: Expected) -> SurfaceValue:
     if not node.items:
-        return body.report(
-            "E2003",
-            "nothing says of which type an empty list is",
-            node.span,
-            help="a tensor has one element at least: write the elements",
-        )
+        help_ = "a tensor has one element at least: write the elements"
+        return body.report("E2003", "nothing says of which type an empty list is", node.span, help=help_)
     inner = _element(expected)
     items = [body.expression(item, inner) for item in node.items]
     if any(isinstance(item, Bad) for item in items):
@@ -99,32 +95,18 @@ def _literal_list(body: Body, node: nodes.List, items: list[Literal]) -> Surface
         kinds = {"float"}
     shape = literal_shape(first.data)
     for item, written in zip(items, node.items, strict=True):
-        if literal_shape(item.data) != shape:
-            found = literal_shape(item.data)
-            return body.report(
-                "E3010",
-                f"elements of one list have different shapes: {list(shape)} and {list(found)}",
-                written.span,
-                help="give all rows of a tensor the same length",
-                declared=list(shape),
-                found=list(found),
-            )
+        if (found := literal_shape(item.data)) != shape:
+            message = f"elements of one list have different shapes: {list(shape)} and {list(found)}"
+            help_ = "give all rows of a tensor the same length"
+            facts = {"declared": list(shape), "found": list(found)}
+            return body.report("E3010", message, written.span, help=help_, **facts)
     if len(kinds) > 1:
-        return body.report(
-            "E2001",
-            "numbers and truth values in one list",
-            node.span,
-            help="a tensor has elements of one type",
-            expected=first.kind,
-            found=next(item.kind for item in items if item.kind != first.kind),
-        )
+        message, help_ = "numbers and truth values in one list", "a tensor has elements of one type"
+        other = next(item.kind for item in items if item.kind != first.kind)
+        return body.report("E2001", message, node.span, help=help_, expected=first.kind, found=other)
     if math.prod((len(items), *shape)) > MAX_LISTED or len(shape) >= MAX_RANK:
-        return body.report(
-            "E7001",
-            f"a literal of more than {MAX_LISTED:,} elements, or {MAX_RANK} dimensions",
-            node.span,
-            help="pass it as an argument",
-        )
+        message = f"a literal of more than {MAX_LISTED:,} elements, or {MAX_RANK} dimensions"
+        return body.report("E7001", message, node.span, help="pass it as an argument")
     dtypes = {item.dtype for item in items} - {None}
     dtype = dtypes.pop() if len(dtypes) == 1 else None
     return Literal([item.data for item in items], kinds.pop(), dtype)
@@ -160,16 +142,10 @@ def tensor(
     if isinstance(value, FUNCTIONS):
         body.report("E2203", f"a function stands where {what} is wanted", span, help="call it: f(x)")
     elif not isinstance(value, Bad):
-        found = type_of(value)
-        name = f"a value of type {spell(found)}" if found else "a tuple that holds a function"
-        body.report(
-            "E2001",
-            f"expected {what}, found {name}",
-            span,
-            help="take a field of it",
-            expected=what,
-            found=spell(found) if found else "",
-        )
+        shown = spell(found) if (found := type_of(value)) else ""
+        name = f"a value of type {shown}" if shown else "a tuple that holds a function"
+        message = f"expected {what}, found {name}"
+        body.report("E2001", message, span, help="take a field of it", expected=what, found=shown)
     return None
 
 
@@ -181,14 +157,10 @@ def constant(body: Body, literal: Literal, span: Span, expected: Expected = None
     shape = literal_shape(literal.data)
     wanted = expected if isinstance(expected, TensorType) and literal.dtype is None else None
     if wanted is not None and wanted.shape != shape and shape:
-        body.report(
-            "E3010",
-            f"a literal of shape {list(shape)} is declared as {spell(wanted)}",
-            span,
-            help="give it the shape that is declared, or declare the shape that it has",
-            declared=list(wanted.shape),
-            found=list(shape),
-        )
+        message = f"a literal of shape {list(shape)} is declared as {spell(wanted)}"
+        help_ = "give it the shape that is declared, or declare the shape that it has"
+        facts = {"declared": list(wanted.shape), "found": list(shape)}
+        body.report("E3010", message, span, help=help_, **facts)
         return None
     try:
         data = TensorLiteral.of(literal.data, dtype)
@@ -271,16 +243,8 @@ def coerced(
         return found
     if actual is None and not isinstance(found, FUNCTIONS):
         return BAD
-    name = described(actual)
-    return body.report(
-        "E2001",
-        f"expected {spell(type_)}{what}, found {name}",
-        span,
-        notes=notes,
-        help=_way_out(actual, type_),
-        expected=spell(type_),
-        found=name,
-    )
+    said, found_, help_ = f"expected {spell(type_)}{what}", described(actual), _way_out(actual, type_)
+    return body.mismatch(said, span, help_, expected=spell(type_), found=found_, notes=notes)
 
 
 def _way_out(found: SurfaceType | None, wanted: SurfaceType) -> str | None:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.value import Value
+from mind_mlir.languages.mind.elaboration.arguments import other_count
 from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.control import block
 from mind_mlir.languages.mind.elaboration.literals import coerced, plain
 from mind_mlir.languages.mind.elaboration.operators import condition
+from mind_mlir.languages.mind.elaboration.scopes import assigned_in
 from mind_mlir.languages.mind.elaboration.static import known
 from mind_mlir.languages.mind.elaboration.types import BOOL, INDEX, described
 from mind_mlir.languages.mind.elaboration.values import (
@@ -22,7 +24,6 @@ from mind_mlir.languages.mind.elaboration.values import (
     rebuilt,
     type_of,
 )
-from mind_mlir.languages.mind.elaboration.walking import assigned_in
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
@@ -58,15 +59,14 @@ def _open(body: Body, node: nodes.While | nodes.For, first: list[Value]) -> _Loo
     reachable = blocks.current is not None
     head = blocks.new("head", [value.type for value in carried])
     blocks.branch(head, carried)
-    if reachable:
-        blocks.begin(head)
+    blocks.begin(head, reachable=reachable)
     tensors = iter(head.parameters[len(first) :])
     for variable in variables:
         variable.value = rebuilt(variable.value, tensors)
     return _Loop(head, variables, [variable.value for variable in variables])
 
 
-def _run(body: Body, node: nodes.While | nodes.For, loop: _Loop, more: Value | None) -> OpenBlock:
+def _run(body: Body, node: nodes.While | nodes.For, more: Value | None) -> OpenBlock:
     """Let the head go on to the loop's body while ``more``; return the block behind the loop."""
     blocks = body.blocks
     inside, behind = blocks.new("body"), blocks.new("done")
@@ -74,8 +74,7 @@ def _run(body: Body, node: nodes.While | nodes.For, loop: _Loop, more: Value | N
     reachable = blocks.current is not None
     if more is not None:
         blocks.cond_branch(more, inside, behind, body.file.locate(span))
-    if reachable:
-        blocks.begin(inside)
+    blocks.begin(inside, reachable=reachable)
     block(body, node.body)
     return behind
 
@@ -84,8 +83,7 @@ def _close(body: Body, loop: _Loop, behind: OpenBlock, first: list[Value], *, re
     """End an iteration, whose next one begins with ``first``, and go on behind the loop."""
     carried = [*first, *(value for each in loop.variables for value in leaves(each.value))]
     body.blocks.branch(loop.head, carried)
-    if reachable:
-        body.blocks.begin(behind)
+    body.blocks.begin(behind, reachable=reachable)
     for variable, value in zip(loop.variables, loop.old, strict=True):
         if not is_bad(variable.value):  # of what has been reported, nothing is said behind the loop either
             variable.value = value
@@ -97,7 +95,7 @@ def _while(body: Body, node: nodes.While) -> None:
     loop = _open(body, node, [])
     more = condition(body, body.expression(node.condition, BOOL), node.condition.span, "while")
     at_condition = [variable.value for variable in loop.variables]
-    behind = _run(body, node, loop, more)
+    behind = _run(body, node, more)
     loop.old = at_condition
     _close(body, loop, behind, [], reachable=reachable)
 
@@ -120,7 +118,7 @@ def _for(body: Body, node: nodes.For) -> None:
     more = body.emit_one("Compare", [index, end], span, attributes=attributes)
     body.scopes.enter()
     body.scopes.declare(node.variable.text, index)
-    behind = _run(body, node, loop, more)
+    behind = _run(body, node, more)
     body.scopes.leave()
     one = plain(body, Literal(step, "int", index.type.dtype), span)
     following = [
@@ -136,21 +134,13 @@ def _range(body: Body, node: nodes.For) -> tuple[Value, Value, int] | None:
         isinstance(call, nodes.Call) and isinstance(call.callee, nodes.Name) and call.callee.text == "range"
     ):
         body.expression(call)
-        body.report(
-            "E2203", "a for loop goes over a range", call.span, help="write for i in range(n) { ... }"
-        )
+        help_ = "write for i in range(n) { ... }"
+        body.report("E2203", "a for loop goes over a range", call.span, help=help_)
         return None
     given = [argument.value for argument in call.arguments]
     if not 1 <= len(given) <= 3 or any(argument.name for argument in call.arguments):
-        body.report(
-            "E2007",
-            f"range takes 1 to 3 arguments, found {len(given)}",
-            call.span,
-            help="range(end), range(start, end) or range(start, end, step)",
-            function="range",
-            expected="1 to 3",
-            found=len(given),
-        )
+        help_ = "range(end), range(start, end) or range(start, end, step)"
+        other_count(body, "range", "1 to 3", len(given), call.span, help_)
         return None
     step = 1 if len(given) < 3 else known(body, given[2])
     if type(step) is not int or step == 0:
@@ -182,14 +172,6 @@ def _bound(body: Body, node: nodes.Expression) -> SurfaceValue | None:
     if isinstance(value, Value) and value.type.dtype.is_integer and not value.type.shape:
         return value
     if not is_bad(value):
-        type_ = type_of(value)
-        name = described(type_)
-        body.report(
-            "E2001",
-            f"a bound of a range is an integer, found {name}",
-            node.span,
-            help="use an i64 or i32",
-            expected="i64",
-            found=name,
-        )
+        said, found_ = "a bound of a range is an integer", described(type_of(value))
+        body.mismatch(said, node.span, "use an i64 or i32", expected="i64", found=found_)
     return None

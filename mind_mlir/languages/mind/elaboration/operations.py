@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.arguments import bound_arguments, evaluated_in_vain, wrong_count
 from mind_mlir.languages.mind.elaboration.builtins import default
 from mind_mlir.languages.mind.elaboration.literals import of_kind, tensor
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.types import DType
-    from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 
@@ -103,17 +103,11 @@ def _emitted(
 def _operands(body: Body, written: Sequence[nodes.Expression]) -> list[Value] | None:
     """Return tensors; a literal takes the dtype of the first tensor that is none, where it is of its kind."""
     values = [body.expression(each) for each in written]
-    dtype = next((found.dtype for value in values if (found := _tensor_type(value)) is not None), None)
-    tensors = [
-        tensor(body, value, each.span, _kind(value, dtype))
-        for value, each in zip(values, written, strict=True)
-    ]
+    dtype = next((value.type.dtype for value in values if isinstance(value, Value)), None)
+    pairs = zip(values, written, strict=True)
+    tensors = [tensor(body, value, each.span, _kind(value, dtype)) for value, each in pairs]
     found = [value for value in tensors if value is not None]
     return found if len(found) == len(tensors) else None
-
-
-def _tensor_type(value: SurfaceValue) -> Any:
-    return getattr(value, "type", None)
 
 
 def _kind(value: SurfaceValue, dtype: DType | None) -> DType | None:
@@ -138,21 +132,13 @@ def _attributes(
     open_ = [each for each in record.attributes if each.default is None and each.name not in {*found, *bound}]
     missing = [each.name for each in open_ if default(record, each) is None]
     if missing:
-        body.report(
-            "E2007",
-            f"{builtin.name} lacks {missing[0]}",
-            node.span,
-            help=f"write {missing[0]}=...: {_schema(record, missing[0]).doc}",
-            function=builtin.name,
-            expected=len(record.operands) + len(record.attributes),
-            found=len(node.arguments),
-        )
+        name = missing[0]
+        doc = next(each.doc for each in record.attributes if each.name == name)
+        facts = {"expected": len(record.operands) + len(record.attributes), "found": len(node.arguments)}
+        message, help_ = f"{builtin.name} lacks {name}", f"write {name}=...: {doc}"
+        body.report("E2007", message, node.span, help=help_, function=builtin.name, **facts)
         return None
     return found if good else None
-
-
-def _schema(record: OpDef, name: str) -> AttributeDef:
-    return next(each for each in record.attributes if each.name == name)
 
 
 def _unknown(body: Body, builtin: Builtin, attribute: AttributeDef, node: nodes.Expression) -> None:
@@ -161,11 +147,6 @@ def _unknown(body: Body, builtin: Builtin, attribute: AttributeDef, node: nodes.
         return
     found = type_of(value)
     shown = f", found a {spell(found)}" if found is not None else ""
-    body.report(
-        "E2205",
-        f"{attribute.name} of {builtin.name} must be known when the program is compiled{shown}",
-        node.span,
-        help=f"write a {attribute.kind.phrase}; names of dimensions and constants are known",
-        function=builtin.name,
-        name=attribute.name,
-    )
+    message = f"{attribute.name} of {builtin.name} must be known when the program is compiled{shown}"
+    help_ = f"write a {attribute.kind.phrase}; names of dimensions and constants are known"
+    body.report("E2205", message, node.span, help=help_, function=builtin.name, name=attribute.name)

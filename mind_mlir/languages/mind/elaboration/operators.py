@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.literals import of_kind, tensor
+from mind_mlir.languages.mind.elaboration.scopes import walk
 from mind_mlir.languages.mind.elaboration.types import BOOL, spell, spell_dtype
 from mind_mlir.languages.mind.elaboration.values import BAD, Literal, SurfaceValue, is_bad
-from mind_mlir.languages.mind.elaboration.walking import walk
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.ops.shapes import aligned, misfit, stretched
 
@@ -96,16 +96,9 @@ def _applied(
     aligned = broadcast(body, [lhs, rhs], node.span, node.operator_span, places)
     if aligned is None:
         return BAD
+    details = {"operator": node.operator_span, "places": places}
     attributes = {"op": COMPARISONS[node.operator]}
-    return (
-        body.emit_one(
-            *("Compare", aligned, node.span),
-            operator=node.operator_span,
-            places=places,
-            attributes=attributes,
-        )
-        or BAD
-    )
+    return body.emit_one("Compare", aligned, node.span, attributes=attributes, **details) or BAD
 
 
 def _given_by(value: SurfaceValue, other: SurfaceValue) -> DType | None:
@@ -131,16 +124,10 @@ def _different(
         own, other = (lhs, rhs) if literal is left else (rhs, lhs)
         wanted = spell(own.type.with_dtype(other.type.dtype))
         help_ = f"declare the constant with the type that is wanted: let c: {wanted} = ...;"
-    return body.report(
-        "E2004",
-        f"Dtype mismatch: {names[0]} {node.operator} {names[1]}",
-        node.operator_span,
-        notes=(f"left operand is {spell(lhs.type)}", f"right operand is {spell(rhs.type)}"),
-        help=help_,
-        operation=node.operator,
-        left=names[0],
-        right=names[1],
-    )
+    message = f"Dtype mismatch: {names[0]} {node.operator} {names[1]}"
+    notes = (f"left operand is {spell(lhs.type)}", f"right operand is {spell(rhs.type)}")
+    facts = {"operation": node.operator, "left": names[0], "right": names[1]}
+    return body.report("E2004", message, node.operator_span, notes=notes, help=help_, **facts)
 
 
 def broadcast(
@@ -169,19 +156,15 @@ def _do_not_broadcast(
     body: Body, left: Shape, right: Shape, axis: int, extents: tuple[Dim, Dim], span: Span
 ) -> None:
     a, b = extents
-    body.report(
-        "E3001",
-        f"Broadcasting failed at dimension {axis}: {a} against {b}",
-        span,
-        notes=(f"left shape {list(left)}", f"right shape {list(right)}"),
-        help="extents must be equal, or one of them 1, aligned from the right; "
-        "reshape or expand_dims can line the dimensions up",
-        operation=body.file.source.text[slice(*span)],
-        left=list(left),
-        right=list(right),
-        dimension=axis,
-        extents=[a, b],
+    message = f"Broadcasting failed at dimension {axis}: {a} against {b}"
+    notes = (f"left shape {list(left)}", f"right shape {list(right)}")
+    help_ = (
+        "extents must be equal, or one of them 1, aligned from the right; "
+        "reshape or expand_dims can line the dimensions up"
     )
+    facts: dict[str, Any] = {"operation": body.file.source.text[slice(*span)], "left": list(left)}
+    facts |= {"right": list(right), "dimension": axis, "extents": [a, b]}
+    body.report("E3001", message, span, notes=notes, help=help_, **facts)
 
 
 def condition(body: Body, value: SurfaceValue, span: Span, where: str) -> Value | None:
@@ -193,14 +176,7 @@ def condition(body: Body, value: SurfaceValue, span: Span, where: str) -> Value 
         help_ = "reduce it to one truth value, or take one element: x[0]"
     else:
         help_ = "compare it: x > 0.0" if found.type.dtype.is_float else "compare it: n != 0"
-    body.report(
-        "E2001",
-        f"{where} takes a bool, found {spell(found.type)}",
-        span,
-        help=help_,
-        expected="bool",
-        found=spell(found.type),
-    )
+    body.mismatch(f"{where} takes a bool", span, help_, expected="bool", found=spell(found.type))
     return None
 
 

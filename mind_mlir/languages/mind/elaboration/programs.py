@@ -15,10 +15,10 @@ from mind_mlir.languages.mind.elaboration.declarations import declared
 from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.resolve import dimension_names, resolved
 from mind_mlir.languages.mind.elaboration.routines import Postponed, instance_of
+from mind_mlir.languages.mind.elaboration.scopes import names_in, walk
 from mind_mlir.languages.mind.elaboration.types import SurfaceType
 from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
 from mind_mlir.languages.mind.elaboration.values import BAD, Routine, key
-from mind_mlir.languages.mind.elaboration.walking import names_in, walk
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Program(Protocol):
+class Elaborable(Protocol):
     """The interface of a program that can be elaborated."""
 
     @property
@@ -72,7 +72,7 @@ def entries(tree: nodes.Program) -> list[str]:
     return [name for name in names if name not in mentioned] or names
 
 
-def check(program: Program) -> list[Diagnostic]:
+def check(program: Elaborable) -> list[Diagnostic]:
     """Return everything that is wrong with ``program``, in source order: its syntax, names, types and shapes.
 
     A function with named dimensions is right where it is for some extents; what none makes right is wrong.
@@ -87,7 +87,7 @@ def check(program: Program) -> list[Diagnostic]:
 
 
 def lower(
-    program: Program, functions: Sequence[str] | None = None, bindings: Mapping[str, int] = FrozenDict()
+    program: Elaborable, functions: Sequence[str] | None = None, bindings: Mapping[str, int] = FrozenDict()
 ) -> Module:
     """Return the module of some functions, or of all `entries` of a program.
 
@@ -122,30 +122,28 @@ def lower(
             exports.append((made, labels, name))
     _raise(file)
     if not exports:
-        raise VerificationError(
-            Diagnostic("E4119", "the program has no function", help="write one: fn main(...) -> ... { ... }")
-        )
+        help_ = "write one: fn main(...) -> ... { ... }"
+        raise VerificationError(Diagnostic("E4119", "the program has no function", help=help_))
     return file.unit.exported(exports)
 
 
 def _no_result(file: File, node: nodes.Function) -> None:
-    file.report(
-        "E4122",
-        f"{node.name.text} returns nothing, so that there is nothing to compute",
-        node.name.span,
-        help="say what it returns: fn f(x: f32) -> f32 { ... }",
-        operation=node.name.text,
-    )
+    message = f"{node.name.text} returns nothing, so that there is nothing to compute"
+    help_ = "say what it returns: fn f(x: f32) -> f32 { ... }"
+    file.report("E4122", message, node.name.span, help=help_, operation=node.name.text)
 
 
-def dimensions(program: Program) -> list[str]:
+def dimensions(program: Elaborable) -> list[str]:
     """Return the names of dimensions in the parameters of a program's functions, in source order."""
     file = declared(program.source, program.tree, program.foreign)
-    parameters = (each for node in file.functions.values() for each in node.parameters)
+    return _dimensions(file, [each for node in file.functions.values() for each in node.parameters])
+
+
+def _dimensions(file: File, parameters: Sequence[nodes.Parameter]) -> list[str]:
     return list(dict.fromkeys(name for each in parameters for name in dimension_names(file, each.type)))
 
 
-def open_types(program: Program, function: str | None = None) -> dict[str, TensorType]:
+def open_types(program: Elaborable, function: str | None = None) -> dict[str, TensorType]:
     """Return the tensors that a function takes, by name, with symbols for dimensions.
 
     By default, it is the only function that a module of the program exports; of several, nothing.
@@ -181,15 +179,9 @@ def function_of(file: File, name: str) -> nodes.Function:
     """
     if name in file.functions:
         return file.functions[name]
-    near = did_you_mean(name, file.functions)
-    raise VerificationError(
-        Diagnostic(
-            "E2002",
-            f"there is no function {name}{near}",
-            help=f"the functions are {', '.join(file.functions)}" if file.functions else None,
-            context=FrozenDict({"name": name}),
-        )
-    )
+    message = f"there is no function {name}{did_you_mean(name, file.functions)}"
+    help_ = f"the functions are {', '.join(file.functions)}" if file.functions else None
+    raise VerificationError(Diagnostic("E2002", message, help=help_, context=FrozenDict({"name": name})))
 
 
 def parameter_types(
@@ -200,31 +192,20 @@ def parameter_types(
     Raises:
         VerificationError: E4303, a dimension is not bound; or a type is not well-formed.
     """
-    names = (name for parameter in node.parameters for name in dimension_names(file, parameter.type))
-    open_ = next((name for name in names if name not in bindings), None)
+    open_ = next((name for name in _dimensions(file, node.parameters) if name not in bindings), None)
     if open_ is not None:
-        raise VerificationError(
-            Diagnostic(
-                "E4303",
-                f"dimension {open_} of {node.name.text} is not bound",
-                file.locate(node.name.span),
-                help=f"say what it is: --bind {open_}=4, or bindings={{{open_!r}: 4}}",
-                context=FrozenDict({"symbol": open_}),
-            )
-        )
+        message = f"dimension {open_} of {node.name.text} is not bound"
+        help_ = f"say what it is: --bind {open_}=4, or bindings={{{open_!r}: 4}}"
+        facts, where = FrozenDict({"symbol": open_}), file.locate(node.name.span)
+        raise VerificationError(Diagnostic("E4303", message, where, help=help_, context=facts))
     types = _types(file, node, bindings)
     known = [type_ for type_ in types if type_ is not None]
     if len(known) == len(types):
         return known
     _raise(file)
-    raise VerificationError(
-        Diagnostic(
-            "E2003",
-            f"a parameter of {node.name.text} has no type",
-            file.locate(node.name.span),
-            help="write the type of every parameter: x: Tensor<f32, [2]>",
-        )
-    )
+    message = f"a parameter of {node.name.text} has no type"
+    help_ = "write the type of every parameter: x: Tensor<f32, [2]>"
+    raise VerificationError(Diagnostic("E2003", message, file.locate(node.name.span), help=help_))
 
 
 def instantiate(
@@ -293,12 +274,10 @@ _NUMBERS, _DRAWS = 10, 8
 def _check_function(file: File, name: str) -> None:
     """Report what is wrong with a function for all extents of its dimensions."""
     node = file.functions[name]
-    dimensions = list(
-        dict.fromkeys(each for parameter in node.parameters for each in dimension_names(file, parameter.type))
-    )
+    dimensions = _dimensions(file, node.parameters)
     first: dict[object, Diagnostic] = {}
     kept: dict[object, Diagnostic] = {}
-    for number, choice in enumerate(_choices(file, node, dimensions)):
+    for number, choice in enumerate(_choices(node, dimensions)):
         with file.apart() as found:
             instantiate(file, name, _types(file, node, choice), choice)
         places: dict[object, Diagnostic] = {(each.code, each.location): each for each in found}
@@ -319,7 +298,7 @@ def _types(file: File, node: nodes.Function, extents: Mapping[str, int]) -> list
     ]
 
 
-def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Iterator[dict[str, int]]:
+def _choices(node: nodes.Function, dimensions: Sequence[str]) -> Iterator[dict[str, int]]:
     """Yield extents for dimensions: the first tells them apart, others are alike, or drawn."""
     yield {
         name: _FIRST[place % len(_FIRST)] + place // len(_FIRST) * 1000

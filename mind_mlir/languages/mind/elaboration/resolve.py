@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.builders.type_rules import size
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.mind.elaboration.types import DTYPES, UNIT, StructOf, SurfaceType, TupleOf
 from mind_mlir.languages.mind.elaboration.wording import reworded
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -108,15 +107,12 @@ def dimension_names(file: File, node: nodes.Type | None) -> Iterator[str]:
             yield from dimension_names(file, each.type)
 
 
-def shown(node: nodes.Type, extents: Mapping[str, int]) -> str:
-    """Return a type as it is written, with what bound dimensions are: ``Tensor<f32, [n, 4]>``."""
+def shown(node: nodes.Type) -> str:
+    """Return a type as it is written: ``Tensor<f32, [n, 4]>``."""
     if isinstance(node, nodes.Tensor):
-        shape = [each.text for each in node.dimensions]
-        return f"Tensor<{node.dtype.text}, [{', '.join(shape)}]>"
+        return f"Tensor<{node.dtype.text}, [{', '.join(each.text for each in node.dimensions)}]>"
     if isinstance(node, nodes.TupleType):
-        if not node.items:
-            return _UNIT
-        return f"({', '.join(shown(item, extents) for item in node.items)})"
+        return f"({', '.join(map(shown, node.items))})" if node.items else _UNIT
     return node.name.text if isinstance(node, nodes.NamedType) else "?"
 
 
@@ -131,13 +127,8 @@ def distinct(file: File, names: Sequence[nodes.Ident], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name.text in seen and name.text != "_":
-            file.report(
-                "E2201",
-                f"{name.text} is {what} twice",
-                name.span,
-                help="give one of them another name",
-                name=name.text,
-            )
+            message, help_ = f"{name.text} is {what} twice", "give one of them another name"
+            file.report("E2201", message, name.span, help=help_, name=name.text)
         seen.add(name.text)
 
 
@@ -145,25 +136,14 @@ def check_type(file: File, node: nodes.Type | None) -> None:
     """Report what is wrong with a type as it is written: unknown names (E2202), extents of 0 (E3006)."""
     if isinstance(node, nodes.Tensor):
         if node.dtype.text not in DTYPES:
-            near = did_you_mean(node.dtype.text, DTYPES)
-            file.report(
-                "E2202",
-                f"there is no element type {node.dtype.text}{near}",
-                node.dtype.span,
-                help=f"elements are {', '.join(DTYPES)}",
-                name=node.dtype.text,
-            )
+            said, help_ = f"there is no element type {node.dtype.text}", f"elements are {', '.join(DTYPES)}"
+            file.unknown("E2202", said, node.dtype, DTYPES, help_)
         for index, each in enumerate(node.dimensions):
             if isinstance(each, nodes.Number) and (not isinstance(each.value, int) or each.value < 1):
-                file.report(
-                    "E3006",
-                    f"dimension {index} is {each.text}, and must be a whole number of 1 or more",
-                    each.span,
-                    help="write a number, or a name for any extent",
-                    shape=[dimension.text for dimension in node.dimensions],
-                    index=index,
-                    value=each.value,
-                )
+                message = f"dimension {index} is {each.text}, and must be a whole number of 1 or more"
+                help_ = "write a number, or a name for any extent"
+                facts: dict[str, Any] = {"shape": [dim.text for dim in node.dimensions], "index": index}
+                file.report("E3006", message, each.span, help=help_, **facts, value=each.value)
         _check_size(file, node)
     elif isinstance(node, nodes.TupleType):
         for item in node.items:
@@ -171,21 +151,11 @@ def check_type(file: File, node: nodes.Type | None) -> None:
     elif isinstance(node, nodes.NamedType):
         known = (*DTYPES, _UNIT, "Tensor", *file.structs, *file.aliases)
         if node.name.text not in known:
-            near = did_you_mean(node.name.text, known)
-            file.report(
-                "E2202",
-                f"there is no type {node.name.text}{near}",
-                node.span,
-                help="declare it: struct Name { field: type }, or type Name = type;",
-                name=node.name.text,
-            )
+            help_ = "declare it: struct Name { field: type }, or type Name = type;"
+            file.unknown("E2202", f"there is no type {node.name.text}", node.name, known, help_)
         elif node.name.text == "Tensor":
-            file.report(
-                "E2003",
-                "a Tensor without a dtype and a shape",
-                node.span,
-                help="write Tensor<f32, [2, 3]>; a dimension may be a name, which stands for any extent",
-            )
+            help_ = "write Tensor<f32, [2, 3]>; a dimension may be a name, which stands for any extent"
+            file.report("E2003", "a Tensor without a dtype and a shape", node.span, help=help_)
 
 
 def _check_size(file: File, node: nodes.Tensor) -> None:

@@ -18,6 +18,7 @@ from mind_mlir.languages.mind.elaboration.resolve import (
     resolved,
     shown,
 )
+from mind_mlir.languages.mind.elaboration.scopes import names_in
 from mind_mlir.languages.mind.elaboration.types import SurfaceType, described
 from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
 from mind_mlir.languages.mind.elaboration.values import (
@@ -30,7 +31,6 @@ from mind_mlir.languages.mind.elaboration.values import (
     rebuilt,
     type_of,
 )
-from mind_mlir.languages.mind.elaboration.walking import names_in
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
@@ -161,17 +161,10 @@ def _argument(
         return None
     if parameter.type is None or (found is not None and fits(file, parameter.type, found, extents)):
         return value
-    wanted = shown(parameter.type, extents)
-    actual = described(found)
-    body.report(
-        "E2001",
-        f"{function.name} takes a {wanted} for {parameter.name.text}, found {actual}",
-        span,
-        notes=bound_notes(file, parameter.type, extents),
-        help="give it what it declares, or change its declaration",
-        expected=wanted,
-        found=actual,
-    )
+    wanted, notes = shown(parameter.type), bound_notes(file, parameter.type, extents)
+    said = f"{function.name} takes a {wanted} for {parameter.name.text}"
+    help_ = "give it what it declares, or change its declaration"
+    body.mismatch(said, span, help_, expected=wanted, found=described(found), notes=notes)
     return None
 
 
@@ -216,13 +209,9 @@ def instance_of(
 
 def _recursion(file: File, name: Hashable, function: Routine, span: Span) -> None:
     found = len(file.attempts)
-    file.report(
-        "E4118",
-        f"{function.name} calls itself",
-        span,
-        help="write a loop: memory is planned before anything runs, so that programs have no recursion",
-        cycle=function.name,
-    )
+    message = f"{function.name} calls itself"
+    help_ = "write a loop: memory is planned before anything runs, so that programs have no recursion"
+    file.report("E4118", message, span, help=help_, cycle=function.name)
     file.failed[name] = tuple(file.attempts[found:])
 
 
@@ -309,15 +298,8 @@ def nothing(body: Body, span: Span) -> None:
         and not (isinstance(body.declared, nodes.TupleType) and not body.declared.items)
         and not (isinstance(body.declared, nodes.NamedType) and body.declared.name.text == "unit")
     ):
-        wanted = shown(body.declared, body.extents)
-        body.failed = True
-        body.report(
-            "E2001",
-            f"expected {wanted}, found unit",
-            span,
-            help="end the function with the expression that it is worth, without a semicolon",
-            expected=wanted,
-            found="unit",
-        )
+        wanted = shown(body.declared)
+        help_ = "end the function with the expression that it is worth, without a semicolon"
+        body.mismatch(f"expected {wanted}", span, help_, expected=wanted, found="unit")
         return
     give_back(body, UNIT_VALUE, span)

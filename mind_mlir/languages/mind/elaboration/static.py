@@ -6,6 +6,7 @@ differences and products of integers. What stands for one of them makes no opera
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.mind.elaboration.types import DTYPES
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 #: Stands for what is not known.
 UNKNOWN = object()
 _LIMIT = 2**63
+_OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def known(body: Body, node: nodes.Expression) -> Any:
@@ -57,10 +59,8 @@ def keyword(body: Body, node: nodes.Expression) -> Any:
     found = known(body, node)
     if found is UNKNOWN and isinstance(node, nodes.Name) and body.scopes.find(node.text) is None:
         return DTYPES.get(node.text, node.text)
-    if (
-        found is UNKNOWN and isinstance(node, nodes.Call) and len(node.arguments) == 1
-    ):  # Custom([[1, 1], [1, 1]])
-        return known(body, node.arguments[0].value)
+    if found is UNKNOWN and isinstance(node, nodes.Call) and len(node.arguments) == 1:
+        return known(body, node.arguments[0].value)  # Custom([[1, 1], [1, 1]])
     return found
 
 
@@ -68,7 +68,7 @@ def _arithmetic(body: Body, node: nodes.Binary) -> Any:
     chain: list[nodes.Binary] = []
     left: nodes.Expression = node
     while isinstance(left, nodes.Binary):  # long sums lean to the left
-        if left.operator not in ("+", "-", "*"):
+        if left.operator not in _OPERATORS:
             return UNKNOWN
         chain.append(left)
         left = left.left
@@ -77,13 +77,7 @@ def _arithmetic(body: Body, node: nodes.Binary) -> Any:
         right = known(body, each.right)
         if type(total) is not int or type(right) is not int:
             return UNKNOWN
-        total = (
-            total + right
-            if each.operator == "+"
-            else total - right
-            if each.operator == "-"
-            else total * right
-        )
+        total = _OPERATORS[each.operator](total, right)
         if abs(total) >= _LIMIT:
             return UNKNOWN
     return total

@@ -52,6 +52,8 @@ SurfaceType: TypeAlias = TensorType | TupleOf | StructOf
 #: Values that a struct or a tuple may hold, those of its parts counted in, and levels of such types.
 MAX_LEAVES, MAX_LEVELS = 10_000, 64
 
+TOO_LARGE = "use a tensor with one dimension more for many of something"
+
 UNIT = TupleOf(())
 BOOL = TensorType(DType.I1)
 INDEX = TensorType(DType.SI64)
@@ -78,6 +80,13 @@ def spell(type_: SurfaceType) -> str:
 def described(type_: SurfaceType | None) -> str:
     """Return the type of a value for a message; a value without one is a function."""
     return "a function" if type_ is None else spell(type_)
+
+
+def too_large(what: str, count: int) -> str:
+    """Return what is wrong with what holds ``count`` values: these are too many, or else its levels."""
+    if count > MAX_LEAVES:
+        return f"{what} holds more than {MAX_LEAVES:,} values"
+    return f"{what} has more than {MAX_LEVELS} levels"
 
 
 def parts(type_: SurfaceType) -> list[tuple[str, SurfaceType]]:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import format_shape
 from mind_mlir.ops import registry
 from mind_mlir.support.frozen import FrozenDict
 
@@ -21,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.types import DType, TensorType
 
-#: Opcodes that are written as something else than their name in small letters.
+#: Opcodes that are written as something else than the mnemonic of their record.
 _SPELLED: Mapping[str, str] = MappingProxyType(
     {
         "Add": "+",
@@ -36,20 +33,14 @@ _SPELLED: Mapping[str, str] = MappingProxyType(
         "Compare": "comparison",
         "Index": "indexing",
         "Slice": "slicing",
-        "MatMul": "matmul",
-        "ArgMax": "argmax",
+        "Cond": "if",
         "ArgSort": "argsort",
         "TopK": "topk",
-        "Cond": "if",
-        "ConstTensor": "literal",
-        "ConstI64": "literal",
-        "ConstF32": "literal",
-        "ConstF64": "literal",
+        **dict.fromkeys(("ConstTensor", "ConstI64", "ConstF32", "ConstF64"), "literal"),
     }
 )
 #: What the names of files of the surface language end with.
 SUFFIX = ".mind"
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: A type; an operand by its number; an attribute of an operation; an operation with the number of its value;
 #: a word that may be an opcode; the dtype of truth values; the names of the sides of an operator.
 _IR_WORDS = re.compile(
@@ -66,7 +57,7 @@ _SIDES: Mapping[str, str] = MappingProxyType({"lhs": "left operand", "rhs": "rig
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SurfaceSpelling:
     """The spelling of an operation in a program.
 
     Attributes:
@@ -82,13 +73,13 @@ class Written:
     arguments: Mapping[str, str] = field(default_factory=FrozenDict)
 
     @classmethod
-    def operator(cls, opcode: str, symbol: str, count: int = 2) -> Written:
+    def operator(cls, opcode: str, symbol: str, count: int = 2) -> SurfaceSpelling:
         """Return how an operator of ``count`` operands is written."""
         names = ("the left side", "the right side") if count == 2 else ("the operand",)
         return cls(opcode, symbol, names)
 
 
-def reworded(findings: Iterable[Diagnostic], written: Written | None = None) -> list[Diagnostic]:
+def reworded(findings: Iterable[Diagnostic], written: SurfaceSpelling | None = None) -> list[Diagnostic]:
     """Return ``findings`` of Core IR in the words of the surface language.
 
     Args:
@@ -115,22 +106,13 @@ def as_written(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     ]
 
 
-def type_text(type_: TensorType) -> str:
-    """Return a type as programs write it: ``Tensor<f32, [2, 3]>``, ``f32`` for a scalar."""
-    return _type(dtype_text(type_.dtype), format_shape(type_.shape))
-
-
-def dtype_text(dtype: DType) -> str:
-    """Return a dtype as programs write it: ``f32``; ``bool`` for truth values."""
-    return "bool" if dtype.core_name == "i1" else dtype.core_name
-
-
 def spelling(opcode: str) -> str:
     """Return what a program writes for an operation, where nothing more is known."""
-    return _SPELLED.get(opcode) or _WORD_START.sub("_", opcode).lower()
+    record = registry.by_opcode().get(opcode)
+    return _SPELLED.get(opcode) or (record.mnemonic if record else opcode.lower())
 
 
-def _reworded(finding: Diagnostic, written: Written | None) -> Diagnostic:
+def _reworded(finding: Diagnostic, written: SurfaceSpelling | None) -> Diagnostic:
     def said(text: str) -> str:
         return _IR_WORDS.sub(lambda match: _word(match, written), text)
 
@@ -149,7 +131,7 @@ def _fact(key: str, value: Any, said: Callable[[str], str]) -> Any:
     return said(value).strip("'") if key in ("operation", "function") else said(value)
 
 
-def _word(match: re.Match[str], written: Written | None) -> str:
+def _word(match: re.Match[str], written: SurfaceSpelling | None) -> str:
     """Return what the surface language says for a word of Core IR."""
     kind, text = match.lastgroup, match[0]
     if kind is None:
@@ -168,7 +150,7 @@ def _word(match: re.Match[str], written: Written | None) -> str:
     if kind == "side":
         return _SIDES[text]
     opcode = match["labelled"] or text
-    if opcode not in _opcodes():
+    if opcode not in registry.by_opcode():
         return text
     name = written.name if written and written.opcode == opcode else spelling(opcode)
     return name if name.isidentifier() else f"'{name}'"
@@ -176,8 +158,3 @@ def _word(match: re.Match[str], written: Written | None) -> str:
 
 def _type(dtype: str, shape: str) -> str:
     return dtype if shape == "[]" else f"Tensor<{dtype}, {shape}>"
-
-
-@cache
-def _opcodes() -> frozenset[str]:
-    return frozenset(record.opcode for record in registry.all_ops())

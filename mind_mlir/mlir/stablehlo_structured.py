@@ -1,4 +1,4 @@
-"""StableHLO operations with regions: reductions, sorting, scatters, windows, branches and loops; and gathers.
+"""StableHLO operations with regions, from reductions and windows to branches and loops; gathers and products.
 
 A region is given as a function from its parameters to what it returns; it may read what is defined around it
 where StableHLO lets it (branches and loops).
@@ -6,40 +6,41 @@ where StableHLO lets it (branches and loops).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.stablehlo_builder import HloValue
-from mind_mlir.mlir.stablehlo_shaping import ShapingBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.mlir.bindings import Operation
+    from mind_mlir.mlir.stablehlo_builder import StablehloBuilder
 
 #: From the parameters of a region to what it returns.
 Body: TypeAlias = "Callable[..., HloValue | Sequence[HloValue]]"
 
 
-class RegionBuilder(ShapingBuilder):
-    """Appends operations with regions, too."""
+@dataclass(frozen=True, slots=True)
+class StructuredBuilder:
+    """Appends them where ``builder`` appends.
 
-    def region(self, region: Any, types: Sequence[TensorType], body: Body) -> None:
+    Attributes:
+        builder: It appends operations.
+    """
+
+    builder: StablehloBuilder
+
+    def _fill(self, region: Any, types: Sequence[TensorType], body: Body) -> None:
         """Make one block of ``region``, whose parameters are of ``types``, and let ``body`` fill it."""
         located = [ir.Location.current] * len(types)
-        block = ir.Block.create_at_start(region, [self.mlir_type(type_) for type_ in types], located)
+        block = ir.Block.create_at_start(region, [self.builder.mlir_type(type_) for type_ in types], located)
         with ir.InsertionPoint(block):
             pairs = zip(block.arguments, types, strict=True)
             found = body(*(HloValue(argument, type_) for argument, type_ in pairs))
             returned = [found] if isinstance(found, HloValue) else found
-            self.operation("return", returned, [])
-
-    def results(self, operation: Operation, types: Sequence[TensorType]) -> list[HloValue]:
-        """Return the results of ``operation``, which are of ``types``."""
-        return [
-            HloValue(result, type_, operation) for result, type_ in zip(operation.results, types, strict=True)
-        ]
+            self.builder.operation("return", returned, [])
 
     def reduce(
         self, values: Sequence[HloValue], starts: Sequence[HloValue], axes: Sequence[int], body: Body
@@ -54,11 +55,11 @@ class RegionBuilder(ShapingBuilder):
         """
         kept = tuple(extent for axis, extent in enumerate(values[0].shape) if axis not in axes)
         types = [start.type.with_shape(kept) for start in starts]
-        operation = self.operation(
-            "reduce", [*values, *starts], types, regions=1, dimensions=self.integers(axes)
+        operation = self.builder.operation(
+            "reduce", [*values, *starts], types, regions=1, dimensions=self.builder.integers(axes)
         )
-        self.region(operation.regions[0], [each.type for each in (*starts, *starts)], body)
-        return self.results(operation, types)
+        self._fill(operation.regions[0], [each.type for each in (*starts, *starts)], body)
+        return self.builder.results(operation, types)
 
     def reduce_window(
         self,
@@ -74,18 +75,18 @@ class RegionBuilder(ShapingBuilder):
         dilation: Sequence[int],
     ) -> HloValue:
         """Append what ``body`` makes of the elements of each window, from ``start``, as what is padded is."""
-        operation = self.operation(
+        operation = self.builder.operation(
             "reduce_window",
             [value, start],
             [type_],
             regions=1,
-            window_dimensions=self.integers(dims),
-            window_strides=self.integers(strides),
-            base_dilations=self.integers(base_dilation),
-            window_dilations=self.integers(dilation),
-            padding=self.pairs(padding),
+            window_dimensions=self.builder.integers(dims),
+            window_strides=self.builder.integers(strides),
+            base_dilations=self.builder.integers(base_dilation),
+            window_dilations=self.builder.integers(dilation),
+            padding=self.builder.pairs(padding),
         )
-        self.region(operation.regions[0], [start.type, start.type], body)
+        self._fill(operation.regions[0], [start.type, start.type], body)
         return HloValue(operation.result, type_, operation)
 
     def sort(self, values: Sequence[HloValue], axis: int, before: Body) -> list[HloValue]:
@@ -98,17 +99,17 @@ class RegionBuilder(ShapingBuilder):
                 first, all of rank 0.
         """
         types = [value.type for value in values]
-        operation = self.operation(
+        operation = self.builder.operation(
             "sort",
             values,
             types,
             regions=1,
-            dimension=self.integer(axis),
+            dimension=self.builder.integer(axis),
             is_stable=ir.BoolAttr.get(True),
         )
         pairs = [value.type.with_shape(()) for value in values for _ in range(2)]
-        self.region(operation.regions[0], pairs, before)
-        return self.results(operation, types)
+        self._fill(operation.regions[0], pairs, before)
+        return self.builder.results(operation, types)
 
     def gather(
         self,
@@ -131,12 +132,12 @@ class RegionBuilder(ShapingBuilder):
             f"start_indices_batching_dims = {list(indices_batching)}, "
             f"start_index_map = {list(start_index_map)}, index_vector_dim = {index_vector_dim}"
         )
-        return self.emit(
+        return self.builder.emit(
             "gather",
             [operand, indices],
             type_,
-            dimension_numbers=self.attribute(f"#stablehlo.gather<{numbers}>"),
-            slice_sizes=self.integers(sizes),
+            dimension_numbers=self.builder.attribute(f"#stablehlo.gather<{numbers}>"),
+            slice_sizes=self.builder.integers(sizes),
             indices_are_sorted=ir.BoolAttr.get(False),
         )
 
@@ -164,17 +165,17 @@ class RegionBuilder(ShapingBuilder):
             f"scatter_indices_batching_dims = {list(indices_batching)}, "
             f"scatter_dims_to_operand_dims = {list(scatter_dims)}, index_vector_dim = {index_vector_dim}"
         )
-        operation = self.operation(
+        operation = self.builder.operation(
             "scatter",
             [operand, indices, updates],
             [operand.type],
             regions=1,
-            scatter_dimension_numbers=self.attribute(f"#stablehlo.scatter<{numbers}>"),
+            scatter_dimension_numbers=self.builder.attribute(f"#stablehlo.scatter<{numbers}>"),
             indices_are_sorted=ir.BoolAttr.get(False),
             unique_indices=ir.BoolAttr.get(False),
         )
         scalar = operand.type.with_shape(())
-        self.region(operation.regions[0], [scalar, scalar], body)
+        self._fill(operation.regions[0], [scalar, scalar], body)
         return HloValue(operation.result, operand.type, operation)
 
     def dot_general(
@@ -191,26 +192,26 @@ class RegionBuilder(ShapingBuilder):
             f"lhs_contracting_dimensions = {list(contracting[0])}, "
             f"rhs_contracting_dimensions = {list(contracting[1])}"
         )
-        return self.emit(
+        return self.builder.emit(
             "dot_general",
             [left, right],
             type_,
-            dot_dimension_numbers=self.attribute(f"#stablehlo.dot<{numbers}>"),
+            dot_dimension_numbers=self.builder.attribute(f"#stablehlo.dot<{numbers}>"),
         )
 
     def branch(
         self, predicate: HloValue, types: Sequence[TensorType], then: Body, other: Body
     ) -> list[HloValue]:
         """Append what ``then`` returns where the predicate, of rank 0, is true, else what ``other`` does."""
-        operation = self.operation("if", [predicate], types, regions=2)
+        operation = self.builder.operation("if", [predicate], types, regions=2)
         for region, body in zip(operation.regions, (then, other), strict=True):
-            self.region(region, [], body)
-        return self.results(operation, types)
+            self._fill(region, [], body)
+        return self.builder.results(operation, types)
 
     def loop(self, values: Sequence[HloValue], more: Body, body: Body) -> list[HloValue]:
         """Append ``body`` of the values again and again, while ``more`` of them is true."""
         types = [value.type for value in values]
-        operation = self.operation("while", values, types, regions=2)
+        operation = self.builder.operation("while", values, types, regions=2)
         for region, each in zip(operation.regions, (more, body), strict=True):
-            self.region(region, types, each)
-        return self.results(operation, types)
+            self._fill(region, types, each)
+        return self.builder.results(operation, types)

@@ -1,0 +1,89 @@
+"""Programs as the commands read them, and modules that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import click
+
+from mind_mlir.diagnostics import MindError
+from mind_mlir.ir.module import Functions, Module
+from mind_mlir.languages.core.printer import print_module
+from mind_mlir.languages.programs.kinds import kind_of
+from mind_mlir.languages.programs.sources import read_any
+from mind_mlir.languages.source import read_source
+from mind_mlir.passes.autodiff import differentiate
+from mind_mlir.runtime.declared_constants import with_constants
+from mind_mlir.tools.cli.array_files import ArrayFileError, read_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.languages.programs.kinds import AnyProgram
+    from mind_mlir.tools.cli.session import Session
+    from mind_mlir.tools.cli.stage_log import StageLog
+
+_T = TypeVar("_T")
+
+
+def read_program(session: Session, path: str) -> AnyProgram:
+    """Return what the file at ``path`` holds, of any language; ``-`` is standard input."""
+    session.source = read_source(path)
+    return read_any(session.source)
+
+
+def refuse_extents(program: AnyProgram, extents: Mapping[str, int]) -> None:
+    """Refuse what ``--bind`` says for a module."""
+    if isinstance(program, Module) and extents:
+        raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
+
+
+def lowered(program: AnyProgram, function: str | None, extents: Mapping[str, int]) -> Module:
+    """Return a program as a module, whose function keeps its name; a module is one."""
+    if isinstance(program, Module):
+        return program
+    module, _ = with_extents(partial(kind_of(program).single, program, function, extents))
+    if not module.is_flat or function is None:
+        return module
+    return replace(module, functions=Functions((replace(module.functions[0], name=function),)))
+
+
+def with_extents(make: Callable[[], _T]) -> _T:
+    """Return what ``make`` makes of what ``--bind`` says (UsageError: there is no such dimension)."""
+    try:
+        return make()
+    except ValueError as error:
+        if isinstance(error, MindError):
+            raise
+        raise click.UsageError(f"--bind: {error}") from error
+
+
+def gradient_module(
+    module: Module,
+    log: StageLog,
+    *,
+    function: str | None = None,
+    wrt: Sequence[str] | None = None,
+    given: bool = False,
+    extensions: bool = False,
+) -> Module:
+    """Return the gradient module of ``module`` (see `mind_mlir.passes.autodiff.differentiate`)."""
+    log("primal", lambda: print_module(module))
+    with log.timed("autodiff"):
+        cotangents: Literal["given", "unit"] = "given" if given else "unit"
+        return differentiate(module, function, wrt=wrt, cotangents=cotangents, extensions=extensions).module
+
+
+def declared(module: Module, files: Mapping[str, str]) -> Module:
+    """Return ``module`` with the arrays that ``--constant`` names in the place of inputs."""
+    if not files:
+        return module
+    arrays = {}
+    for name, path in files.items():
+        try:
+            arrays[name] = read_array(path, lambda _: True)
+        except ArrayFileError as error:
+            raise click.UsageError(f"--constant {name}={path}: {error}") from error
+    return with_constants(module, arrays)
