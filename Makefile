@@ -90,7 +90,6 @@ docs: $(READY) ## write the generated files anew, then check that all pages are 
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
 	$(BIN)/mind-mlir ops --dtypes --output docs/ptir-operations.md
-	$(BIN)/mind-mlir ops --opcodes --output mind_mlir/tools/cli/opcode_names.py
 	$(BIN)/python -m mind_mlir.numpy.stub > mind_mlir/numpy/__init__.pyi
 	$(BIN)/python -m mind_mlir.numpy.page > docs/numpy.md
 	$(BIN)/python tests/api_reference.py > docs/api.md

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.types import TensorType
 
 #: How deep regions may nest. No program that a person writes comes close, and stages go through them by
 #: recursion: each level takes stack.
@@ -25,19 +26,46 @@ def blocks_within(operation: CoreOperation) -> Iterator[Block]:
                 pending.extend(reversed(inner.regions))
 
 
-def reads(operation: CoreOperation) -> tuple[ValueId, ...]:
-    """Return the values that an operation reads and that are defined around it; some may come twice."""
-    if not operation.regions:
-        return operation.operands
-    found = list(operation.operands)
+def value_types(blocks: Iterable[Block]) -> dict[ValueId, TensorType]:
+    """Return the types of all values of the blocks of a verified function, those in regions included."""
+    types: dict[ValueId, TensorType] = {}
+    for block in blocks:
+        for each in (block, *(inner for operation in block.operations for inner in blocks_within(operation))):
+            types.update((parameter.value_id, parameter.tensor_type) for parameter in each.parameters)
+            for operation in each.operations:
+                types.update(zip(operation.result_ids, operation.result_types, strict=True))
+    return types
+
+
+def defined_within(operation: CoreOperation) -> set[ValueId]:
+    """Return the values that are defined in the regions of an operation."""
     defined: set[ValueId] = set()
     for block in blocks_within(operation):
         defined.update(parameter.value_id for parameter in block.parameters)
-        found.extend(block.terminator.operands)
         for inner in block.operations:
             defined.update(inner.result_ids)
+    return defined
+
+
+def _captured(operation: CoreOperation) -> list[ValueId]:
+    """Return what the regions of an operation read and that is defined around it; some may come twice."""
+    found: list[ValueId] = []
+    for block in blocks_within(operation):
+        found.extend(block.terminator.operands)
+        for inner in block.operations:
             found.extend(inner.operands)
-    return tuple(value for value in found if value not in defined)
+    defined = defined_within(operation)
+    return [value for value in found if value not in defined]
+
+
+def captured_values(operation: CoreOperation) -> list[ValueId]:
+    """Return the values around ``operation`` that its regions read, in the order of their ids."""
+    return sorted({*_captured(operation)})
+
+
+def reads(operation: CoreOperation) -> tuple[ValueId, ...]:
+    """Return the values that an operation reads and that are defined around it; some may come twice."""
+    return (*operation.operands, *_captured(operation)) if operation.regions else operation.operands
 
 
 def live_operations(operations: Sequence[CoreOperation], roots: Iterable[ValueId]) -> list[CoreOperation]:

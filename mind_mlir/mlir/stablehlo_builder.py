@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.mlir.bindings import ir
 
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.mlir.bindings import Attribute, Operation, Type
-
-_DIRECTIONS = {
-    "Less": "LT",
-    "LessEqual": "LE",
-    "Equal": "EQ",
-    "GreaterEqual": "GE",
-    "Greater": "GT",
-    "NotEqual": "NE",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +225,9 @@ class StablehloBuilder:
             "compare",
             [left, right],
             left.type.with_dtype(DType.I1),
-            comparison_direction=self.attribute(f"#stablehlo<comparison_direction {_DIRECTIONS[op]}>"),
+            comparison_direction=self.attribute(
+                f"#stablehlo<comparison_direction {COMPARISONS[op].direction}>"
+            ),
             compare_type=self.attribute(f"#stablehlo<comparison_type {kind}>"),
         )
 

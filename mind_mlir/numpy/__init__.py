@@ -18,67 +18,36 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import Any
 
-from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2, int4, uint4
-from numpy import (
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-
+from mind_mlir.ir.types import DType
 from mind_mlir.numpy import creation, einstein, elementwise, indexing, products, reductions, shaping
 from mind_mlir.numpy.arrays import Array
-from mind_mlir.numpy.generated import function_of
-from mind_mlir.numpy.spellings import spellings
+from mind_mlir.numpy.generated import function_of, spellings
 from mind_mlir.support.suggestions import did_you_mean
 
 newaxis = None
 
+#: The classes that numpy, or ml_dtypes, has of the dtypes, by the names there.
+_DTYPES = {"bool_" if each is DType.I1 else each.numpy.type.__name__: each.numpy.type for each in DType}
+globals().update(_DTYPES)
+
 #: The functions that are written by hand: those with numpy's arguments, where these are others.
 BY_HAND: dict[str, Any] = {
-    name: getattr(module, name)
+    name: each
     for module in (creation, einstein, elementwise, indexing, products, reductions, shaping)
-    for name in module.__all__
+    for name, each in vars(module).items()
+    if hasattr(each, "opcodes")  # which `spelled` has given it
 }
 globals().update(BY_HAND)
 _GENERATED = {name: record for name, record in spellings().items() if name not in BY_HAND}
 
 __all__ = (  # noqa: PLE0604 -- names all of them
     "Array",
-    "bfloat16",
-    "bool_",
-    "complex64",
-    "complex128",
     "e",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float16",
-    "float32",
-    "float64",
     "inf",
-    "int4",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
     "nan",
     "newaxis",
     "pi",
-    "uint4",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
+    *_DTYPES,
     *sorted({*BY_HAND, *_GENERATED}),
 )
 

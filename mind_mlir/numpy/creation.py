@@ -174,18 +174,3 @@ def _holds_traced(a: Any) -> bool:
 
 
 array = asarray
-
-__all__ = (
-    "arange",
-    "array",
-    "asarray",
-    "eye",
-    "full",
-    "full_like",
-    "identity",
-    "linspace",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-)

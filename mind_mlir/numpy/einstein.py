@@ -93,6 +93,3 @@ def _product(left: _Labelled, right: _Labelled, needed: set[str]) -> _Labelled:
     )
     free = [letter for each in (left, right) for letter in each.labels if letter not in both]
     return _Labelled(found, "".join(batch + free))
-
-
-__all__ = ("einsum",)

@@ -153,28 +153,3 @@ def trunc(x: ArrayLike, /) -> Array:
 def _truth(x: ArrayLike) -> TracedArray:
     found = traced(x)
     return found if found.value.type.dtype is DType.I1 else operators.compare("NotEqual", found, 0)
-
-
-__all__ = (
-    "astype",
-    "clip",
-    "divide",
-    "equal",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "not_equal",
-    "remainder",
-    "right_shift",
-    "square",
-    "trunc",
-    "where",
-)

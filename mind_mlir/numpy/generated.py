@@ -1,4 +1,9 @@
-"""Functions that are one operation each, made from its record."""
+"""Functions that are one operation each, made from its record.
+
+Such a function has the name that the `mind` dialect has for the operation, or those of `OpDef.in_numpy`. It
+takes operands by place and attributes as keywords. Where numpy's arguments are others, there is a function by
+hand in a module beside this one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from mind_mlir.numpy.calling import bind, callable_anywhere
 from mind_mlir.numpy.documentation import docstring
 from mind_mlir.ops.accumulators import ACCUMULATOR, OUTPUT
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +36,16 @@ _ANNOTATIONS = (
     (AttrKind.LITERAL, "float"),
     (AttrKind.PADDING, "str | Sequence[Sequence[int]]"),
 )
+
+
+def spellings() -> dict[str, OpDef]:
+    """Return the operation that each name stands for, where it is one as it is."""
+    found = {}
+    for record in all_ops():
+        names = (record.mnemonic,) if record.in_numpy is None else record.in_numpy
+        if not isinstance(names, str):
+            found.update(dict.fromkeys(names, record))
+    return found
 
 
 def function_of(name: str, record: OpDef) -> Callable[..., Any]:

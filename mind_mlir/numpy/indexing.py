@@ -50,6 +50,3 @@ def take_along_axis(a: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) 
 
 def _from_front(places: TracedArray, extent: int) -> TracedArray:
     return choose(places < 0, places + extent, places)
-
-
-__all__ = ("take", "take_along_axis")

@@ -71,6 +71,3 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
 
 def _contracted(x: TracedArray, y: TracedArray, left: list[int], right: list[int]) -> TracedArray:
     return op("DotGeneral", x, y, contract_lhs=left, contract_rhs=right)
-
-
-__all__ = ("dot", "inner", "matmul", "outer", "tensordot")

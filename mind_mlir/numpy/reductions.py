@@ -215,23 +215,3 @@ def _moved(x: TracedArray, axis: int, by: int) -> TracedArray:
     kept = x[(slice(None),) * axis + (slice(0, x.shape[axis] - by),)]
     low = [by if each == axis else 0 for each in range(x.ndim)]
     return op("Pad", kept, low=low, high=[0] * x.ndim, interior=[0] * x.ndim, pad_value=0)
-
-
-__all__ = (
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "count_nonzero",
-    "cumsum",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "sort",
-    "std",
-    "sum",
-    "top_k",
-    "var",
-)

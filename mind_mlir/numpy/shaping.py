@@ -240,26 +240,3 @@ def _triangle(x: TracedArray, k: int, *, lower: bool) -> TracedArray:
 
 concat = concatenate
 permute_dims = transpose
-
-__all__ = (
-    "broadcast_to",
-    "concat",
-    "concatenate",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "pad",
-    "permute_dims",
-    "ravel",
-    "repeat",
-    "reshape",
-    "roll",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "tile",
-    "transpose",
-    "tril",
-    "triu",
-)

@@ -99,7 +99,6 @@ def _form(axis: int, dtype: DType, *, descending: bool = False, total: bool = Fa
 OPERATIONS = (
     OpDef(
         opcode="ArgSort",
-        mnemonic="arg_sort",
         summary="Computes where the elements of an axis lie in order: the first one, the second, and so on.",
         description="The result has the shape of the first key. Along `axis` it holds the indices of the "
         "elements in ascending order, or with `descending` from the greatest one down; where elements of the "

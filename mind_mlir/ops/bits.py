@@ -8,9 +8,8 @@ import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_INTEGERS, BOOL, COMPLEX, NotDifferentiable, OpDef, OperandDef
-from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
+from mind_mlir.ops.pointwise import elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,11 +101,11 @@ def _number(context: LoweringContext, arithmetic: Arithmetic, number: int) -> An
 
 def _shift_record(
     opcode: str,
-    mnemonic: str,
     what: str,
     beyond: str,
     evaluate: Callable[[Array, Array, DType], Array],
     lower: Callable[..., Any],
+    **facts: Any,
 ) -> OpDef:
     def lowered(context: LoweringContext) -> Any:
         arithmetic = context.arithmetic(context.result_type.dtype)
@@ -114,29 +113,35 @@ def _shift_record(
             lambda value, amount: arithmetic.rounded(lower(arithmetic, context, value, amount))
         )
 
-    return OpDef(
-        opcode=opcode,
-        mnemonic=mnemonic,
+    return _of_bits(
+        opcode,
+        (OperandDef("input", ALL_INTEGERS), OperandDef("amount", ALL_INTEGERS)),
         summary=f"Shifts the bits of integers {what}, elementwise with broadcasting.",
         description=f"`result[i]` has the bits of `input[i]` moved {what} by `amount[i]` places, on the "
         "right-aligned broadcast of the two shapes (E3001 where they do not fit). Both operands have one "
         "integer dtype (E2004), which is the result's.",
-        spec="StableHLO specification, ops",
-        operands=(OperandDef("input", ALL_INTEGERS), OperandDef("amount", ALL_INTEGERS)),
-        type_rule=broadcast_type,
         evaluate=lambda context: _shift(context, evaluate),
-        derivative=_CONSTANT,
         lower=lowered,
-        stablehlo=hlo.binary(mnemonic),
         vector_operations=3,
         choices=(
             _CHOICE,
             f"The amount counts as an unsigned number: one of the dtype's width or more, and so a negative "
             f"one, gives {beyond}.",
         ),
-        extension=True,
+        **facts,
+    )
+
+
+def _of_bits(opcode: str, operands: tuple[OperandDef, ...], **facts: Any) -> OpDef:
+    """Return the record of an operation that is StableHLO's alone."""
+    return elementwise(
+        opcode,
+        operands,
+        spec="StableHLO specification, ops",
+        derivative=_CONSTANT,
+        aliases=(),
         never=_NEVER,
-        examples=BROADCAST_EXAMPLES,
+        **facts,
     )
 
 
@@ -183,52 +188,52 @@ def _counted(arithmetic: Arithmetic, context: LoweringContext, count: Callable[.
     return count(x)
 
 
-def _count_record(opcode: str, mnemonic: str, named: str, what: str, evaluate: Any, lower: Any) -> OpDef:
-    return OpDef(
-        opcode=opcode,
-        mnemonic=mnemonic,
+def _count_record(opcode: str, what: str, evaluate: Any, lower: Any, stablehlo: str) -> OpDef:
+    return _of_bits(
+        opcode,
+        (OperandDef("input", ALL_INTEGERS),),
         summary=f"Counts the bits of integers {what}, elementwise.",
         description=f"`result[i]` is how many bits of `input[i]` {what}, in the operand's dtype, an integer.",
-        spec="StableHLO specification, ops",
-        operands=(OperandDef("input", ALL_INTEGERS),),
-        type_rule=same_type,
         evaluate=evaluate,
-        derivative=_CONSTANT,
         lower=lower,
-        stablehlo=hlo.unary(named),
+        stablehlo=stablehlo,
         vector_operations=4,
         choices=(_CHOICE,),
-        extension=True,
-        never=_NEVER,
-        examples=UNARY_EXAMPLES,
     )
 
 
 OPERATIONS = (
-    _shift_record("ShiftLeft", "shift_left", "to the left", "0", _left, _lower_left),
+    _shift_record(
+        "ShiftLeft",
+        "to the left",
+        "0",
+        _left,
+        _lower_left,
+        stablehlo="shift_left",
+        in_numpy=("shift_left", "left_shift", "bitwise_left_shift"),
+    ),
     _shift_record(
         "ShiftRightLogical",
-        "shift_right_logical",
         "to the right, zeros coming in",
         "0",
         _right,
         _lower_right,
+        stablehlo="shift_right_logical",
     ),
     _shift_record(
         "ShiftRightArithmetic",
-        "shift_right_arithmetic",
         "to the right, the first bit staying what it is",
         "the first bit in all places",
         _right_with_sign,
         _lower_right_with_sign,
+        stablehlo="shift_right_arithmetic",
     ),
-    _count_record("PopulationCount", "population_count", "popcnt", "that are set", _count, _lower_count),
+    _count_record("PopulationCount", "that are set", _count, _lower_count, "popcnt"),
     _count_record(
         "CountLeadingZeros",
-        "count_leading_zeros",
-        "count_leading_zeros",
         "that are not set, in front of the first one that is",
         _leading,
         _lower_leading,
+        "count_leading_zeros",
     ),
 )

@@ -21,17 +21,15 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
-from mind_mlir.ops.shapes import require_equal_shapes
+from mind_mlir.ops.pointwise import elementwise, equal_type, lower_named, zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -66,15 +64,6 @@ def _lower_abs(context: LoweringContext) -> Any:
     return context.elementwise(lambda x: arithmetic.apply(context.mlir.math.absf, x))
 
 
-def _clamp_type(context: TypeContext) -> TensorType:
-    require_equal_shapes(context)
-    return context.operands[0]
-
-
-def _clamp(context: EvalContext) -> Array:
-    return numbers.apply(_held, *context.operands)
-
-
 def _held(x: Array, low: Array, high: Array) -> Array:
     # Of two zeros, numpy gives either; their sum is negative only where both are.
     raised = np.where((x == 0) & (low == 0), x + low, np.maximum(x, low))
@@ -100,29 +89,21 @@ def _lower_clamp(context: LoweringContext) -> Any:
     return context.elementwise(lambda x, low, high: arithmetic.minimum(arithmetic.maximum(x, low), high))
 
 
-def _stop_gradient(context: EvalContext) -> Array:
-    return context.operands[0].copy()
-
-
-def _lower_stop_gradient(context: LoweringContext) -> Any:
-    return context.operands[0]
-
-
 OPERATIONS = (
-    OpDef(
-        opcode="Abs",
-        mnemonic="abs",
+    elementwise(
+        "Abs",
+        (OperandDef("input", ALL_REAL),),
         summary="Computes the absolute value elementwise.",
         description="`result[i]` is `input[i]` without its sign. For floats the sign bit is cleared, so "
         "`-0.0` gives `0.0` and NaN stays NaN; unsigned integers stay what they are. The gradient is the "
         "cotangent times the sign of the operand.",
         spec="ptir-v0.4.md, ElementwiseUnary",
-        operands=(OperandDef("input", ALL_REAL),),
-        type_rule=same_type,
         evaluate=_abs,
         derivative=_abs_vjp,
         lower=_lower_abs,
         stablehlo=hlo.magnitude,
+        stablehlo_name="stablehlo.abs",
+        in_numpy=("abs", "absolute"),
         vector_operations=1,
         choices=(
             "The least signed integer is its own absolute value (two's complement).",
@@ -130,27 +111,22 @@ OPERATIONS = (
             "Complex numbers are not taken (E2005): the result has the dtype of the operand, and the "
             "absolute value of a complex number is a real one.",
         ),
-        extension=True,
-        never=(
-            NO_NUMBERS,
-            (COMPLEX, "magnitudes are real, but the result has the dtype of the operand"),
-        ),
+        aliases=(),
+        never=(NO_NUMBERS, (COMPLEX, "magnitudes are real, but the result has the dtype of the operand")),
         contract=unary("Abs"),
-        examples=UNARY_EXAMPLES,
     ),
     OpDef(
         opcode="Clamp",
-        mnemonic="clamp",
         summary="Holds a tensor between two others elementwise.",
         description="`result[i] = min(max(x[i], lo[i]), hi[i])`. All operands have one dtype (E2004) and one "
         "shape (E3002, E3003): nothing is broadcast. The gradient goes to the operand that is chosen.",
         spec="ptir-v0.4.md, Clamp",
         operands=(OperandDef("x", ALL_REAL), OperandDef("lo", ALL_REAL), OperandDef("hi", ALL_REAL)),
-        type_rule=_clamp_type,
-        evaluate=_clamp,
+        type_rule=equal_type,
+        evaluate=lambda context: numbers.apply(_held, *context.operands),
         derivative=_clamp_vjp,
         lower=_lower_clamp,
-        stablehlo=hlo.clamp,
+        stablehlo=lambda c: c.emit("clamp", [c.operands[1], c.operands[0], c.operands[2]], c.result_type),
         vector_operations=4,
         choices=(
             "Where `lo` is greater than `hi`, the result is `hi`.",
@@ -159,10 +135,7 @@ OPERATIONS = (
             "to `lo`. No gradient goes to a limit because something is NaN.",
         ),
         extension=True,
-        never=(
-            NO_NUMBERS,
-            NO_ORDER,
-        ),
+        never=(NO_NUMBERS, NO_ORDER),
         contract=Contract("Clamp"),
         examples=(
             Example(("T[7, 3]", "T[7, 3]", "T[7, 3]")),
@@ -174,20 +147,18 @@ OPERATIONS = (
             Example(("T[]", "T[]", "T[]")),
         ),
     ),
-    OpDef(
-        opcode="StopGradient",
-        mnemonic="stop_gradient",
+    elementwise(
+        "StopGradient",
+        (OperandDef("input", EVERY),),
         summary="Returns its operand, to which no gradient flows.",
         description="`result = input`, bit for bit. Differentiation counts the result as a constant.",
         spec="ptir-v0.4.md, StopGradient",
-        operands=(OperandDef("input", EVERY),),
-        type_rule=same_type,
-        evaluate=_stop_gradient,
+        evaluate=lambda context: context.operands[0].copy(),
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
-        lower=_lower_stop_gradient,
-        stablehlo=hlo.same,
-        extension=True,
+        lower=lambda context: context.operands[0],
+        stablehlo=lambda context: context.operands[0],
+        aliases=(),
+        never=(),
         contract=Contract("StopGradient"),
-        examples=UNARY_EXAMPLES,
     ),
 )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
@@ -158,8 +157,9 @@ def _scalar_constant(opcode: str, mnemonic: str, dtype: DType, sample: float) ->
         type_rule=_scalar_type(dtype),
         evaluate=_literal_value,
         derivative=_CONSTANT,
+        in_numpy="asarray",
         lower=_lower_literal,
-        stablehlo=hlo.constant,
+        stablehlo=lambda context: context.literal(context.attributes["value"]),
         examples=(Example((), {"value": TensorLiteral.of(sample, dtype)}),),
     )
 
@@ -177,7 +177,6 @@ def _to_literal(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) 
 OPERATIONS = (
     OpDef(
         opcode="Input",
-        mnemonic="input",
         summary="Declares an input of the module.",
         description="Binds the argument called `name`, of exactly the declared type. In the `mind` dialect "
         "an input is a function argument with a `mind.name` attribute rather than an operation.",
@@ -187,6 +186,7 @@ OPERATIONS = (
         type_rule=_input_type,
         evaluate=_no_value,
         derivative=NotDifferentiable("inputs end the backward pass", constant=True),
+        in_numpy="the arguments of a function that mind_mlir.jit is given",
         lower=None,
         choices=("Two inputs of one name are rejected (E4004).",),
         examples=(Example((), {"name": "x"}),),
@@ -196,7 +196,6 @@ OPERATIONS = (
     _scalar_constant("ConstF64", "const_f64", DType.F64, 1.5),
     OpDef(
         opcode="ConstTensor",
-        mnemonic="const_tensor",
         summary="Produces a tensor constant.",
         description="The result is the literal `value`, whose dtype and shape must be `dtype` and `shape`.",
         spec="core-ir.md, Constants",
@@ -209,8 +208,9 @@ OPERATIONS = (
         type_rule=_tensor_type,
         evaluate=_literal_value,
         derivative=_CONSTANT,
+        in_numpy="asarray",
         lower=_lower_literal,
-        stablehlo=hlo.constant,
+        stablehlo=lambda context: context.literal(context.attributes["value"]),
         choices=(
             "A number that the dtype cannot hold (a fraction or too large an integer) is rejected (E4005); "
             "a decimal fraction is rounded to the nearest float.",

@@ -242,3 +242,20 @@ class ExpandContext:
         """Return what a region yields, values of these types, as values of the builder."""
         yielded = zip(region.terminator.operands, types, strict=True)
         return [Value(value, type_, self.builder) for value, type_ in yielded]
+
+    def emit(self, opcode: str, *operands: Value, **attributes: Any) -> Value:
+        """Append an operation and return its value."""
+        return self.builder.emit(opcode, *operands, **attributes)
+
+    def define(self, opcode: str, *operands: Value, **attributes: Any) -> bool:
+        """Append the operation whose results are those of the one that is expanded; return True."""
+        self.builder.emit_all(opcode, *operands, defines=self.results, **attributes)
+        return True
+
+    def full(self, number: float, like: Value) -> Value:
+        """Append a tensor of the type of ``like``, each element of it ``number``."""
+        return self.stretched(self.builder.constant(number, like.type.dtype), like.type.extents)
+
+    def stretched(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """Append ``value`` in a shape that it broadcasts to."""
+        return value if value.type.extents == shape else self.emit("BroadcastTo", value, result_shape=shape)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import ExpandContext
+    from mind_mlir.ops.opdef import ExpandRule
 
 
 def sum_form(context: ExpandContext) -> bool:
@@ -31,61 +32,51 @@ def mean_form(context: ExpandContext) -> bool:
     total = _reduced(context)
     axes = _axes(context)
     count = math.prod(operand.type.extents[axis] for axis in axes)
-    _define(context, "Div", total, _full(context, count, result))
-    return True
+    return context.define("Div", total, context.full(count, result))
 
 
 def reshape_form(context: ExpandContext) -> bool:
     """Append `Reshape` to the shape of the result."""
-    _define(context, "Reshape", context.operands[0], new_shape=context.results[0].type.extents)
-    return True
+    return context.define("Reshape", context.operands[0], new_shape=context.results[0].type.extents)
 
 
 def relu_form(context: ExpandContext) -> bool:
     """Append the elements that are greater than 0, and 0 for the others: for NaN, too."""
     (operand,), (result,) = context.operands, context.results
-    zero = _full(context, 0, result)
-    positive = context.builder.emit("Compare", operand, zero, op="Greater")
-    _define(context, "Select", positive, operand, zero)
-    return True
+    zero = context.full(0, result)
+    positive = context.emit("Compare", operand, zero, op="Greater")
+    return context.define("Select", positive, operand, zero)
 
 
+def _of_truths(form: ExpandRule) -> ExpandRule:
+    """Return ``form`` for truth values alone: the bits of integers, PTIR does not change."""
+    return lambda context: context.results[0].type.dtype is DType.I1 and form(context)
+
+
+@_of_truths
 def not_form(context: ExpandContext) -> bool:
-    """Append whether the operand is false; False for integers, whose bits PTIR does not change."""
-    if not _are_truths(context):
-        return False
-    _define(context, "Compare", context.operands[0], _full(context, False, context.results[0]), op="Equal")
-    return True
+    """Append whether the operand is false."""
+    return context.define("Compare", context.operands[0], context.full(False, context.results[0]), op="Equal")
 
 
+@_of_truths
 def and_form(context: ExpandContext) -> bool:
-    """Append the right operand where the left one is true, else false; False for integers."""
-    if not _are_truths(context):
-        return False
+    """Append the right operand where the left one is true, else false."""
     left, right = _stretched(context)
-    _define(context, "Select", left, right, _full(context, False, context.results[0]))
-    return True
+    return context.define("Select", left, right, context.full(False, context.results[0]))
 
 
+@_of_truths
 def or_form(context: ExpandContext) -> bool:
-    """Append true where the left operand is, else the right one; False for integers."""
-    if not _are_truths(context):
-        return False
+    """Append true where the left operand is, else the right one."""
     left, right = _stretched(context)
-    _define(context, "Select", left, _full(context, True, context.results[0]), right)
-    return True
+    return context.define("Select", left, context.full(True, context.results[0]), right)
 
 
+@_of_truths
 def xor_form(context: ExpandContext) -> bool:
-    """Append whether the operands differ; False for integers."""
-    if not _are_truths(context):
-        return False
-    _define(context, "Compare", *_stretched(context), op="NotEqual")
-    return True
-
-
-def _are_truths(context: ExpandContext) -> bool:
-    return context.results[0].type.dtype is DType.I1
+    """Append whether the operands differ."""
+    return context.define("Compare", *_stretched(context), op="NotEqual")
 
 
 def index_form(context: ExpandContext) -> bool:
@@ -99,11 +90,8 @@ def index_form(context: ExpandContext) -> bool:
     starts = [index % extent for index, extent in zip(indices, extents, strict=False)]
     starts += [0] * (len(extents) - left)
     ends = [start + 1 for start in starts[:left]] + list(extents[left:])
-    window = context.builder.emit(
-        "Slice", operand, starts=tuple(starts), ends=tuple(ends), steps=(1,) * len(extents)
-    )
-    _define(context, "Reshape", window, new_shape=result.type.extents)
-    return True
+    window = context.emit("Slice", operand, starts=tuple(starts), ends=tuple(ends), steps=(1,) * len(extents))
+    return context.define("Reshape", window, new_shape=result.type.extents)
 
 
 def slice_form(context: ExpandContext) -> bool:
@@ -133,25 +121,22 @@ def conv2d_form(context: ExpandContext) -> bool:
     )
     depth, channels = math.prod(filter_.type.extents[:3]), filter_.type.extents[3]
     matrix = builder.emit("Reshape", filter_, new_shape=(depth, channels))
-    _contract(context, rows, matrix, (3,), (0,), 0)
-    return True
+    return _contract(context, rows, matrix, (3,), (0,), 0)
 
 
 def dot_form(context: ExpandContext) -> bool:
     """Append `DotGeneral` over the last dimension of the left operand and the first of the right one."""
     left, right = context.operands
-    _contract(context, left, right, (left.type.rank - 1,), (0,), 0)
-    return True
+    return _contract(context, left, right, (left.type.rank - 1,), (0,), 0)
 
 
 def matmul_form(context: ExpandContext) -> bool:
     """Append `DotGeneral` with the leading dimensions as batch dimensions, which have been stretched."""
     left, right = context.operands
     batch = context.results[0].type.extents[:-2]
-    left, right = (_to(context, each, (*batch, *each.type.extents[-2:])) for each in (left, right))
+    left, right = (context.stretched(each, (*batch, *each.type.extents[-2:])) for each in (left, right))
     rank = len(batch) + 2
-    _contract(context, left, right, (rank - 1,), (rank - 2,), len(batch))
-    return True
+    return _contract(context, left, right, (rank - 1,), (rank - 2,), len(batch))
 
 
 def _contract(
@@ -161,10 +146,9 @@ def _contract(
     over_left: tuple[int, ...],
     over_right: tuple[int, ...],
     batch: int,
-) -> None:
+) -> bool:
     dtype, paired = left.type.dtype, tuple(range(batch))
-    _define(
-        context,
+    return context.define(
         "DotGeneral",
         left,
         right,
@@ -199,24 +183,9 @@ def _axes(context: ExpandContext) -> tuple[int, ...]:
     return tuple(sorted(axis % rank for axis in axes))
 
 
-def _define(context: ExpandContext, opcode: str, *operands: Value, **attributes: Any) -> None:
-    """Append the operation whose results are those of the one that is expanded."""
-    context.builder.emit_all(opcode, *operands, defines=context.results, **attributes)
-
-
-def _full(context: ExpandContext, number: float, like: Value) -> Value:
-    return _to(context, context.builder.constant(number, like.type.dtype), like.type.extents)
-
-
-def _to(context: ExpandContext, value: Value, shape: tuple[int, ...]) -> Value:
-    if value.type.extents == shape:
-        return value
-    return context.builder.emit("BroadcastTo", value, result_shape=shape)
-
-
 def _stretched(context: ExpandContext) -> tuple[Value, ...]:
     shape = context.results[0].type.extents
-    return tuple([_to(context, operand, shape) for operand in context.operands])
+    return tuple([context.stretched(operand, shape) for operand in context.operands])
 
 
 # Reading and scattering by index: nothing counts from the end in PTIR.
@@ -226,8 +195,7 @@ def gather_form(context: ExpandContext) -> bool:
     """Append `Take` at indices that have been counted from the front."""
     operand, indices = context.operands
     counted = _counted(context, indices, operand.type.extents[:1], indices.type.rank)
-    context.builder.emit_all("Take", operand, counted, defines=context.results)
-    return True
+    return context.define("Take", operand, counted)
 
 
 def scatter_form(context: ExpandContext) -> bool:
@@ -239,8 +207,7 @@ def scatter_form(context: ExpandContext) -> bool:
     lengths = [windows.operand[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
     counted = _counted(context, indices, lengths, windows.vector_dim)
     attributes: Mapping[str, Any] = {**context.attributes, "from_end": False}
-    context.builder.emit_all("ScatterAdd", operand, counted, updates, defines=context.results, **attributes)
-    return True
+    return context.define("ScatterAdd", operand, counted, updates, **attributes)
 
 
 def _counted(context: ExpandContext, indices: Value, lengths: Sequence[int], vector_dim: int) -> Value:
@@ -266,8 +233,8 @@ def _counted(context: ExpandContext, indices: Value, lengths: Sequence[int], vec
         shape = [1] * type_.rank
         shape[vector_dim] = len(lengths)
         length = builder.emit("Reshape", length, new_shape=tuple(shape))
-    length = _to(context, length, type_.extents)
-    zero = _to(context, builder.constant(0, type_.dtype), type_.extents)
+    length = context.stretched(length, type_.extents)
+    zero = context.stretched(builder.constant(0, type_.dtype), type_.extents)
     from_end = builder.emit("Compare", indices, zero, op="Less")
     return builder.emit("Select", from_end, builder.emit("Add", indices, length), indices)
 

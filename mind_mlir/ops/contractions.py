@@ -282,7 +282,6 @@ _EMPTY = "A contraction over extent 0 (from an empty Slice) is 0."
 OPERATIONS: tuple[OpDef, ...] = (
     OpDef(
         opcode="Dot",
-        mnemonic="dot",
         summary="Computes the product of two vectors or matrices.",
         description="Contracts the last dimension of `lhs` with the first of `rhs`: `[n] . [n] -> []` (inner "
         "product), `[m, n] . [n] -> [m]`, `[m] . [m, n] -> [n]`, `[m, k] . [k, n] -> [m, n]` (as MatMul). "
@@ -292,6 +291,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         type_rule=_dot_type,
         evaluate=_matmul,
         derivative=_dot_vjp,
+        contracts=True,
         lower=_lower_dot,
         stablehlo=hlo.dot,
         in_contract=dot_form,
@@ -323,6 +323,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         type_rule=_matmul_type,
         evaluate=_matmul,
         derivative=_matmul_vjp,
+        contracts=True,
         lower=_lower_matmul,
         stablehlo=hlo.matmul,
         in_contract=matmul_form,

@@ -10,13 +10,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
+from mind_mlir.ops.control_rules import (
+    call_vjp,
+    cond_vjp,
+    emit_call,
+    emit_cond,
+    emit_while,
+    stablehlo_cond,
+    stablehlo_while,
+)
 from mind_mlir.ops.control_types import no_results, require
-from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, while_flow
 from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
     BOOL,
@@ -27,6 +33,7 @@ from mind_mlir.ops.opdef import (
     Program,
     RegionDef,
 )
+from mind_mlir.ops.region_flow import cond_flow, while_flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -236,7 +243,6 @@ _EXTENSION = "In text, only modules of profile core-functions have it; blocks th
 OPERATIONS = (
     OpDef(
         opcode="Cond",
-        mnemonic="cond",
         summary="Runs one of two regions.",
         description="Where `pred`, a scalar (E3002), is true, the results are what region `then` "
         "yields, else what `else` yields. The regions have no parameters and read what is defined around "
@@ -252,8 +258,9 @@ OPERATIONS = (
         evaluate=_cond,
         derivative=cond_vjp,
         flow=cond_flow,
+        in_numpy="mind_mlir.cond",
         lower=None,
-        stablehlo=hlo.cond,
+        stablehlo=stablehlo_cond,
         upstream="scf.if",
         emit=emit_cond,
         choices=(
@@ -272,7 +279,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="While",
-        mnemonic="while",
         summary="Runs a region again and again, while another one says so.",
         description="Region `condition` is given the values `init` and yields a predicate and values. Where "
         "the predicate is false, these values are the results; else region `body` is given them, and what it "
@@ -290,8 +296,9 @@ OPERATIONS = (
         evaluate=_while,
         derivative=while_vjp,
         flow=while_flow,
+        in_numpy="mind_mlir.while_loop",
         lower=None,
-        stablehlo=hlo.while_,
+        stablehlo=stablehlo_while,
         upstream="scf.while",
         emit=emit_while,
         same_dtype=False,
@@ -315,7 +322,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Call",
-        mnemonic="call",
         summary="Calls a function of the module.",
         description="The results are those of function `callee`, which exists (E4121), takes values of the "
         "operands' types (E2001, E2007) and returns at least one value (E4122). In text: `%r = call @callee "
@@ -326,9 +332,10 @@ OPERATIONS = (
         type_rule=_call_type,
         evaluate=_call,
         derivative=call_vjp,
-        flow=call_flow,
+        in_numpy="a call of a function that mind_mlir.jit has been given",
+        runs_others=True,
         lower=None,
-        stablehlo=hlo.call,
+        stablehlo=lambda context: context.call(context.attributes["callee"]),
         upstream="func.call",
         emit=emit_call,
         same_dtype=False,

@@ -188,7 +188,6 @@ def _truncated(context: LoweringContext, x: Any, source: DType, target: DType) -
 OPERATIONS = (
     OpDef(
         opcode="Cast",
-        mnemonic="cast",
         summary="Converts a tensor to another dtype elementwise.",
         description="`result[i]` is `input[i]` as a number of `dtype`. Floats round to nearest even; from "
         "floats to integers numbers are truncated towards zero, and NaN gives 0; what is too large or too "

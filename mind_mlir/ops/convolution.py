@@ -230,7 +230,6 @@ def _form(strides: tuple[int, int], padding: Padding = _VALID) -> dict[str, Any]
 OPERATIONS: tuple[OpDef, ...] = (
     OpDef(
         opcode="Conv2d",
-        mnemonic="conv2d",
         summary="Computes a two-dimensional convolution.",
         description="`result[n, h, w, f] = sum over i, j, c of padded[n, h * strides[0] + i, w * "
         "strides[1] + j, c] * filter[i, j, c, f]`, where `padded` is the input `[N, H, W, C_in]` with zeros "
@@ -251,6 +250,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_conv2d,
         derivative=conv2d_vjp,
         derivative_is_extension=True,
+        contracts=True,
         lower=_lower_conv2d,
         in_contract=conv2d_form,
         stablehlo=hlo.conv2d,

@@ -9,7 +9,6 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import custom_library
-from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
@@ -141,7 +140,6 @@ def _write(attributes: Mapping[str, AttributeValue], operands: Sequence[TensorTy
 OPERATIONS = (
     OpDef(
         opcode="CustomCall",
-        mnemonic="custom_call",
         summary="Calls a function that is registered by name.",
         description="`target` names the function, with a namespace and a version, as in `mind.gelu.v1`; one "
         "that is not registered is not implemented (E4310). `attrs` are its attributes, in canonical JSON, "
@@ -157,8 +155,9 @@ OPERATIONS = (
         type_rule=_type_rule,
         evaluate=_evaluate,
         derivative=NotDifferentiable("the derivative of a C function is not known"),
+        runs_others=True,
         lower=_lower,
-        stablehlo=hlo.custom_call,
+        stablehlo=lambda c: c.foreign_call(c.attributes["target"], c.attributes["attrs"]),
         choices=(
             "Targets are registered in Python (`mind_mlir.register_custom_call`), each with its attributes, "
             "a type rule, an oracle in numpy, and an expansion into operations or a C function.",

@@ -11,8 +11,8 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
-from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
-from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
+from mind_mlir.ops.opdef import ALL_NUMERIC, Domain, OperandDef
+from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_binary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,31 +108,25 @@ def check_divisor(context: LoweringContext) -> None:
 
 
 OPERATIONS = (
-    OpDef(
-        opcode="Div",
-        mnemonic="div",
+    elementwise(
+        "Div",
+        (OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC, domain=Domain.NONZERO)),
         summary="Divides two tensors elementwise, with broadcasting.",
-        description="`result[i] = lhs[i] / rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
-        "where they do not fit). Both operands have one dtype (E2004), which is the result's. Floats follow "
-        "IEEE 754: dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
+        description=f"`result[i] = lhs[i] / rhs[i]` {ON_BROADCAST} Floats follow IEEE 754: "
+        "dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
         "zero; dividing an integer by zero is E6009 when the function runs, and no result is returned.",
         spec="ptir-v0.4.md, ElementwiseBinary; core-ir.md, Binary operations",
-        operands=(OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC, domain=Domain.NONZERO)),
-        type_rule=broadcast_type,
         evaluate=_div,
         derivative=_div_vjp,
         lower=_lower_div,
         stablehlo=hlo.divide,
+        scalar_op="arith.divf",
         vector_operations=8,
         choices=(
             "Profile core-v1 refuses it (E4102), as core-ir.md has no division.",
             "The least integer divided by -1 is itself: it wraps around, as other overflow does.",
             "A divisor is checked where there is something to divide: not where the result is empty.",
         ),
-        extension=True,
-        aliases=(Alias("core-functions", "tensor.div"),),
-        never=(NO_NUMBERS,),
         contract=binary("Div"),
-        examples=BROADCAST_EXAMPLES,
     ),
 )

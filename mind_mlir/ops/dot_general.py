@@ -256,7 +256,6 @@ _ATTRIBUTES = (
 OPERATIONS = (
     OpDef(
         opcode="DotGeneral",
-        mnemonic="dot_general",
         summary="Computes sums of products of two tensors, over any of their dimensions.",
         description="Dimensions are batch dimensions, which both operands have, contracted ones, which are "
         "summed over, or free; `batch_lhs` pairs with `batch_rhs`, `contract_lhs` with `contract_rhs`, in "
@@ -271,6 +270,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        contracts=True,
         lower=lower,
         stablehlo=hlo.dot_general,
         rounding=Rounding.ACCUMULATING,

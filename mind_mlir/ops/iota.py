@@ -129,7 +129,6 @@ def _odd(context: LoweringContext, whole: Any, last: int) -> Any:
 OPERATIONS = (
     OpDef(
         opcode="Iota",
-        mnemonic="iota",
         summary="Produces numbers that count along an axis.",
         description="The element at an index is the index's number on `axis`: 0, 1, 2, ... along that axis, "
         "and the same everywhere else. `axis` lies in the rank of `shape` (E3004), whose extents are not "

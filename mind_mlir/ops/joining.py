@@ -11,7 +11,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, check_counts, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.vjp import summed
 
@@ -161,7 +161,6 @@ def _lower_tile(context: LoweringContext) -> Any:
 OPERATIONS = (
     OpDef(
         opcode="Concat",
-        mnemonic="concat",
         summary="Joins tensors along an axis.",
         description="The result has the elements of the first operand, then those of the next, along "
         "`axis`, whose extent is the sum of theirs. There is at least one operand (E2007); all have one "
@@ -174,7 +173,7 @@ OPERATIONS = (
         evaluate=_evaluate_concat,
         derivative=_concat_vjp,
         lower=_lower_concat,
-        stablehlo=hlo.concat,
+        stablehlo=lambda c: c.concatenate(c.operands, c.attributes["axis"] % c.result_type.rank),
         normalize=counted_from_front,
         choices=(NEGATIVE_AXIS, "Operands may have extent 0 along the axis, and elsewhere if all have."),
         extension=True,
@@ -190,7 +189,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="Tile",
-        mnemonic="tile",
         summary="Repeats a tensor along each axis.",
         description="Along axis `i` the result is `repeats[i]` times the input, one after another: it has "
         "`repeats[i]` times the extent. There must be one number for each dimension, not negative (E1103 "
@@ -201,6 +199,7 @@ OPERATIONS = (
         type_rule=_tile_type,
         evaluate=_evaluate_tile,
         derivative=_tile_vjp,
+        movement=Movement.REPETITION,
         lower=_lower_tile,
         stablehlo=hlo.tile,
         choices=("A number of 0 repeats is allowed and gives extent 0.",),

@@ -21,8 +21,16 @@ from mind_mlir.ir.module import Result
 from mind_mlir.ir.regions import live_operations, reads
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.loop_replay import Replay
-from mind_mlir.ops.loop_state import INDEX, buffer_type, is_not_negative, put, room_for, state_bytes, take
-from mind_mlir.ops.loop_sums import add_into
+from mind_mlir.ops.loop_state import (
+    INDEX,
+    add_into,
+    buffer_type,
+    is_not_negative,
+    put,
+    room_for,
+    state_bytes,
+    take,
+)
 from mind_mlir.ops.trip_count import trip_count
 
 if TYPE_CHECKING:

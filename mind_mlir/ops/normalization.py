@@ -258,7 +258,6 @@ _ATTRIBUTES = (
 OPERATIONS = (
     OpDef(
         opcode="LayerNorm",
-        mnemonic="layer_norm",
         summary="Computes features of mean 0 and variance 1, then scales and shifts them.",
         description="`result = (x - mean) / sqrt(variance + epsilon) * gamma + beta`, where mean and "
         "variance are those along `feature_axis`, the variance the mean of the squares of `x - mean`, and "

@@ -14,6 +14,7 @@ does not change every rule. Nothing here imports MLIR.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -22,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mind_mlir.ir.types import DType, DTypeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.terminators import ValueId
+    from mind_mlir.ir.module import CoreOperation
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.mlir.emission import EmitContext
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, ExpandContext, TypeContext
     from mind_mlir.ops.contract import Contract
-    from mind_mlir.ops.vjp import FlowContext, VjpContext
+    from mind_mlir.ops.region_flow import Forwarded
+    from mind_mlir.ops.vjp import VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
 
@@ -66,6 +68,11 @@ NO_FLOATS = (ALL_INTEGERS, "the result is no integer: cast to a float first")
 NO_ORDER = (COMPLEX, "complex numbers have no order")
 
 
+def mnemonic_of(opcode: str) -> str:
+    """Return the name in the `mind` dialect of an operation that has no other."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", opcode).lower()
+
+
 class Domain(Enum):
     """The operand values that are meaningful, for generated test programs."""
 
@@ -75,6 +82,16 @@ class Domain(Enum):
     INDEX = "index"  # indices into axis 0 of the first operand
     POSITION = "position"  # as indices, of the axis that attribute `axis` names or else 0; never from the end
     WINDOW = "window"  # where windows begin in the first operand, as ScatterAdd has them
+
+
+class Movement(Enum):
+    """The elements of the operand that the result holds, of operations that only move elements."""
+
+    RESHAPE = "reshape"  # all, in the same order
+    PERMUTATION = "permutation"  # all, in another order
+    BROADCAST = "broadcast"  # all, again and again, as a view may show them
+    REPETITION = "repetition"  # all, again and again, as no view shows them
+    SELECTION = "selection"  # some, as a view may show them
 
 
 class Rounding(Enum):
@@ -200,7 +217,7 @@ TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ..
 #: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
-FlowRule: TypeAlias = "Callable[[FlowContext], Iterable[tuple[ValueId, ValueId]]]"
+FlowRule: TypeAlias = "Callable[[CoreOperation], Sequence[Forwarded]]"
 NormalizeRule: TypeAlias = (
     "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
 )
@@ -222,7 +239,7 @@ class OpDef:
 
     Attributes:
         opcode: Spelling in Core IR text, and in memory.
-        mnemonic: Name in the `mind` dialect.
+        mnemonic: Name in the `mind` dialect; by default the opcode in lower case, with underscores.
         summary: One line, ``Computes ...``.
         description: Semantics in Markdown: shapes, dtypes, values, errors.
         spec: The section that defines it.
@@ -236,11 +253,13 @@ class OpDef:
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
-        flow: For operations that run regions or functions, between which values gradients flow; of others,
-            from all operands to all results.
+        flow: For operations with regions, what their operands and what the regions yield become; of others,
+            all operands flow into all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         stablehlo: What says the same in StableHLO, or why nothing does; None for what never gets there:
             inputs, and what `expand` takes apart.
+        stablehlo_name: The operation of StableHLO or CHLO that does the same with the same operands, with its
+            dialect: what is imported as this one.
         not_in_stablehlo: Dtypes for which its rule has no answer, and why.
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         expand: What appends the operations that take its place in structured form, before differentiation
@@ -249,9 +268,19 @@ class OpDef:
         choices: What we chose where the documents leave the choice to the implementation.
         normalize: Complete attributes in normal form, from them and the type of the first result: what means
             the same is then equal (axes count from the front and ascend).
+        movement: How elements of the operand become those of the result, where that is all it does.
+        contracts: Whether it is a product that sums: a contraction.
+        runs_others: Whether it runs code that is not among the operations of its function.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
+        on_truths: Of operations on numbers, the one that does the same with truth values, as numpy has it.
+        keeps_integers: Whether integers, which it does not take, are what it would give.
+        in_numpy: What `mind_mlir.numpy` calls it, where that is more than its mnemonic or another name: none
+            where functions by hand do what it does. What is no function of arrays has, as one text, what
+            stands for it in Python.
+        scalar_op: The operation of MLIR that computes an element of it, where `vector_operations` is what
+            that one takes.
         vector_operations: Of what computes each element from one of each operand, how many vector operations
             that takes for floats, about, slow ones counted as often as they are slower; of others 0.
         terms: For operations that accumulate, how many terms an element of the result is the sum of, from the
@@ -270,7 +299,7 @@ class OpDef:
     """
 
     opcode: str
-    mnemonic: str
+    mnemonic: str = ""
     summary: str
     description: str
     spec: str
@@ -285,15 +314,23 @@ class OpDef:
     flow: FlowRule | None = None
     lower: LinalgRule | None
     stablehlo: StablehloRule | NotInStablehlo | None = None
+    stablehlo_name: str | None = None
     not_in_stablehlo: tuple[tuple[DTypeSet, str], ...] = ()
     emit: EmitRule | None = None
     expand: ExpandRule | None = None
     upstream: str | None = None
     choices: tuple[str, ...] = ()
     normalize: NormalizeRule | None = None
+    movement: Movement | None = None
+    contracts: bool = False
+    runs_others: bool = False
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
+    on_truths: str | None = None
+    keeps_integers: bool = False
+    in_numpy: tuple[str, ...] | str | None = None
+    scalar_op: str | None = None
     vector_operations: int = 0
     terms: TermsRule | None = None
     magnitude: MagnitudeRule | None = None
@@ -305,6 +342,10 @@ class OpDef:
     in_contract: ExpandRule | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.mnemonic:
+            object.__setattr__(self, "mnemonic", mnemonic_of(self.opcode))
 
     def attribute(self, name: str) -> AttributeDef | None:
         """Return the schema of attribute ``name``, or None."""
@@ -322,6 +363,16 @@ class OpDef:
     def is_variadic(self) -> bool:
         """Return whether it takes any number of operands from its last one on."""
         return bool(self.operands) and self.operands[-1].variadic
+
+    @property
+    def is_view(self) -> bool:
+        """Return whether strides alone may say what it does, so that nothing need move."""
+        return self.movement not in (None, Movement.REPETITION)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Return whether its result is each element of the operand, once."""
+        return self.movement in (Movement.RESHAPE, Movement.PERMUTATION)
 
     @property
     def in_dialect(self) -> bool:

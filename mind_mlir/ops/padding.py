@@ -127,7 +127,6 @@ _MINUS_ZERO, _SEVEN = TensorLiteral.of(-0.0, DType.F32), TensorLiteral.of(7, DTy
 OPERATIONS = (
     OpDef(
         opcode="Pad",
-        mnemonic="pad",
         summary="Surrounds a tensor, and spaces out its elements, with a constant.",
         description="On axis `i` the result has `low[i]` times `pad_value`, then the elements of `input` "
         "with `interior[i]` times `pad_value` between neighbours, then `high[i]` times `pad_value`: `low "

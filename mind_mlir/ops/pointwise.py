@@ -1,17 +1,32 @@
-"""Type rules, lowering rules and examples that the elementwise families share."""
+"""Records of elementwise operations, and the rules and examples that they share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ops.opdef import Example
-from mind_mlir.ops.shapes import broadcast
+from mind_mlir.ops import numbers
+from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
+    NO_FLOATS,
+    NO_NUMBERS,
+    Alias,
+    Domain,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+    mnemonic_of,
+)
+from mind_mlir.ops.shapes import broadcast, require_equal_shapes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.ops.opdef import DTypeSet, LinalgRule, StablehloRule
     from mind_mlir.ops.vjp import VjpContext
 
 UNARY_EXAMPLES = (
@@ -20,6 +35,19 @@ UNARY_EXAMPLES = (
     Example(("T[1]",)),
     Example(("T[]",)),
 )
+
+#: What records say of two operands.
+ON_BROADCAST = (
+    "on the right-aligned broadcast of the two shapes (E3001 where they do not fit). Both operands have one "
+    "dtype (E2004), which is the result's."
+)
+_NO_CHANGE = (
+    "Compiled, it is the same at every place, shape and optimisation level, but may differ between "
+    "processors with and without fused multiply-add, and where {} let{} MLIR compute it."
+)
+#: What records say of compiled functions of one operand, and of several.
+SAME_EVERYWHERE = _NO_CHANGE.format("a constant operand", "s")
+SAME_FOR_ALL = _NO_CHANGE.format("constant operands", "")
 
 #: What records say of functions of complex numbers.
 COMPLEX_ACCURACY = (
@@ -42,6 +70,94 @@ BROADCAST_EXAMPLES = (
 )
 
 
+def elementwise(
+    opcode: str,
+    operands: tuple[OperandDef, ...],
+    *,
+    function: Callable[..., Any] | None = None,
+    computed: Callable[..., Any] = numbers.apply,
+    slope: Callable[[VjpContext], Value] | None = None,
+    lower: str | tuple[str, str] | LinalgRule,
+    stablehlo: str | StablehloRule,
+    **facts: Any,
+) -> OpDef:
+    """Return the record of an operation that computes each element from one of each operand.
+
+    Args:
+        opcode: Its opcode.
+        operands: One, or two whose shapes are broadcast.
+        function: What it computes, where there is no rule `evaluate`.
+        computed: How the numpy rule applies that: in which dtype, and rounded when.
+        slope: Appends what the cotangent is multiplied with, where there is no rule `derivative`.
+        lower: The linalg rule; for `lower_function` and `lower_binary`, the names that these take.
+        stablehlo: The StableHLO rule; of what is one operation of StableHLO for all dtypes, its name.
+        facts: Other fields of the record, in the place of those that nearly all of them have alike; `spec` is
+            the section of StableHLO unless it is given.
+    """
+    is_unary = len(operands) == 1
+    if function is not None:
+        facts["evaluate"] = lambda context: computed(function, *context.operands)
+    if slope is not None:
+        facts["derivative"] = lambda context: (context.emit("Mul", context.cotangent, slope(context)),)
+    if isinstance(lower, str):
+        facts["scalar_op"] = f"math.{lower}"
+        facts["lower"] = lambda context: lower_function(context, lower)
+    elif isinstance(lower, tuple):
+        facts["lower"] = lambda context: lower_binary(context, *lower)
+    else:
+        facts["lower"] = lower
+    if isinstance(stablehlo, str):
+        facts["stablehlo_name"] = f"stablehlo.{stablehlo}"
+        facts["stablehlo"] = (
+            (lambda context: context.unary(stablehlo, *context.operands))
+            if is_unary
+            else (lambda context: context.binary(stablehlo, *context.operands))
+        )
+    else:
+        facts["stablehlo"] = stablehlo
+    shared: dict[str, Any] = {
+        "spec": f"StableHLO specification, {facts.get('stablehlo_name', '').removeprefix('stablehlo.')}",
+        "type_rule": same_type if is_unary else broadcast_type,
+        "extension": True,
+        "aliases": (Alias("core-functions", f"tensor.{mnemonic_of(opcode)}"),),
+        "never": (NO_NUMBERS,),
+        "examples": UNARY_EXAMPLES if is_unary else BROADCAST_EXAMPLES,
+    }
+    return OpDef(opcode=opcode, operands=operands, **{**shared, **facts})
+
+
+def float_function(
+    opcode: str,
+    function: Callable[..., Any],
+    *,
+    dtypes: DTypeSet = ALL_FLOATS,
+    domain: Domain = Domain.ANY,
+    computed: Callable[..., Any] = numbers.in_f64,
+    **facts: Any,
+) -> OpDef:
+    """Return the record of a function of one float that numpy has and that is not correctly rounded.
+
+    Args:
+        opcode: Its opcode.
+        function: numpy's.
+        dtypes: Those of its operand.
+        domain: The values of its operand.
+        computed: As `elementwise` takes it.
+        facts: What else `elementwise` takes; also in the place of what is said here.
+    """
+    shared: dict[str, Any] = {"rounding": Rounding.APPROXIMATE, "never": (NO_NUMBERS, NO_FLOATS)}
+    operands = (OperandDef("input", dtypes, domain=domain),)
+    return elementwise(opcode, operands, function=function, computed=computed, **{**shared, **facts})
+
+
+def within(units: str) -> str:
+    """Return what records say of the accuracy of functions of one operand."""
+    return (
+        f"The result is within {units} in the last place of the exact value, not correctly rounded. "
+        + SAME_EVERYWHERE
+    )
+
+
 def broadcast_type(context: TypeContext) -> TensorType:
     """Type rule: the result has the broadcast of the two operands' shapes."""
     left, right = context.operands
@@ -50,6 +166,12 @@ def broadcast_type(context: TypeContext) -> TensorType:
 
 def same_type(context: TypeContext) -> TensorType:
     """Type rule: the result has the type of the first operand."""
+    return context.operands[0]
+
+
+def equal_type(context: TypeContext) -> TensorType:
+    """Type rule: all operands have one shape, and the result has the type of the first."""
+    require_equal_shapes(context)
     return context.operands[0]
 
 
@@ -79,12 +201,14 @@ def lower_function(context: LoweringContext, name: str) -> Any:
     """Append ``linalg.<name>`` where linalg has that, and a `linalg.generic` else and for what is not native.
 
     Args:
-        context: An operation of one operand.
+        context: An operation of one operand, or of several that linalg has no operation for.
         name: What the `math` dialect calls it.
     """
     arithmetic = context.arithmetic(context.result_type.dtype)
     if arithmetic.is_native and name in _NAMED:
         return lower_named(context, name)
+    if len(context.operands) > 1:
+        return context.elementwise(lambda *xs: arithmetic.apply(getattr(context.mlir.math, name), *xs))
     return context.elementwise(lambda x: arithmetic.function(name, x))
 
 

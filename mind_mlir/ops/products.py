@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,21 +177,26 @@ _AXES = (
 _NEGATIVE = "Negative axes count from the end."
 _CHOICE = "PTIR has no such kind of Reduce; this is StableHLO's reduce with that body."
 
+#: What the records have alike.
+_reduction = partial(
+    OpDef,
+    spec="StableHLO specification, reduce",
+    type_rule=_type,
+    evaluate=_evaluate,
+    lower=_lower,
+    normalize=normalized_axes,
+    extension=True,
+)
+
 OPERATIONS = (
-    OpDef(
+    _reduction(
         opcode="ReduceProd",
-        mnemonic="reduce_prod",
         summary="Computes the product of elements along axes.",
         description=f"Multiplies the elements along `axes`. {_SHAPE} The product of no elements is 1.",
-        spec="StableHLO specification, reduce",
         operands=(OperandDef("input", ALL_REAL),),
         attributes=_AXES,
-        type_rule=_type,
-        evaluate=_evaluate,
         derivative=_vjp,
-        lower=_lower,
         stablehlo=hlo.reduce_with("Prod"),
-        normalize=normalized_axes,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         magnitude=_magnitude,
@@ -202,7 +208,6 @@ OPERATIONS = (
             "The gradient of an element is the product of the others, where one of them is zero as well: the "
             "product of those that are not zero is divided by the element.",
         ),
-        extension=True,
         never=(
             (BOOL, "truth values are no numbers: their product is Min of Reduce"),
             (COMPLEX, "the product of complex numbers is not that of their parts"),
@@ -220,23 +225,16 @@ OPERATIONS = (
             Example(("T[0, 3]",), _form((1,)), "no rows"),
         ),
     ),
-    OpDef(
+    _reduction(
         opcode="ReduceBits",
-        mnemonic="reduce_bits",
         summary="Computes And, Or or Xor of the bits of elements along axes.",
         description="Each bit of the result is `kind` of that bit of the elements along `axes`; truth values "
         f"are one bit. {_SHAPE} Of no elements, And has all bits set, Or and Xor none.",
-        spec="StableHLO specification, reduce",
         operands=(OperandDef("input", BOOL + ALL_INTEGERS),),
         attributes=(*_AXES, AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=_KINDS)),
-        type_rule=_type,
-        evaluate=_evaluate,
         derivative=NotDifferentiable("bits carry no gradient", constant=True),
-        lower=_lower,
         stablehlo=lambda context: hlo.reduce_with(context.attributes["kind"])(context),
-        normalize=normalized_axes,
         choices=(_NEGATIVE, _CHOICE),
-        extension=True,
         never=((ALL_FLOATS + COMPLEX, "Bitcast makes integers of the bits of floats"),),
         examples=(
             *(Example(("T[3, 37]",), _form((1,), kind=kind)) for kind in _KINDS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -279,16 +280,23 @@ def _requantize_examples() -> tuple[Example, ...]:
     return (*examples, Example(along, _form(DType.SI8, -2), "scales along an axis"))
 
 
+#: What the records have alike.
+_quantization = partial(
+    OpDef,
+    spec=_SPEC,
+    normalize=_normalize,
+    same_dtype=False,
+    extension=True,
+)
+
 OPERATIONS = (
-    OpDef(
+    _quantization(
         opcode="Quantize",
-        mnemonic="quantize",
         summary="Quantizes floats to integers of few bits.",
         description="`result[i] = saturate(round(x[i] / scale) + zero_point)`: the integer that stands for "
         "the number, in steps of `scale` from `zero_point`, which stands for 0. `output_dtype` is an "
         f"integer dtype of {_OF_QUANTIZED} (E2005). `axis` must be an axis of `x` (E3004), and scales and "
         "zero points of the shape that goes with it (E3002, E3003).",
-        spec=_SPEC,
         operands=(OperandDef("x", REAL), *_parameters("", QUANTIZED)),
         attributes=_attributes("the dtype of the quantized numbers"),
         type_rule=type_rule(QUANTIZED, 0, 1),
@@ -305,25 +313,17 @@ OPERATIONS = (
             _ANY_SCALE,
             "There is no quantization to fp8, which has no zero point: Div and Cast do it.",
         ),
-        normalize=_normalize,
-        same_dtype=False,
-        extension=True,
-        never=(
-            NO_NUMBERS,
-            (ALL_INTEGERS + COMPLEX, "what is quantised are floats"),
-        ),
+        never=(NO_NUMBERS, (ALL_INTEGERS + COMPLEX, "what is quantised are floats")),
         contract=_contract("Quantize"),
         examples=_quantize_examples(),
     ),
-    OpDef(
+    _quantization(
         opcode="Dequantize",
-        mnemonic="dequantize",
         summary="Turns quantized integers back into floats.",
         description="`result[i] = (x[i] - zero_point) * scale`, of `output_dtype`, a float (E2005). `x` "
         f"has {_OF_QUANTIZED}, or is i32, as sums of products of such numbers are. `axis` must be an axis of "
         "`x` (E3004), and scales and zero points of the shape that goes with it (E3002, E3003). The "
         "gradient goes to the scale.",
-        spec=_SPEC,
         operands=(OperandDef("x", ACCUMULATED), *_parameters("", ACCUMULATED)),
         attributes=_attributes("the dtype of the result"),
         type_rule=type_rule(REAL, 1, 0),
@@ -332,23 +332,18 @@ OPERATIONS = (
         lower=_lower_dequantize,
         stablehlo=hlo.dequantize,
         choices=(_PARAMETERS, _WIDE, "The difference is exact; of up to 16 bits and f32, so is the product."),
-        normalize=_normalize,
-        same_dtype=False,
-        extension=True,
         never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
         refused=(_TOO_WIDE,),
         contract=_contract("Dequantize", axis_first=True),
         examples=_dequantize_examples(),
     ),
-    OpDef(
+    _quantization(
         opcode="Requantize",
-        mnemonic="requantize",
         summary="Turns quantized integers into ones of another scale, zero point or dtype.",
         description="`result[i] = saturate(round((x[i] - in_zero_point) * in_scale / out_scale) + "
         f"out_zero_point)`. `x` has {_OF_QUANTIZED}, or is i32; the result has {_OF_QUANTIZED} (E2005). "
         "`axis` must be an axis of `x` (E3004), and all scales and zero points of the shape that goes with "
         "it (E3002, E3003).",
-        spec=_SPEC,
         operands=(
             OperandDef("x", ACCUMULATED),
             *_parameters("in_", ACCUMULATED),
@@ -361,9 +356,6 @@ OPERATIONS = (
         lower=_lower_requantize,
         stablehlo=hlo.requantize,
         choices=(_PARAMETERS, _WIDE, _SATURATES, _ANY_SCALE),
-        normalize=_normalize,
-        same_dtype=False,
-        extension=True,
         never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
         refused=(_TOO_WIDE,),
         contract=_contract("Requantize"),

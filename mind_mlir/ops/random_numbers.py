@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,21 +234,27 @@ def _examples(dtypes: DTypeSet) -> tuple[Example, ...]:
     return tuple(Example(("ui64[]",), each) for each in attributes)
 
 
+#: What the records have alike.
+_random = partial(
+    OpDef,
+    spec=_SPEC,
+    operands=_SEED,
+    attributes=_ATTRIBUTES,
+    derivative=_CONSTANT,
+    extension=True,
+    refused=(_NO_PLANE,),
+)
+
 OPERATIONS = (
-    OpDef(
+    _random(
         opcode="RngUniform",
-        mnemonic="rng_uniform",
         summary="Draws uniformly distributed numbers.",
         description="Floats are multiples of `2^-p` in `[0, 1)`, all equally likely, where `p` is the number "
         "of bits of the dtype's significand: 24 for f32, 53 for f64. Integers are all equally likely, over "
         "the whole range of the dtype; so are truth values. Complex dtypes are refused (E2005), and negative "
         "extents (E3006).",
-        spec=_SPEC,
-        operands=_SEED,
-        attributes=_ATTRIBUTES,
         type_rule=_type_rule(UNIFORM),
         evaluate=_evaluate_uniform,
-        derivative=_CONSTANT,
         lower=lambda context: _lower(context, _uniform_number),
         stablehlo=hlo.uniform,
         choices=(
@@ -255,23 +262,16 @@ OPERATIONS = (
             "The number is the upper bits of its word (or two): `p` of them for floats, times `2^-p`, which "
             "is exact; as many as the dtype has for integers, in two's complement; one for truth values.",
         ),
-        extension=True,
-        refused=(_NO_PLANE,),
         contract=Contract("RngUniform", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(UNIFORM),
     ),
-    OpDef(
+    _random(
         opcode="RngNormal",
-        mnemonic="rng_normal",
         summary="Draws numbers of the standard normal distribution.",
         description="The numbers have mean 0 and variance 1. The result is a float: other dtypes are refused "
         "(E2005), and negative extents (E3006).",
-        spec=_SPEC,
-        operands=_SEED,
-        attributes=_ATTRIBUTES,
         type_rule=_type_rule(NORMAL),
         evaluate=_evaluate_normal,
-        derivative=_CONSTANT,
         lower=lambda context: _lower(context, _normal_number),
         stablehlo=hlo.normal,
         choices=(
@@ -281,12 +281,7 @@ OPERATIONS = (
             "computed in f64 by Wichura's algorithm AS241 and rounded to f32; narrower floats round that "
             "once more. No number is beyond 6.34 (f64: 9.16).",
         ),
-        extension=True,
-        never=(
-            NO_NUMBERS,
-            NO_FLOATS,
-        ),
-        refused=(_NO_PLANE,),
+        never=(NO_NUMBERS, NO_FLOATS),
         contract=Contract("RngNormal", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(NORMAL),
     ),

@@ -202,7 +202,6 @@ _ATTRIBUTES = (
 OPERATIONS = (
     OpDef(
         opcode="Reduce",
-        mnemonic="reduce",
         summary="Computes the sum, the greatest or the least element along axes.",
         description="Elements are cast to `accum_dtype`, reduced along `axes` there, and the result is "
         "cast to `out_dtype`. The reduced axes are removed from the shape, or become 1 with `keepdims=true`; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -231,46 +232,42 @@ _EXAMPLES = (
     Example(("T[]",), {"axes": (), "keepdims": False}),
 )
 
+#: What the records have alike.
+_reduction = partial(
+    OpDef,
+    spec="core-ir.md, Reductions; shapes.md, Reductions",
+    operands=(OperandDef("input"),),
+    attributes=_ATTRIBUTES,
+    type_rule=_reduction_type,
+    normalize=_normalize,
+    rounding=Rounding.ACCUMULATING,
+    terms=_terms,
+    examples=_EXAMPLES,
+)
+
 OPERATIONS = (
-    OpDef(
+    _reduction(
         opcode="Sum",
-        mnemonic="sum",
         summary="Computes the sum of elements along axes.",
         description=f"Adds the elements along `axes`. {_SHAPE} The sum of no elements is 0.",
-        spec="core-ir.md, Reductions; shapes.md, Reductions",
-        operands=(OperandDef("input"),),
-        attributes=_ATTRIBUTES,
-        type_rule=_reduction_type,
         evaluate=_sum,
         derivative=_sum_vjp,
         lower=_lower_sum,
         stablehlo=hlo.sum_,
         in_contract=sum_form,
-        normalize=_normalize,
-        rounding=Rounding.ACCUMULATING,
-        terms=_terms,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
         aliases=(Alias("core-functions", "tensor.sum"), Alias("core-functions", "tensor.sum_all", _ALL)),
-        examples=_EXAMPLES,
     ),
-    OpDef(
+    _reduction(
         opcode="Mean",
-        mnemonic="mean",
         summary="Computes the arithmetic mean of elements along axes.",
         description="Divides the sum of the elements along `axes` by the number of elements summed (the "
         f"product of the reduced extents). {_SHAPE} The mean of no elements is NaN for floats.",
-        spec="core-ir.md, Reductions; shapes.md, Reductions",
-        operands=(OperandDef("input"),),
-        attributes=_ATTRIBUTES,
-        type_rule=_reduction_type,
         evaluate=_mean,
         derivative=_mean_vjp,
         lower=_lower_mean,
         stablehlo=hlo.mean,
         in_contract=mean_form,
-        normalize=_normalize,
-        rounding=Rounding.ACCUMULATING,
-        terms=_terms,
         choices=(
             _NEGATIVE_AXES,
             _ORDER,
@@ -280,6 +277,5 @@ OPERATIONS = (
             "The mean of no integers is 0.",
         ),
         aliases=(Alias("core-functions", "tensor.mean"), Alias("core-functions", "tensor.mean_all", _ALL)),
-        examples=_EXAMPLES,
     ),
 )

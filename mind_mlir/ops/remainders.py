@@ -8,10 +8,9 @@ import numpy as np
 
 from mind_mlir.diagnostics.checks import DivisorCheck
 from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.division import check_divisor
-from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
-from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type
+from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, Domain, OperandDef
+from mind_mlir.ops.pointwise import elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,20 +66,16 @@ def _remainder_form(context: ExpandContext) -> bool:
     """Append what a product of the quotient leaves, of integers; PTIR has nothing for floats."""
     if not context.results[0].type.dtype.is_integer:
         return False
-    builder, extents = context.builder, context.results[0].type.extents
-    left, right = (
-        each if each.type.extents == extents else builder.emit("BroadcastTo", each, result_shape=extents)
-        for each in context.operands
-    )
-    product = builder.emit("Mul", builder.emit("Div", left, right), right)
-    builder.emit_all("Sub", left, product, defines=context.results)
-    return True
+    extents = context.results[0].type.extents
+    left, right = (context.stretched(each, extents) for each in context.operands)
+    product = context.emit("Mul", context.emit("Div", left, right), right)
+    return context.define("Sub", left, product)
 
 
 OPERATIONS = (
-    OpDef(
-        opcode="Remainder",
-        mnemonic="remainder",
+    elementwise(
+        "Remainder",
+        (OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL, domain=Domain.NONZERO)),
         summary="Computes the remainders of divisions elementwise, with broadcasting.",
         description="`result[i]` is what remains of `lhs[i]` after it is divided by `rhs[i]` and the "
         "quotient truncated: it has the sign of `lhs[i]` and a lesser magnitude than `rhs[i]`. The shapes "
@@ -89,24 +84,19 @@ OPERATIONS = (
         "and that by an infinity is `lhs[i]`. The remainder of an integer by zero is E6009 when the "
         "function runs, and no result is returned. The gradients are the cotangent, and the cotangent times "
         "the negated quotient.",
-        spec="StableHLO specification, remainder",
-        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL, domain=Domain.NONZERO)),
-        type_rule=broadcast_type,
         evaluate=_remainder,
         derivative=_remainder_vjp,
         lower=_lower_remainder,
-        stablehlo=hlo.binary("remainder"),
+        stablehlo="remainder",
+        in_numpy=("remainder", "fmod"),
+        scalar_op="arith.remf",
         vector_operations=40,
         choices=(
             "The remainder of the least integer by -1 is 0.",
             "A divisor is checked where there is something to divide: not where the result is empty.",
             "Floats of f64, and quotients of others beyond 2^28, are left to the C library, one by one.",
         ),
-        extension=True,
-        aliases=(Alias("core-functions", "tensor.remainder"),),
-        never=(NO_NUMBERS,),
         refused=((COMPLEX, "complex quotients cannot be truncated"),),
         in_contract=_remainder_form,
-        examples=BROADCAST_EXAMPLES,
     ),
 )

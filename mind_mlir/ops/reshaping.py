@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import reshape_form
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -178,24 +179,29 @@ def _explicit(attributes: Mapping[str, AttributeValue], _operands: Sequence[Tens
 
 _INPUT = (OperandDef("input", MOVABLE),)
 
+#: What the records have alike.
+_reshape = partial(
+    OpDef,
+    spec="core-ir.md, Shape manipulation",
+    operands=_INPUT,
+    evaluate=_evaluate_reshape,
+    movement=Movement.RESHAPE,
+    lower=_lower_reshape,
+    stablehlo=hlo.reshape,
+)
+
 OPERATIONS = (
-    OpDef(
+    _reshape(
         opcode="Reshape",
-        mnemonic="reshape",
         summary="Gives a tensor another shape with the same elements in the same order.",
         description="The result has shape `new_shape` and the elements of `input` in row-major order. "
         "One extent of `new_shape` may be -1: it is the element count divided by the product of the "
         "others. Another extent that is not positive is E3006, a different element count E3007.",
-        spec="core-ir.md, Shape manipulation",
-        operands=_INPUT,
         attributes=(
             AttributeDef("new_shape", AttrKind.I64_LIST, "extents of the result, at most one of them -1"),
         ),
         type_rule=_reshape_type,
-        evaluate=_evaluate_reshape,
         derivative=_reshape_vjp,
-        lower=_lower_reshape,
-        stablehlo=hlo.reshape,
         normalize=_known_shape,
         choices=(
             "A second -1 is rejected as an extent that is not positive (E3006).",
@@ -215,21 +221,15 @@ OPERATIONS = (
             Example(("T[5]",), {"new_shape": (-1,)}),
         ),
     ),
-    OpDef(
+    _reshape(
         opcode="ExpandDims",
-        mnemonic="expand_dims",
         summary="Inserts dimensions of extent 1.",
         description="The axes are inserted one by one, in ascending order: each is a position in the "
         "shape as it is then, in `[0, rank]` (E3004 otherwise). For different axes these are the "
         "positions of the new dimensions in the result.",
-        spec="core-ir.md, Shape manipulation",
-        operands=_INPUT,
         attributes=(AttributeDef("axes", AttrKind.I64_LIST, "where to insert, counted from 0"),),
         type_rule=_expand_dims_type,
-        evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
-        lower=_lower_reshape,
-        stablehlo=hlo.reshape,
         in_contract=reshape_form,
         normalize=_ascending,
         choices=(
@@ -246,20 +246,14 @@ OPERATIONS = (
             Example(("T[3]",), {"axes": ()}, "the identity"),
         ),
     ),
-    OpDef(
+    _reshape(
         opcode="Squeeze",
-        mnemonic="squeeze",
         summary="Removes dimensions of extent 1.",
         description="The result has the shape of `input` without the listed axes. Each axis must be in "
         "`[0, rank)` (E3004), be given once (E3005) and have extent 1 (E3009).",
-        spec="core-ir.md, Shape manipulation",
-        operands=_INPUT,
         attributes=(AttributeDef("axes", AttrKind.I64_LIST, "the axes to remove"),),
         type_rule=_squeeze_type,
-        evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
-        lower=_lower_reshape,
-        stablehlo=hlo.reshape,
         in_contract=reshape_form,
         normalize=_ascending,
         choices=(

@@ -1,30 +1,41 @@
-"""Elementwise rounding of floats to integers, in the four ways that StableHLO knows, and square roots.
+"""Rounding of floats to integers in the four ways of StableHLO, square roots, signs, and what is finite.
 
 IEEE 754 has all of them: the results are exact or correctly rounded, and the same on every processor.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
-from mind_mlir.ops.float_forms import ceil_form, floor_form, round_even_form, round_form
+from mind_mlir.ops.float_forms import (
+    ceil_form,
+    floor_form,
+    is_finite_form,
+    round_even_form,
+    round_form,
+    sign_form,
+)
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
+    ALL_INTEGERS,
+    ALL_REAL,
     COMPLEX,
     NO_FLOATS,
     NO_NUMBERS,
     NO_ORDER,
-    Alias,
     Domain,
     NotDifferentiable,
     OpDef,
     OperandDef,
+    Rounding,
 )
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, full_like, lower_function, same_type
+from mind_mlir.ops.pointwise import elementwise, float_function, full_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,57 +57,37 @@ def _half_away(x: Array) -> Array:
 
 def _rounding(
     opcode: str,
-    mnemonic: str,
-    function: str,
+    function: Callable[[Array], Any],
     *,
     to: str,
-    rule: Callable[[Array], Any],
+    lower: str,
+    stablehlo: str,
     form: ExpandRule,
-    vector_operations: int,
+    vector_operations: int = 1,
+    in_numpy: tuple[str, ...] | None = None,
 ) -> OpDef:
-    def evaluate(context: EvalContext) -> Array:
-        return numbers.apply(rule, context.operands[0])
-
-    def lower(context: LoweringContext) -> Any:
-        return lower_function(context, function)
-
-    return OpDef(
-        opcode=opcode,
-        mnemonic=mnemonic,
+    return float_function(
+        opcode,
+        function,
         summary=f"Rounds a tensor to integers elementwise: to {to}.",
         description=f"`result[i]` is `input[i]` rounded to {to}; it is a float, as the operand is. Integers, "
         "infinities and both zeros stay what they are, and NaN stays NaN. The result has the sign of the "
         "operand, so that what becomes zero may be `-0.0`. The gradient is 0.",
-        spec=f"StableHLO specification, {_STABLEHLO[opcode]}",
-        operands=(OperandDef("input", ALL_FLOATS),),
-        type_rule=same_type,
-        evaluate=evaluate,
+        computed=numbers.apply,
         derivative=NotDifferentiable("rounding is piecewise constant", constant=True),
         lower=lower,
-        stablehlo=hlo.unary(_STABLEHLO[opcode]),
+        stablehlo=stablehlo,
+        keeps_integers=True,
+        in_numpy=in_numpy,
         vector_operations=vector_operations,
+        rounding=Rounding.EXACT,
         choices=(
             "Integer dtypes are not taken (E2005): there is nothing to round. To round to an integer dtype, "
             "`Cast` the result.",
         ),
-        extension=True,
-        aliases=(Alias("core-functions", f"tensor.{mnemonic}"),),
         never=(NO_NUMBERS, NO_FLOATS, NO_ORDER),
         in_contract=form,
-        examples=UNARY_EXAMPLES,
     )
-
-
-_STABLEHLO = {
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "RoundEven": "round_nearest_even",
-    "Round": "round_nearest_afz",
-}
-
-
-def _sqrt(context: EvalContext) -> Array:
-    return numbers.precisely(np.sqrt, context.operands[0])
 
 
 def _sqrt_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -106,68 +97,129 @@ def _sqrt_vjp(context: VjpContext) -> Sequence[Value | None]:
     return (context.emit("Mul", halved, context.emit("Reciprocal", context.result)),)
 
 
-def _lower_sqrt(context: LoweringContext) -> Any:
-    return lower_function(context, "sqrt")
+def _sign(x: Array) -> Array:
+    ones = np.where(x > 0, 1, -1).astype(x.dtype)
+    # What is neither greater nor less than zero stays: both zeros, and NaN.
+    return np.where((x > 0) | (x < 0), ones, x)
+
+
+def _lower_sign(context: LoweringContext) -> Any:
+    arithmetic = context.arithmetic(context.result_type.dtype)
+    zero, one = arithmetic.constant(0), arithmetic.constant(1)
+    unsigned = context.result_type.dtype.kind is DTypeKind.UNSIGNED
+    minus_one = zero if unsigned else arithmetic.constant(-1)
+
+    def body(x: Any) -> Any:
+        select = context.mlir.arith.select
+        rest = x if unsigned else select(arithmetic.compare("Less", x, zero), minus_one, x)
+        return select(arithmetic.compare("Greater", x, zero), one, rest)
+
+    return context.elementwise(body)
+
+
+def _is_finite(context: EvalContext) -> Array:
+    return np.asarray(np.isfinite(numbers.widened(context.operands[0])))
+
+
+def _lower_is_finite(context: LoweringContext) -> Any:
+    arithmetic = context.arithmetic(context.operand_types[0].dtype)
+    mlir = context.mlir
+
+    def body(x: Any) -> Any:
+        wide = arithmetic.widened(x)
+        infinity = mlir.arith.constant(wide.type, mlir.ir.FloatAttr.get(wide.type, math.inf))
+        # Comparisons with NaN are false.
+        return mlir.arith.cmpf(mlir.arith.CmpFPredicate.OLT, mlir.math.absf(wide), infinity)
+
+    return context.elementwise(body)
 
 
 OPERATIONS = (
-    OpDef(
-        opcode="Sqrt",
-        mnemonic="sqrt",
+    float_function(
+        "Sqrt",
+        np.sqrt,
+        domain=Domain.POSITIVE,
         summary="Computes the square root elementwise.",
         description="`result[i] = sqrt(input[i])`, correctly rounded. `sqrt(inf)` is inf, `sqrt(-0.0)` is "
         "-0.0; a negative number and NaN give NaN. The gradient is the cotangent divided by `2 * result`.",
-        spec="StableHLO specification, sqrt",
-        operands=(OperandDef("input", ALL_FLOATS, domain=Domain.POSITIVE),),
-        type_rule=same_type,
-        evaluate=_sqrt,
+        computed=numbers.precisely,
         derivative=_sqrt_vjp,
-        lower=_lower_sqrt,
-        stablehlo=hlo.unary("sqrt"),
+        lower="sqrt",
+        stablehlo="sqrt",
         vector_operations=8,
+        rounding=Rounding.EXACT,
         choices=("The root of a negative number is NaN; it is no error.",),
-        extension=True,
-        aliases=(Alias("core-functions", "tensor.sqrt"),),
-        never=(NO_NUMBERS, NO_FLOATS),
         refused=(
             (COMPLEX, "its result has no stated accuracy off the real line: write `Mul (%z, %r)` of Rsqrt"),
         ),
-        examples=UNARY_EXAMPLES,
     ),
     _rounding(
         "Floor",
-        "floor",
-        "floor",
+        np.floor,
         to="the greatest integer that is not greater",
-        rule=np.floor,
+        lower="floor",
+        stablehlo="floor",
         form=floor_form,
-        vector_operations=1,
     ),
     _rounding(
         "Ceil",
-        "ceil",
-        "ceil",
+        np.ceil,
         to="the least integer that is not less",
-        rule=np.ceil,
+        lower="ceil",
+        stablehlo="ceil",
         form=ceil_form,
-        vector_operations=1,
     ),
     _rounding(
         "RoundEven",
-        "round_even",
-        "roundeven",
+        np.rint,
         to="the nearest integer, of two the even one",
-        rule=np.rint,
+        lower="roundeven",
+        stablehlo="round_nearest_even",
         form=round_even_form,
-        vector_operations=1,
+        in_numpy=("round_even", "rint", "round"),
     ),
     _rounding(
         "Round",
-        "round",
-        "round",
+        _half_away,
         to="the nearest integer, of two the one away from zero",
-        rule=_half_away,
+        lower="round",
+        stablehlo="round_nearest_afz",
         form=round_form,
         vector_operations=4,
+        in_numpy=("round_half_away",),  # numpy's round is that to even
+    ),
+    elementwise(
+        "Sign",
+        (OperandDef("input", ALL_REAL),),
+        summary="Computes the signs of numbers elementwise.",
+        description="`result[i]` is 1 where `input[i]` is greater than 0, -1 where it is less, and "
+        "`input[i]` itself elsewhere: zeros of either sign and NaN stay what they are. The gradient is 0.",
+        function=_sign,
+        derivative=NotDifferentiable("signs are piecewise constant", constant=True),
+        lower=_lower_sign,
+        stablehlo=hlo.sign,
+        stablehlo_name="stablehlo.sign",
+        vector_operations=4,
+        choices=("Unsigned integers, which StableHLO does not take, are 0 or have the sign 1.",),
+        refused=((COMPLEX, "a complex number has a direction: divide it by its magnitude"),),
+        in_contract=sign_form,
+    ),
+    elementwise(
+        "IsFinite",
+        (OperandDef("input", ALL_FLOATS),),
+        summary="Computes elementwise whether numbers are finite.",
+        description="`result[i]` is the i1 value of `input[i]` being neither an infinity nor NaN.",
+        type_rule=lambda context: context.operands[0].with_dtype(DType.I1),
+        evaluate=_is_finite,
+        derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),
+        lower=_lower_is_finite,
+        stablehlo=lambda context: context.emit("is_finite", list(context.operands), context.result_type),
+        stablehlo_name="stablehlo.is_finite",
+        in_numpy=("is_finite", "isfinite"),
+        vector_operations=2,
+        choices=("Integers are not taken (E2005): all of them are finite.",),
+        never=(NO_NUMBERS, (ALL_INTEGERS, "all integers are finite")),
+        refused=((COMPLEX, "ask the two parts, which are real"),),
+        in_contract=is_finite_form,
     ),
 )

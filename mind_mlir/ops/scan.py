@@ -16,6 +16,7 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_types import no_results, require
 from mind_mlir.ops.loop_state import INDEX, put, take
 from mind_mlir.ops.opdef import EVERY, AttributeDef, OpDef, OperandDef, Program, RegionDef
+from mind_mlir.ops.region_flow import scan_flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -212,7 +213,6 @@ func @main(%x: tensor<f32[3, 4]>, %s: tensor<f32[]>) -> (tensor<f32[]>, tensor<f
 OPERATIONS = (
     OpDef(
         opcode="Scan",
-        mnemonic="scan",
         summary="Runs a region for each slice of its inputs, and stacks what it gives.",
         description="The first `carry_count` operands are carried from step to step; the others, one or more "
         "(E2007), have a leading axis (E3002) of one length (E3003), of which each step is given a slice. "
@@ -230,6 +230,8 @@ OPERATIONS = (
         type_rule=_scan_type,
         evaluate=_scan,
         derivative=_scan_vjp,
+        flow=scan_flow,
+        in_numpy="mind_mlir.scan",
         lower=None,
         upstream="scf.for",
         expand=expand_scan,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
-from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
@@ -26,7 +26,7 @@ from mind_mlir.ops.pointwise import lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
@@ -37,15 +37,6 @@ if TYPE_CHECKING:
 
 #: Complex numbers are equal or not, but none is less than another.
 _ORDERED = BOOL + ALL_REAL
-
-_COMPARISONS: dict[str, Callable[..., Any]] = {
-    "Less": np.less,
-    "LessEqual": np.less_equal,
-    "Equal": np.equal,
-    "GreaterEqual": np.greater_equal,
-    "Greater": np.greater,
-    "NotEqual": np.not_equal,
-}
 
 
 def _compare_type(context: TypeContext) -> TensorType:
@@ -64,7 +55,7 @@ def _compare_type(context: TypeContext) -> TensorType:
 
 
 def _compare(context: EvalContext) -> Array:
-    function = _COMPARISONS[context.attributes["op"]]
+    function = COMPARISONS[context.attributes["op"]].function
     return np.asarray(function(*map(numbers.widened, context.operands)))
 
 
@@ -104,26 +95,21 @@ def _select_vjp(context: VjpContext) -> Sequence[Value | None]:
     )
 
 
-def _lower_select(context: LoweringContext) -> Any:
-    return lower_named(context, "select")
-
-
 OPERATIONS = (
     OpDef(
         opcode="Compare",
-        mnemonic="compare",
         summary="Compares two tensors elementwise.",
         description="`result[i]` is the i1 value of `lhs[i] <op> rhs[i]`. The operands have one dtype "
         "(E2004) and one shape (E3002, E3003): nothing is broadcast. With a NaN on either side `NotEqual` is "
         "true and all others are false; `-0.0` equals `0.0`.",
         spec="ptir-v0.4.md, Compare",
         operands=(OperandDef("lhs", EVERY), OperandDef("rhs", EVERY)),
-        attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(_COMPARISONS)),),
+        attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(COMPARISONS)),),
         type_rule=_compare_type,
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
-        stablehlo=hlo.compare,
+        stablehlo=lambda context: context.compare(context.attributes["op"], *context.operands),
         vector_operations=1,
         choices=(
             "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
@@ -131,16 +117,15 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.compare"),),
-        contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(_COMPARISONS)),)),
+        contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(COMPARISONS)),)),
         examples=(
-            *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in _COMPARISONS),
+            *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in COMPARISONS),
             Example(("T[37]", "T[37]"), {"op": "LessEqual"}),
             Example(("T[]", "T[]"), {"op": "Equal"}),
         ),
     ),
     OpDef(
         opcode="Select",
-        mnemonic="select",
         summary="Chooses elementwise between two tensors.",
         description="`result[i] = on_true[i] if pred[i] else on_false[i]`. All operands have one shape "
         "(E3002, E3003), the branches one dtype (E2004). The branch that is not chosen has no influence: "
@@ -155,8 +140,9 @@ OPERATIONS = (
         type_rule=_select_type,
         evaluate=_select,
         derivative=_select_vjp,
-        lower=_lower_select,
-        stablehlo=hlo.select,
+        lower=lambda context: lower_named(context, "select"),
+        stablehlo=lambda context: context.select(*context.operands),
+        in_numpy=(),  # numpy means something else by select
         vector_operations=1,
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),

@@ -1,4 +1,4 @@
-"""Shape arithmetic that several type rules share (shapes.md)."""
+"""Shape arithmetic that several rules share (shapes.md; core-ir.md, "Indexing and slicing")."""
 
 from __future__ import annotations
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
-from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -145,7 +144,6 @@ _INPUT = (OperandDef("input", MOVABLE),)
 OPERATIONS = (
     OpDef(
         opcode="Transpose",
-        mnemonic="transpose",
         summary="Permutes the dimensions of a tensor.",
         description="`result.shape[i] = input.shape[permutation[i]]`; the element at a result index "
         "comes from the input index that has `index[i]` on axis `permutation[i]`. `permutation` must "
@@ -156,8 +154,9 @@ OPERATIONS = (
         type_rule=_transpose_type,
         evaluate=_evaluate_transpose,
         derivative=_transpose_vjp,
+        movement=Movement.PERMUTATION,
         lower=_lower_transpose,
-        stablehlo=hlo.transpose,
+        stablehlo=lambda c: c.transpose(c.operands[0], c.attributes["permutation"]),
         choices=("Negative axes are out of range (E3008): core-ir.md asks for `[0, rank)`.",),
         contract=Contract("Transpose", fields=(Field("perm", FieldKind.INTEGERS, attribute="permutation"),)),
         examples=(
@@ -170,7 +169,6 @@ OPERATIONS = (
     ),
     OpDef(
         opcode="BroadcastTo",
-        mnemonic="broadcast_to",
         summary="Repeats a tensor along dimensions of extent 1 to reach a given shape.",
         description="The shape of `input` is aligned with `result_shape` from the right and padded with "
         "1 in front; each extent must then be 1, which repeats, or that of the result (E3001 otherwise). "
@@ -181,8 +179,9 @@ OPERATIONS = (
         type_rule=_broadcast_to_type,
         evaluate=_evaluate_broadcast_to,
         derivative=_broadcast_to_vjp,
+        movement=Movement.BROADCAST,
         lower=_lower_broadcast_to,
-        stablehlo=hlo.broadcast_to,
+        stablehlo=lambda c: c.broadcast(c.operands[0], c.result_type.extents),
         choices=(
             "`input` never makes the result larger: an extent of 1 in `result_shape` needs a 1 in `input`.",
         ),

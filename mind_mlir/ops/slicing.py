@@ -13,7 +13,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import sliced_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.contract_forms import slice_form
-from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -200,6 +200,7 @@ OPERATIONS = (
         type_rule=_slice_type,
         evaluate=_evaluate_slice,
         derivative=_slice_vjp,
+        movement=Movement.SELECTION,
         lower=_lower_slice,
         stablehlo=hlo.slice_,
         choices=(

@@ -1,6 +1,7 @@
-"""Numbers of one dtype as those of another, as `Cast` and quantization have it.
+"""Rules of conversions and of affine quantization.
 
-StableHLO says nothing of what does not fit.
+Numbers of one dtype become those of another as `Cast` has it: StableHLO says nothing of what does not fit.
+Its quantized types fix scales when the program is made; here they are values, and the arithmetic is in f64.
 """
 
 from __future__ import annotations

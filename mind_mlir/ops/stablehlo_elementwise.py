@@ -13,27 +13,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
-    from mind_mlir.ops.opdef import StablehloRule
-
-
-def unary(name: str) -> StablehloRule:
-    """Return the rule of what is ``stablehlo.<name>`` of one operand."""
-    return lambda context: context.unary(name, context.operands[0])
-
-
-def binary(name: str) -> StablehloRule:
-    """Return the rule of what is ``stablehlo.<name>`` of the broadcast of two operands."""
-    return lambda context: context.binary(name, *context.operands)
-
-
-def same(context: StablehloContext) -> HloValue:
-    """Rule: the result is the operand."""
-    return context.operands[0]
-
-
-def constant(context: StablehloContext) -> HloValue:
-    """Rule of the constants."""
-    return context.literal(context.attributes["value"])
 
 
 def divide(context: StablehloContext) -> HloValue:
@@ -100,32 +79,11 @@ def sign(context: StablehloContext) -> HloValue:
     return context.minimum(x, 1) if x.dtype.kind is DTypeKind.UNSIGNED else context.unary("sign", x)
 
 
-def is_finite(context: StablehloContext) -> HloValue:
-    """Rule of `IsFinite`."""
-    return context.emit("is_finite", list(context.operands), context.result_type)
-
-
 def logistic(context: StablehloContext) -> HloValue:
     """Rule of `Logistic`, in f32 for narrow floats: exponentials on the way may be out of their range."""
     (x,) = context.operands
     wide = context.convert(x, default_accumulator(x.dtype))
     return context.convert(context.unary("logistic", wide), x.dtype)
-
-
-def clamp(context: StablehloContext) -> HloValue:
-    """Rule of `Clamp`, whose operands StableHLO has in another order."""
-    x, low, high = context.operands
-    return context.emit("clamp", [low, x, high], x.type)
-
-
-def compare(context: StablehloContext) -> HloValue:
-    """Rule of `Compare`."""
-    return context.compare(context.attributes["op"], *context.operands)
-
-
-def select(context: StablehloContext) -> HloValue:
-    """Rule of `Select`."""
-    return context.select(*context.operands)
 
 
 def erf(context: StablehloContext) -> HloValue:

@@ -192,21 +192,6 @@ def reshape(context: StablehloContext) -> HloValue:
     return context.reshape(context.operands[0], context.result_type.extents)
 
 
-def transpose(context: StablehloContext) -> HloValue:
-    """Rule of `Transpose`."""
-    return context.transpose(context.operands[0], context.attributes["permutation"])
-
-
-def broadcast_to(context: StablehloContext) -> HloValue:
-    """Rule of `BroadcastTo`."""
-    return context.broadcast(context.operands[0], context.result_type.extents)
-
-
-def concat(context: StablehloContext) -> HloValue:
-    """Rule of `Concat`."""
-    return context.concatenate(context.operands, context.attributes["axis"] % context.result_type.rank)
-
-
 def tile(context: StablehloContext) -> HloValue:
     """Rule of `Tile`: an axis for the copies before each axis, and both as one."""
     (x,) = context.operands

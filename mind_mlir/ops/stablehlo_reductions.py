@@ -1,4 +1,4 @@
-"""Rules of reductions along axes: sums, means, extremes, their places, and the first of an order."""
+"""Rules of reductions along axes and of windows, of places of extremes, and of orders."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def top_k(context: StablehloContext) -> list[HloValue]:
     return [c.part(each, axis, 0, attributes["k"]) for each in found]
 
 
-# What slides windows along a tensor
+# Windows
 
 
 def reduce_window(context: StablehloContext) -> HloValue:

@@ -251,7 +251,6 @@ _ATTRIBUTES = (
 OPERATIONS = (
     OpDef(
         opcode="TopK",
-        mnemonic="top_k",
         summary="Computes the greatest or the least elements along an axis, and where they lie.",
         description="The first result holds the `k` greatest elements along `axis`, the greatest one first, "
         "or without `largest` the `k` least ones, the least one first. The second one, of `indices_dtype`, "

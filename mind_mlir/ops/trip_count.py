@@ -5,20 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.comparisons import COMPARISONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.module import CoreOperation, ValueId
-
-#: What the comparison is where its operands change places.
-_TURNED = {
-    "Less": "Greater",
-    "LessEqual": "GreaterEqual",
-    "Greater": "Less",
-    "GreaterEqual": "LessEqual",
-    "NotEqual": "NotEqual",
-}
 
 
 def trip_count(loop: CoreOperation, constants: Mapping[ValueId, int]) -> int | None:
@@ -38,9 +30,9 @@ def trip_count(loop: CoreOperation, constants: Mapping[ValueId, int]) -> int | N
     counter, bound = test.operands
     comparison = str(test.attributes["op"])
     if counter not in places:
-        counter, bound, comparison = bound, counter, _TURNED.get(comparison, "")
+        counter, bound, comparison = bound, counter, COMPARISONS[comparison].mirrored
     end = inside.get(bound, constants.get(bound))
-    if counter not in places or end is None or comparison not in _TURNED:
+    if counter not in places or end is None or comparison == "Equal":
         return None
     start = constants.get(loop.operands[places[counter]])
     passed = condition.terminator.operands[1:]

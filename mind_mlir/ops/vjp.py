@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.opdef import NUMERIC
@@ -93,17 +93,11 @@ class Differentiates(Protocol):
         """
 
 
-class CallsDerivative(Protocol):
-    """Appends a call of a function's derivative."""
-
-    def __call__(
-        self,
-        callee: str,
-        operands: Sequence[Value],
-        cotangents: Sequence[Value | None],
-        needs: Sequence[bool],
-    ) -> list[Value | None]:
-        """Return the cotangents of the operands, None where there is none."""
+#: Appends a call of a function's derivative, from its name, its operands, the cotangents of its results, and
+#: which operands need one; returns the cotangents of the operands, None where there is none.
+CallsDerivative: TypeAlias = (
+    "Callable[[str, Sequence[Value], Sequence[Value | None], Sequence[bool]], list[Value | None]]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,34 +176,3 @@ def summed(builder: Appends, value: Value, axes: Sequence[int], *, keepdims: boo
         return builder.emit("Sum", value, axes=tuple(axes), keepdims=keepdims)
     dtypes = {"accum_dtype": default_accumulator(dtype), "out_dtype": dtype}
     return builder.emit("Reduce", value, kind="Sum", axes=tuple(axes), keepdims=keepdims, **dtypes)
-
-
-@dataclass(frozen=True, slots=True)
-class RegionFlow:
-    """The values that a region takes and yields, by their ids."""
-
-    parameters: tuple[ValueId, ...]
-    yields: tuple[ValueId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FlowContext:
-    """An operation that runs regions or functions, as the rule sees it that says where its values come from.
-
-    The rule yields pairs of values: the first one flows into the second. Of other operations, all operands
-    flow into all results.
-
-    Attributes:
-        operands: Its operands.
-        results: Its results.
-        regions: Its regions.
-        attributes: Its attributes.
-        through: For a function of the module, by its name, the pairs of a parameter's and a result's place
-            between which gradients can flow.
-    """
-
-    operands: tuple[ValueId, ...]
-    results: tuple[ValueId, ...]
-    regions: tuple[RegionFlow, ...]
-    attributes: Mapping[str, Any]
-    through: Callable[[str], Sequence[tuple[int, int]]]

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.analysis.call_graph import callee_of
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.opdef import NotDifferentiable
+from mind_mlir.ops.region_flow import pairs_of
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ops.vjp import FlowContext, RegionFlow
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -126,18 +127,13 @@ def _masks(flow: Flow, parameters: Mapping[ValueId, int]) -> dict[ValueId, int]:
 def _edges(
     operation: CoreOperation, summaries: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterable[tuple[ValueId, ValueId]]:
-    record = by_opcode()[operation.opcode]
-    if record.flow is None:
-        derivative = record.derivative
-        if isinstance(derivative, NotDifferentiable) and derivative.constant:
-            return ()
-        return [(operand, result) for result in operation.result_ids for operand in operation.operands]
-    regions = tuple(
-        RegionFlow(tuple(p.value_id for p in region.parameters), region.terminator.operands)
-        for region in operation.regions
-    )
-    return record.flow(
-        FlowContext(
-            operation.operands, operation.result_ids, regions, operation.attributes, summaries.__getitem__
-        )
-    )
+    callee = callee_of(operation)
+    if callee is not None:
+        operands, results = operation.operands, operation.result_ids
+        return [(operands[parameter], results[result]) for parameter, result in summaries[callee]]
+    if operation.regions:
+        return pairs_of(operation)
+    derivative = by_opcode()[operation.opcode].derivative
+    if isinstance(derivative, NotDifferentiable) and derivative.constant:
+        return ()
+    return [(operand, result) for result in operation.result_ids for operand in operation.operands]

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
+from mind_mlir.ir.analysis.call_graph import callee_of
+from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.trip_count import integer_constant
 from mind_mlir.ops.vjp import VjpContext, summed
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
-from mind_mlir.passes.region_derivative import RegionDerivative, captured_values
 from mind_mlir.passes.unselected import NOTHING, keeps_zeros
 from mind_mlir.support.interrupts import deliver
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.builders.builder import Builder
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.module import CoreOperation, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import OpDef
@@ -155,7 +156,7 @@ class Backward:
         rule = record.derivative
         if isinstance(rule, NotDifferentiable) or (record.derivative_is_extension and not self.extensions):
             raise AutodiffError(unsupported_operation(operation, value, record))
-        if record.flow is None and not operation.others:
+        if not (operation.regions or operation.others or callee_of(operation)):
             context = VjpContext(
                 self.builder,
                 tuple([self.primal[operand] for operand in operation.operands]),
@@ -259,3 +260,43 @@ class Backward:
         appended[start:] = [
             op if op.origin else replace(op, source=source, origin=origin) for op in appended[start:]
         ]
+
+
+@dataclass(slots=True, eq=False)
+class RegionDerivative:
+    """Appends what a region does, and the derivative of that, wherever the builder stands.
+
+    Its values stand for those of the region in the tables of the driver until it runs again: what runs last
+    is what the derivative goes back through.
+    """
+
+    driver: Backward
+    region: Block
+    captured: Sequence[ValueId]
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """Return for each parameter whether it can have a cotangent."""
+        return tuple([p.value_id in self.driver.varying for p in self.region.parameters])
+
+    def run(self, arguments: Sequence[Value]) -> list[Value]:
+        """Append the operations of the region; return what it yields for these ``arguments``."""
+        primal = self.driver.primal
+        for parameter, argument in zip(self.region.parameters, arguments, strict=True):
+            primal[parameter.value_id] = argument
+        self.driver.forward(self.region.operations)
+        return [primal[value] for value in self.region.terminator.operands]
+
+    def pull(self, cotangents: Sequence[Value | None]) -> tuple[list[Value | None], list[Value | None]]:
+        """Append the derivative of the last run; return the cotangents of parameters and captured values."""
+        driver = self.driver
+        outside, driver.gradients = driver.gradients, {}
+        driver.depth += 1
+        for value, cotangent in zip(self.region.terminator.operands, cotangents, strict=True):
+            if cotangent is not None and value in driver.varying:
+                driver.accumulate(value, cotangent)
+        driver.visit(self.region.operations)
+        driver.depth -= 1
+        found, driver.gradients = driver.gradients, outside
+        parameters = [found.get(parameter.value_id) for parameter in self.region.parameters]
+        return parameters, [found.get(value) for value in self.captured]

@@ -14,7 +14,7 @@ Before: a verified module. After: the same functions of the same arguments, with
 In modules of functions, this goes on through blocks and regions, and besides
 
 - blocks are in reverse postorder, labelled ``entry``, ``b1``, ``b2`` and so on; no branch is decided, and no
-  block follows another where nothing else comes between (`canonical.simplify`);
+  block follows another where nothing else comes between (`canonical.functions`);
 - no parameter always gets the same value, and what loops carry, branches yield and blocks pass is needed
   (`canonical.liveness`);
 - every function is exported or called.

@@ -13,10 +13,10 @@ from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.ir.module import Functions
+from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.custom_call import known
 from mind_mlir.passes.canonical.body import Code
-from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Expansion:
     def __init__(self, profile: str, function: Function) -> None:
         self._profile = profile
         self._function = function
-        self._types = value_types(function)
+        self._types = value_types(function.blocks)
         self._next = max(self._types, default=-1) + 1
         #: What the results of calls are now.
         self._now = Code({})

@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.region_derivative import captured_values
 from mind_mlir.passes.simplify.known import Known
 from mind_mlir.support.interrupts import deliver
 

@@ -28,14 +28,15 @@ OWN_BYTES = 512 << 10
 #: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
 ALIGNMENT = 64
 
-#: What code generators call by themselves, in each of the types that C has a function for.
 _MATH = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim
 floor fma fmax fmaximum fmaximum_num fmin fminimum fminimum_num fmod frexp hypot ldexp lgamma llrint llround
 log log10 log1p log2 logb lrint lround modf nearbyint nextafter pow remainder rint round roundeven scalbn sin
 sincos sincospi sinh sqrt tan tanh tgamma trunc
 """
-_CALLED = frozenset(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l"))
+#: Functions of C's math library, which code generators call by themselves, each in all of its types.
+LIBM = frozenset(_MATH.split())
+_CALLED = frozenset(f"{name}{suffix}" for name in LIBM for suffix in ("", "f", "l"))
 _CALLED_PREFIXES = ("llvm.", "_", "mem", "mind", "str", "wcs", "bcmp", "bzero")
 #: What the lowering calls the functions that it makes of those of the program.
 _MADE = re.compile(r"(?:_part_\d+|_nest_\d+|_chunk_\d+|_launch|_thunk|_caller|\.body)\Z|kernel(?:_\d+)?\Z")

@@ -10,7 +10,7 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
 from mind_mlir.tracing.conversion import as_value, as_values, node_of, type_of, weak_dtype
 from mind_mlir.tracing.places import broken_rule
-from mind_mlir.tracing.promotion import FLOAT, OF_INTEGERS, OF_TRUTH_VALUES, joined
+from mind_mlir.tracing.promotion import FLOAT, joined
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -52,9 +52,9 @@ def conversion_for(trace: Trace, record: OpDef, dtype: DType) -> tuple[str | Non
     allowed = record.operand(0).dtypes if record.operands else ()
     if not trace.promotes or not allowed or dtype in allowed:
         return record.opcode, dtype
-    if dtype is DType.I1 and record.opcode in OF_TRUTH_VALUES:
-        return OF_TRUTH_VALUES[record.opcode], dtype
-    if dtype.is_integer and record.opcode in OF_INTEGERS:
+    if dtype is DType.I1 and record.on_truths is not None:
+        return record.on_truths, dtype
+    if dtype.is_integer and record.keeps_integers:
         return None, dtype
     exact = dtype.is_integer or dtype is DType.I1
     if exact and FLOAT.dtype in allowed and not any(each.is_integer for each in allowed):

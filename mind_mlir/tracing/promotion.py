@@ -43,12 +43,6 @@ INTEGER, FLOAT, COMPLEX = (Node(dtype, weak=True) for dtype in (DType.SI64, DTyp
 #: The kind of the numbers of Python that integers without a sign are.
 _KINDS = FrozenDict({DTypeKind.UNSIGNED: DTypeKind.SIGNED})
 
-#: What operations of numbers do with truth values, as numpy has it.
-OF_TRUTH_VALUES = FrozenDict({"Add": "Or", "Mul": "And", "Maximum": "Or", "Minimum": "And"})
-
-#: What gives integers as they are.
-OF_INTEGERS = frozenset({"Floor", "Ceil", "Round", "RoundEven"})
-
 
 def node_of_number(dtype: DType) -> Node:
     """Return the node of a number that is of ``dtype`` for now."""

@@ -358,3 +358,20 @@ def test_the_nearest_opcode(written: str, meant: str | None) -> None:
     assert found.help == (
         f"did you mean {meant}?" if meant else "the operation reference lists all operations"
     )
+
+
+def test_operations_with_regions_say_how_values_flow() -> None:
+    assert {record.opcode for record in all_ops() if record.flow} == {
+        record.opcode for record in all_ops() if record.regions
+    }
+
+
+def test_names_elsewhere_stand_for_one_operation() -> None:
+    names = [record.stablehlo_name for record in all_ops() if record.stablehlo_name]
+    names += [f"numpy.{name}" for record in all_ops() for name in _names_in_numpy(record)]
+    assert len(names) == len(set(names))
+
+
+def _names_in_numpy(record: OpDef) -> tuple[str, ...]:
+    names = (record.mnemonic,) if record.in_numpy is None else record.in_numpy
+    return () if isinstance(names, str) else names

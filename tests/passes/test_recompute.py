@@ -13,7 +13,7 @@ import mind_mlir
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.optimize import driver
 from mind_mlir.passes.recompute import recompute
-from mind_mlir.passes.record import ModulePass
+from mind_mlir.passes.record import Pass
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_no_program_of_one_level_changes(name: str) -> None:
 def test_a_gradient_has_the_same_bits_in_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "MODULE_PASSES", ())
     kept, bits = memory_and_bits()
-    far = ModulePass("far", "as if memory were far", lambda module, _: recompute(module, FAR))
+    far = Pass("far", "as if memory were far", lambda module, _: recompute(module, FAR))
     monkeypatch.setattr(driver, "MODULE_PASSES", (far,))
     less, same = memory_and_bits()
     assert same == bits

@@ -25,9 +25,9 @@ from simplify_harness import (
 import mind_mlir
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
-from mind_mlir.passes.simplify.algebra import TABLE, simplify_algebra
 from mind_mlir.passes.simplify.pattern import by_opcode
 from mind_mlir.passes.simplify.sweep import rewritten
+from mind_mlir.passes.simplify.tables import ALGEBRA, simplify_algebra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Build = Callable[[Bench, Value, Value], Value]
 
-PATTERNS = {pattern.before: pattern for patterns in TABLE.values() for pattern in patterns}
+PATTERNS = {pattern.before: pattern for patterns in ALGEBRA.values() for pattern in patterns}
 INFINITE = tuple(dtype for dtype in FLOATS if dtype is not DType.FP8_E4M3)
 
 

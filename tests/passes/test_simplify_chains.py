@@ -10,16 +10,16 @@ from simplify_harness import Bench, assert_same, opcodes, results
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
-from mind_mlir.passes.simplify.chains import TABLE, shorten_chains
 from mind_mlir.passes.simplify.pattern import by_opcode
 from mind_mlir.passes.simplify.sweep import rewritten
+from mind_mlir.passes.simplify.tables import CHAINS, shorten_chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.value import Value
 
-PATTERNS = {pattern.before: pattern for patterns in TABLE.values() for pattern in patterns}
+PATTERNS = {pattern.before: pattern for patterns in CHAINS.values() for pattern in patterns}
 
 
 class Case(NamedTuple):

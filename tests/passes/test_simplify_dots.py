@@ -10,9 +10,10 @@ from simplify_harness import Bench, assert_same, opcodes, results
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.types import DType
-from mind_mlir.passes.simplify.dots import PATTERNS, simplify_dots
+from mind_mlir.passes.simplify.dots import PATTERNS
 from mind_mlir.passes.simplify.pattern import by_opcode
 from mind_mlir.passes.simplify.sweep import rewritten
+from mind_mlir.passes.simplify.tables import simplify_dots
 
 if TYPE_CHECKING:
     from collections.abc import Callable

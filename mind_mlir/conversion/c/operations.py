@@ -9,6 +9,7 @@ from mind_mlir.conversion.c.helpers import HELPERS
 from mind_mlir.conversion.c.nodes import Call, Choice, Expr, Infix, Prefix, Text
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.target.abi import LIBM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,40 +71,6 @@ _LIBM = {
     "remf": "fmod",
     "fpowi": "pow",
 }
-_SAME = frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "erf",
-        "erfc",
-        "exp",
-        "exp2",
-        "expm1",
-        "floor",
-        "fma",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "round",
-        "sin",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-        "trunc",
-    ]
-)
 _TESTS = ("==", "!=", "<", "<=", ">", ">=")
 #: The predicates of cmpf in order, as a comparison, or what is true where that is false.
 _ORDERED = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<="}
@@ -196,7 +163,7 @@ def scalar_expression(  # noqa: C901  one list of cases
     converted = _converted(name, source, result, operands[0], used)
     if converted is not None:
         return converted
-    function = _LIBM.get(name, name if name in _SAME else None)
+    function = _LIBM.get(name, name if name in LIBM else None)
     if function is None:
         raise unsupported(f"'{op.name}'")
     return Call(function + ("f" if result == "f32" else ""), tuple(operands))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import NotInStablehlo
 from mind_mlir.ops.registry import all_ops, by_opcode
@@ -56,13 +57,9 @@ def require_support(module: Module) -> None:
 
 
 def _findings(function: Function) -> Iterator[Diagnostic]:
-    types = {each.value_id: each.tensor_type for block in function.blocks for each in block.parameters}
+    types = value_types(function.blocks)
     for operation in operations_of(function.blocks):
         record = by_opcode()[operation.opcode]
-        types.update(zip(operation.result_ids, operation.result_types, strict=True))
-        types.update(
-            (each.value_id, each.tensor_type) for block in operation.regions for each in block.parameters
-        )
         found = {types[value].dtype for value in (*operation.operands, *operation.result_ids)}
         for dtype in [None, *(dtype for dtype in DType if dtype in found)]:
             reason = reason_against(record, dtype)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -30,6 +31,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import PTIR
+from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.languages.ptir.program import (
     Function,
@@ -47,9 +49,8 @@ from mind_mlir.ops.contract import FieldKind
 from mind_mlir.ops.custom_library import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.region_derivative import captured_values
 from mind_mlir.passes.structure import structure, structure_function
-from mind_mlir.passes.structure.expansion import contract_form, expand
+from mind_mlir.passes.structure.expansion import expand
 from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.frozen import FrozenDict
@@ -83,7 +84,7 @@ def from_module(module: Module) -> Program:
     verify(module)
     functions = structure(module).functions if module.is_flat else _without_calls(module)
     writer = _ProgramMaker()
-    said = (expand(each, PTIR.name, contract_form) for each in functions if each.public)
+    said = (expand(each, PTIR.name, attrgetter("in_contract")) for each in functions if each.public)
     written = [writer.function(function) for function in said]
     if writer.findings.total:
         raise UnsupportedError(writer.findings.in_source_order())

@@ -15,11 +15,11 @@ from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import CORE_FUNCTIONS
+from mind_mlir.ir.regions import value_types
 from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.ops.custom_call import known
 from mind_mlir.ops.custom_library import attributes_of, called_record
 from mind_mlir.passes.operation_check import OperationCheck
-from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
@@ -49,7 +49,7 @@ def to_core(program: Program) -> Module:
     findings = Findings()
     for function in module.functions:
         findings.extend(_of_signature(function))
-        types = value_types(function)
+        types = value_types(function.blocks)
         for operation in operations_of(function.blocks):
             deliver()
             why = _why_not(operation, types)

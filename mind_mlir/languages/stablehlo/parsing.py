@@ -7,12 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
-from mind_mlir.languages.stablehlo.nesting import check_nesting
 from mind_mlir.mlir.bindings import MLIRError, PassManager, ir, stablehlo
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Context, Module
 
+_HELP = "the program is to be StableHLO, as text or as a portable artifact"
 #: What bytecode of MLIR begins with.
 BYTECODE = b"ML\xefR"
 #: Where MLIR says that something is wrong.
@@ -24,6 +24,11 @@ _STATIC = (
     "builtin.module(func.func("
     "stablehlo-legalize-deprecated-ops{fail-on-unused=false},stablehlo-canonicalize-dynamism))"
 )
+
+#: Brackets that may be open at once: more than twice of what 64 nested regions, the most we take, need.
+_MOST_OPEN = 256
+#: What may hold brackets that are none, and brackets.
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"|//[^\n]*+|->|[](){}<>[]')
 
 
 @cache
@@ -57,7 +62,7 @@ def read(program: str | bytes, source: SourceText, context: Context) -> Module:
     Raises:
         ParseError: E1101, it is not well-formed, as MLIR says.
     """
-    check_nesting(source)
+    _check_nesting(source)
     with context:
         try:
             module = _parsed(program, context)
@@ -92,5 +97,31 @@ def _wrong(message: str, source: SourceText) -> Diagnostic:
         "E1101",
         f"syntax error: {said}",
         location,
-        help="the program is to be StableHLO, as text or as a portable artifact",
+        help=_HELP,
     )
+
+
+def _check_nesting(source: SourceText) -> None:
+    """Refuse a text that nests so deeply that reading it could take more stack than there is.
+
+    MLIR's parser recurses without a limit of its own.
+
+    Raises:
+        ParseError: E1101, at the bracket that is too many.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(source.text):
+        character = token[0]
+        if character in ")}>]":
+            depth -= depth > 0
+        elif len(character) == 1:
+            depth += 1
+        if depth > _MOST_OPEN:
+            raise ParseError(
+                Diagnostic(
+                    "E1101",
+                    f"syntax error: more than {_MOST_OPEN} brackets are open",
+                    source.locate(token.start(), token.end()),
+                    help=_HELP,
+                )
+            )

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.analysis.call_graph import CallGraph
 from mind_mlir.ir.module import Branch, CondBranch, Functions
-from mind_mlir.ir.regions import blocks_within
+from mind_mlir.ir.regions import defined_within
+from mind_mlir.ops.region_flow import pairs_of
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.body import Code, numbered
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.canonical.liveness import prune
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Target, Terminator, ValueId
     from mind_mlir.passes.canonical.body import Body
@@ -38,7 +40,7 @@ def canonical_function(function: Function) -> Function:
     code = Code.of(function)
     while True:
         code.changed = False
-        simplify(code)
+        _simplify(code)
         _resolve(code)
         prune(code)
         if not code.changed:
@@ -61,7 +63,10 @@ def reachable(module: Module) -> Module:
     return replace(module, functions=kept)
 
 
-def simplify(code: Code) -> None:
+# Rounds
+
+
+def _simplify(code: Code) -> None:
     """Do one round; `Code.changed` says whether another one may find more."""
     code.order()
     _fold(code)
@@ -168,53 +173,30 @@ def _operations(code: Code, folder: Folder, operations: Sequence[CoreOperation])
 def _with_regions(code: Code, folder: Folder, operation: CoreOperation) -> CoreOperation:
     regions = tuple(_region(code, folder, region) for region in operation.regions)
     operation = replace(operation, regions=regions)
-    if operation.opcode == "Cond":
-        for result, then, otherwise in zip(
-            operation.result_ids, *(region.terminator.operands for region in regions), strict=True
-        ):
-            if then == otherwise:  # so it is defined around both
-                _replace_once(code, result, then)
-    elif operation.opcode == "While":
-        _while(code, operation)
+    if by_opcode()[operation.opcode].expand is None:
+        _hand_on(code, operation)
     return operation
+
+
+def _hand_on(code: Code, operation: CoreOperation) -> None:
+    """Replace what is always one value from around the operation: results, and parameters of its regions.
+
+    So is what a loop carries and never changes, and what both branches yield.
+    """
+    sources: dict[ValueId, list[ValueId]] = {}
+    for value, target in pairs_of(operation):
+        sources.setdefault(target, []).append(value)
+    inside: set[ValueId] | None = None
+    only = {target: values[0] for target, values in sources.items() if len(values) == 1}
+    for target, values in sources.items():
+        found = {code.find(only.get(value, value)) for value in values} - {target}
+        if len(found) != 1 or code.find(target) != target:
+            continue
+        inside = defined_within(operation) if inside is None else inside
+        if found.isdisjoint(inside):
+            code.replace_value(target, *found)
 
 
 def _region(code: Code, folder: Folder, region: Block) -> Block:
     operations = _operations(code, folder, region.operations)
     return replace(region, operations=tuple(operations), terminator=code.resolved(region.terminator))
-
-
-def _while(code: Code, operation: CoreOperation) -> None:
-    """Replace what never changes in a loop: carried values that stay, and what comes from around it."""
-    condition, body = operation.regions
-    inside = _defined(operation)
-    carried = condition.terminator.operands[1:]
-    known: dict[ValueId, ValueId] = {}
-    for parameter, value in zip(body.parameters, carried, strict=True):
-        known[parameter.value_id] = value
-    for parameter, first, again in zip(
-        condition.parameters, operation.operands, body.terminator.operands, strict=True
-    ):
-        value = known.get(again, again)
-        if value in (parameter.value_id, first):
-            _replace_once(code, parameter.value_id, first)
-    for result, parameter, value in zip(operation.result_ids, body.parameters, carried, strict=True):
-        around = code.find(value)
-        if around not in inside:
-            _replace_once(code, result, around)
-            _replace_once(code, parameter.value_id, around)
-
-
-def _replace_once(code: Code, value: ValueId, by: ValueId) -> None:
-    if code.find(value) == value:
-        code.replace_value(value, by)
-
-
-def _defined(operation: CoreOperation) -> Mapping[ValueId, None]:
-    """Return the values that are defined in the regions of an operation."""
-    inside: dict[ValueId, None] = {}
-    for block in blocks_within(operation):
-        inside.update((parameter.value_id, None) for parameter in block.parameters)
-        for inner in block.operations:
-            inside.update((value, None) for value in inner.result_ids)
-    return inside

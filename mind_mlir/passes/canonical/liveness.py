@@ -1,22 +1,26 @@
 """Drops what no result of a function needs: operations, parameters, results, and what loops carry.
 
 A value is needed where something that is needed reads it. So a value that goes around a loop only to compute
-itself is not needed, nor is one that a branch yields and nobody reads.
+itself is not needed, nor is one that a branch yields and nobody reads. A run-time check of an operation that
+nothing needs goes with it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.ir.module import Branch, CondBranch, Return
 from mind_mlir.ir.regions import blocks_within
+from mind_mlir.ops.region_flow import flow_of, only_read, pairs_of
+from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.canonical.body import Code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mind_mlir.ir.module import Block, CoreOperation, Target, Terminator, ValueId
-    from mind_mlir.passes.canonical.body import Code
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Target, Terminator, ValueId
 
 T = TypeVar("T")
 
@@ -35,6 +39,20 @@ def prune(code: Code) -> None:
         if not all(kept[label]):
             body.parameters = _chosen(body.parameters, kept[label])
             code.changed = True
+
+
+def drop_dead_code(function: Function) -> Function:
+    """Return ``function``, in structured form, without what nothing needs; itself where all is needed."""
+    (block,) = function.blocks
+    code = Code.of(function)
+    prune(code)
+    operations = tuple(code.entry.operations)
+    # What did not change is the same object, which is quickly found equal.
+    return (
+        function
+        if operations == block.operations
+        else replace(function, blocks=(replace(block, operations=operations),))
+    )
 
 
 @dataclass(slots=True)
@@ -68,7 +86,7 @@ class _Needed:
             self._add(self.reasons.get(value, ()))
             operation = self.operations.get(value)
             if operation is not None:
-                self._operation(operation, value)
+                self._operation(operation)
         return self.found
 
     def _entry_edges(self, edges: Iterable[Target]) -> None:
@@ -80,34 +98,25 @@ class _Needed:
             self.operations.update(dict.fromkeys(operation.result_ids, operation))
             if not operation.regions:
                 continue
+            self._carried(operation)
             for block in blocks_within(operation):
                 for inner in block.operations:
                     self.operations.update(dict.fromkeys(inner.result_ids, inner))
                     self._carried(inner)
-            self._carried(operation)
 
     def _carried(self, operation: CoreOperation) -> None:
-        if operation.opcode != "While":
-            return
-        condition, body = operation.regions
-        for parameter, *values in zip(
-            condition.parameters, operation.operands, body.terminator.operands, strict=True
-        ):
-            self.reasons[parameter.value_id] = tuple(values)
-        for parameter, value in zip(body.parameters, condition.terminator.operands[1:], strict=True):
-            self.reasons[parameter.value_id] = (value,)
+        """Say of what a value becomes that all of it is needed together, and the value with it."""
+        for each in flow_of(operation):
+            for value, *targets in zip(each.values(operation), *each.into, strict=False):
+                for target in targets:
+                    self.reasons[target] = (*self.reasons.get(target, ()), value, *targets)
 
-    def _operation(self, operation: CoreOperation, value: ValueId) -> None:
-        """Add what an operation needs for one of its results."""
-        index = operation.result_ids.index(value) if operation.others else 0
-        if operation.opcode == "While":
-            yielded = operation.regions[0].terminator.operands
-            self._add((yielded[0], yielded[1 + index]))
-            return
-        self._add(operation.operands)
-        for region in operation.regions:
-            yielded = region.terminator.operands
-            self._add(yielded[index : index + 1] if operation.opcode == "Cond" else yielded)
+    def _operation(self, operation: CoreOperation) -> None:
+        """Add what an operation needs, whichever of its results is needed."""
+        self._add(only_read(operation) if operation.regions else operation.operands)
+        if operation.regions and by_opcode()[operation.opcode].expand is not None:
+            # Its attributes may count its values: nothing of it goes before it is expanded.
+            self._add(chain.from_iterable(pairs_of(operation)))
 
     def _add(self, values: Iterable[ValueId]) -> None:
         for value in values:
@@ -119,63 +128,41 @@ class _Needed:
 def _operations(operations: Iterable[CoreOperation], needed: set[ValueId]) -> list[CoreOperation]:
     kept = []
     for operation in operations:
-        if operation.others:
-            results = [value in needed for value in operation.result_ids]
-        else:
-            results = [operation.value_id in needed]
-        if any(results):
-            kept.append(_reduced(operation, results, needed) if operation.regions else operation)
+        results = operation.result_ids if operation.others else (operation.value_id,)
+        if not needed.isdisjoint(results):
+            kept.append(_reduced(operation, needed) if operation.regions else operation)
     return kept
 
 
-def _reduced(operation: CoreOperation, results: Sequence[bool], needed: set[ValueId]) -> CoreOperation:
+def _reduced(operation: CoreOperation, needed: set[ValueId]) -> CoreOperation:
     """Return an operation with regions without what is not needed of it."""
-    if operation.opcode == "Cond":
-        regions = [_region(region, results, needed) for region in operation.regions]
-        return _with_results(operation, results, operation.operands, regions)
-    if operation.opcode != "While":
-        regions = [
-            _region(region, [True] * len(region.terminator.operands), needed) for region in operation.regions
-        ]
-        return replace(operation, regions=tuple(regions))
-    condition, body = operation.regions
-    initial = [parameter.value_id in needed for parameter in condition.parameters]
-    carried = [
-        result or parameter.value_id in needed
-        for result, parameter in zip(results, body.parameters, strict=True)
-    ]
-    regions = [
-        replace(
-            _region(condition, [True, *carried], needed),
-            parameters=tuple(_chosen(condition.parameters, initial)),
-        ),
-        replace(_region(body, initial, needed), parameters=tuple(_chosen(body.parameters, carried))),
-    ]
-    return _with_results(operation, carried, _chosen(operation.operands, initial), regions)
-
-
-def _with_results(
-    operation: CoreOperation, kept: Sequence[bool], operands: Sequence[ValueId], regions: Sequence[Block]
-) -> CoreOperation:
-    first, *others = _chosen(operation.results, kept)
-    is_first = first.value_id == operation.value_id
+    operands = [True] * len(operation.operands)
+    yielded = [[True] * len(region.terminator.operands) for region in operation.regions]
+    for each in flow_of(operation):
+        kept = operands if each.region is None else yielded[each.region]
+        for place, target in enumerate(each.into[0], each.first):
+            kept[place] = target in needed
+    first, *others = (result for result in operation.results if result.value_id in needed)
     return replace(
         operation,
         value_id=first.value_id,
         result_type=first.type,
-        origin=operation.origin if is_first else None,
-        operands=tuple(operands),
+        origin=operation.origin if first.value_id == operation.value_id else None,
+        operands=tuple(_chosen(operation.operands, operands)),
         others=tuple(others),
-        regions=tuple(regions),
+        regions=tuple(map(_region, operation.regions, yielded, repeat(needed))),
     )
 
 
 def _region(region: Block, yielded: Sequence[bool], needed: set[ValueId]) -> Block:
     terminator = region.terminator
     assert not isinstance(terminator, (Branch, CondBranch)), "regions are single blocks"
-    operands = tuple(_chosen(terminator.operands, yielded))
-    operations = tuple(_operations(region.operations, needed))
-    return replace(region, operations=operations, terminator=replace(terminator, operands=operands))
+    return replace(
+        region,
+        parameters=tuple([each for each in region.parameters if each.value_id in needed]),
+        operations=tuple(_operations(region.operations, needed)),
+        terminator=replace(terminator, operands=tuple(_chosen(terminator.operands, yielded))),
+    )
 
 
 def _terminator(terminator: Terminator, kept: dict[str, list[bool]]) -> Terminator:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,15 +21,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ir.types import ValueType
 
-_VIEWS = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Slice", "Squeeze", "Transpose"))
-#: Views of all elements of what they are of.
-_MOVES = frozenset(("ExpandDims", "Reshape", "Squeeze", "Transpose"))
 #: The most bytes of a constant that is repeated wherever it is read.
 _SMALL = 64
-#: What makes steps worth a function.
-CONTRACTIONS = frozenset(("Conv2d", "Dot", "DotGeneral", "MatMul"))
-#: These stay where they are: they are the interface, or run other code.
-_STAY = frozenset(("Call", "CustomCall", "Input"))
 
 
 class Operand(NamedTuple):
@@ -81,7 +75,7 @@ class Code:
         for parameter in block.parameters:
             self._enter_root(parameter.value_id, parameter.type)
         for operation in block.operations:
-            if operation.opcode in _VIEWS or _is_small_constant(operation):
+            if by_opcode()[operation.opcode].is_view or _is_small_constant(operation):
                 self._enter_view(operation)
             else:
                 self._enter_step(operation)
@@ -106,8 +100,8 @@ class Code:
 
     def is_moved(self, operand: Operand) -> bool:
         """Return whether ``operand`` is all of its root in another shape or order."""
-        opcodes = {operation.opcode for operation in self.views(operand.value)}
-        return bool(opcodes) and opcodes <= _MOVES
+        views = list(self.views(operand.value))
+        return bool(views) and all(by_opcode()[view.opcode].keeps_all for view in views)
 
     def _enter_view(self, operation: CoreOperation) -> None:
         value = operation.value_id
@@ -125,7 +119,7 @@ class Code:
         if self._may_move(operation):
             chains = tuple([operand.chain for operand in operands])
             key = self._number((operation.opcode, _exact(operation), types, chains))
-            if operation.opcode in CONTRACTIONS:
+            if by_opcode()[operation.opcode].contracts:
                 self.contractions.add(key)
         for number, (value, type_) in enumerate(zip(operation.result_ids, types, strict=True)):
             self.made_by[value] = len(self.steps), number
@@ -144,7 +138,8 @@ class Code:
 
         Run-time checks name one operation each; they are of integers, as indices and divisors.
         """
-        if operation.regions or operation.opcode in _STAY or operation.opcode.startswith("Const"):
+        record = by_opcode()[operation.opcode]
+        if operation.regions or record.runs_others or operation.opcode.startswith("Const"):
             return False
         return not any(_is_integer(self.types[value]) for value in operation.operands)
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Functions
-from mind_mlir.passes.layers.code import CONTRACTIONS, Code
+from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.layers.code import Code
 from mind_mlir.passes.layers.function import LayerFunction
 from mind_mlir.passes.layers.repeats import layers_of
 
@@ -43,7 +44,7 @@ def share_layers(module: Module) -> Module:
 def _may_repeat(block: Block) -> bool:
     if len(block.operations) < _SHORT:
         return False
-    return sum(operation.opcode in CONTRACTIONS for operation in block.operations) >= _FEW
+    return sum(by_opcode()[operation.opcode].contracts for operation in block.operations) >= _FEW
 
 
 class _Sharing:

@@ -2,6 +2,5 @@
 
 from mind_mlir.passes.optimize.driver import optimize
 from mind_mlir.passes.optimize.table import ALL_PASSES, MODULE_PASSES, PASSES
-from mind_mlir.passes.record import ModulePass, Pass
 
-__all__ = ("ALL_PASSES", "MODULE_PASSES", "PASSES", "ModulePass", "Pass", "optimize")
+__all__ = ("ALL_PASSES", "MODULE_PASSES", "PASSES", "optimize")

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.optimize.hoist_rules import bytes_of
-from mind_mlir.passes.optimize.keys import key_of
-from mind_mlir.passes.optimize.rewriting import ending, reading
+from mind_mlir.passes.optimize.rewriting import key_of, reading
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -49,7 +49,8 @@ class _Merging:
         #: The results of what has been computed where the walk is, by key.
         self._known: dict[Hashable, tuple[ValueId, ...]] = {}
         #: What values of merged operations have turned out to be.
-        self._same: dict[ValueId, ValueId] = {}
+        self._code = Code({})
+        self._same = self._code.same
         #: The first of the values that are equal to what stays where it is.
         self._equal: dict[ValueId, ValueId] = {}
 
@@ -79,7 +80,7 @@ class _Merging:
             kept.append(left)
         for key in entered:  # what a region computes is not there behind it
             del self._known[key]
-        terminator = ending(block.terminator, self._same)
+        terminator = self._code.resolved(block.terminator)
         if not changed and terminator is block.terminator:
             return block
         return replace(block, operations=tuple(kept), terminator=terminator)

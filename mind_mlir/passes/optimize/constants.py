@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from mind_mlir.passes.record import Evaluate
 
 
-#: What a product sees a factor through.
-_VIEWS = frozenset(("ExpandDims", "Reshape", "Squeeze", "Transpose"))
-
-
 def prepare(module: Module, evaluate: Evaluate) -> Module:
     """Return ``module``, in structured form, with expressions of large literals evaluated.
 
@@ -144,7 +140,7 @@ class _Known:
                 continue
             self.wanted[value] = None
             seen = value
-            while as_factors and self.made_by[seen].opcode in _VIEWS:
+            while as_factors and by_opcode()[self.made_by[seen].opcode].keeps_all:
                 self.views.add(seen)
                 (seen,) = self.made_by[seen].operands
 

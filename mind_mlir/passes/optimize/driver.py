@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from mind_mlir.ir.module import Function, Module
-    from mind_mlir.passes.record import Evaluate, Pass
+    from mind_mlir.passes.record import Evaluate, FunctionPass
     from mind_mlir.target import Target
 
     #: Sees, of each pass that changes something, its name and what prints the code before and after.
@@ -75,7 +75,7 @@ def optimize(
     return module
 
 
-def _optimized(given: Function, passes: Sequence[Pass], observer: PassObserver | None) -> Function:
+def _optimized(given: Function, passes: Sequence[FunctionPass], observer: PassObserver | None) -> Function:
     function, idle, runs = given, 0, 0
     while idle < len(passes) and runs < MOST_ROUNDS * len(passes):
         each = passes[runs % len(passes)]

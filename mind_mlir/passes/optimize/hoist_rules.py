@@ -49,13 +49,10 @@ def may_go(operation: CoreOperation, types: Mapping[ValueId, ValueType]) -> bool
 
     Run-time checks are about integers that index or divide; what functions check, nobody looks at here.
     """
-    if operation.regions or operation.opcode in _RUNS_OTHERS:
+    if operation.regions or by_opcode()[operation.opcode].runs_others:
         return False
     checked = _checked_operands(operation.opcode)
     return not any(_is_integer(types[operation.operands[index]]) for index in checked)
-
-
-_RUNS_OTHERS = frozenset(("Call", "CustomCall"))
 
 
 @cache

@@ -7,8 +7,8 @@ Before: a function in structured form. After: the same, where
 - a result of a `Cond` that is the same value in both branches is that value.
 
 `hoist_rules` says what may go, and what is worth it. What is cheap and needed for that is done a second time
-outside; the first time goes where nothing needs it any more (`dead_code`). Inner loops come first, so that
-work goes out of all that it does not depend on.
+outside; the first time goes where nothing needs it any more (`drop_dead_code`). Inner loops come first, so
+that work goes out of all that it does not depend on.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.regions import MAX_NESTING, blocks_within
+from mind_mlir.ir.regions import MAX_NESTING, value_types
+from mind_mlir.ops.region_flow import repeats
+from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.optimize.hoist_rules import bytes_of, is_arithmetic, is_worth, may_go
-from mind_mlir.passes.optimize.keys import key_of
-from mind_mlir.passes.optimize.rewriting import ending, reading, substituted
+from mind_mlir.passes.optimize.rewriting import key_of, reading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Mapping
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
-    from mind_mlir.ir.types import ValueType
 
 
 def hoist(function: Function) -> Function:
@@ -48,15 +48,11 @@ class _Hoisting:
     """Moves work out of the regions of one function."""
 
     def __init__(self, block: Block) -> None:
-        self._types: dict[ValueId, ValueType] = {}
-        inside = (each for operation in block.operations for each in blocks_within(operation))
-        for each in (block, *inside):
-            self._types.update((parameter.value_id, parameter.type) for parameter in each.parameters)
-            for operation in each.operations:
-                self._types.update((result.value_id, result.type) for result in operation.results)
+        self._types = value_types((block,))
         self._fresh = count(max(self._types, default=-1) + 1)
         #: What results of branches have turned out to be.
-        self._same: dict[ValueId, ValueId] = {}
+        self._code = Code({})
+        self._same = self._code.same
         self._constants = Folder(flags=True)
 
     def block(self, block: Block) -> Block:
@@ -69,15 +65,12 @@ class _Hoisting:
             if operation.regions:
                 inside = tuple([self.block(region) for region in operation.regions])
                 left = reading(operation, self._same, inside)
-                if left.opcode == "While":
-                    left = self._loop(left, kept)
-                elif left.opcode == "Cond":
-                    left = self._branches(left, kept)
+                left = self._loop(left, kept) if repeats(left) else self._branches(left, kept)
             else:
                 left = reading(operation, self._same)
             changed = changed or left is not operation
             kept.append(left)
-        terminator = ending(block.terminator, self._same)
+        terminator = self._code.resolved(block.terminator)
         if not changed and terminator is block.terminator:
             return block
         return replace(block, operations=tuple(kept), terminator=terminator)
@@ -123,7 +116,7 @@ class _Hoisting:
                 operations=tuple([each for each in otherwise.operations if each.value_id not in same]),
             )
             if moved:
-                branch = reading(branch, {}, (left, substituted(gone, same)))
+                branch = reading(branch, {}, (left, Code({}, same).read_anew(gone)))
         yielded = [region.terminator.operands for region in branch.regions]
         for result, one, other in zip(branch.result_ids, *yielded, strict=True):
             if one == other:  # so it is defined around both
@@ -166,7 +159,7 @@ class _Hoisting:
             elif (wanted is None or value in wanted) and self._goes(operation, cheap, moved, sure=sure):
                 for needed in self._needed(operation, cheap, copies):
                     copies[needed.value_id] = copy = next(self._fresh)
-                    self._types[copy] = needed.result_type
+                    self._types[copy] = needed.tensor_type
                     origin = needed.label
                     ahead.append(replace(reading(needed, copies), value_id=copy, origin=origin))
                 ahead.append(reading(operation, copies))

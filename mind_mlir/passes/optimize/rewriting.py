@@ -1,17 +1,18 @@
-"""Operations and terminators that read other values, or hold other regions; as they are where none do."""
+"""Operations that read other values or hold other regions, and the keys that are equal for equal ones."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import is_
+from functools import cache
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.module import Return, Yield
+from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
-    from mind_mlir.ir.module import Block, CoreOperation, Terminator, ValueId
+    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
 
 
 def reading(
@@ -32,21 +33,34 @@ def reading(
     return replace(operation, operands=tuple([same.get(value, value) for value in operands]), regions=inside)
 
 
-def ending(terminator: Terminator, same: Mapping[ValueId, ValueId]) -> Terminator:
-    """Return the terminator of a function in structured form, or of a region, that reads ``same``."""
-    assert isinstance(terminator, (Return, Yield)), "branches are operations in structured form"
-    if not any(value in same for value in terminator.operands):
-        return terminator
-    return replace(terminator, operands=tuple([same.get(value, value) for value in terminator.operands]))
+def key_of(operation: CoreOperation, operands: Sequence[ValueId]) -> Hashable:
+    """Return what is equal for operations without regions that compute the same, bit for bit.
+
+    Args:
+        operation: The operation; of random numbers, the stream is an attribute, and the seed an operand.
+        operands: What it reads, or what that has turned out to be.
+    """
+    if len(operands) > 1 and operation.opcode in _commutative():
+        operands = sorted(operands)
+    types = (
+        (operation.result_type, *(result.type for result in operation.others))
+        if operation.others
+        else operation.result_type
+    )
+    attributes = operation.attributes
+    exact = tuple([_told_apart(attributes[name]) for name in attributes]) if attributes else ()
+    return operation.opcode, types, exact, *operands
 
 
-def substituted(block: Block, same: Mapping[ValueId, ValueId]) -> Block:
-    """Return ``block``, with all that is in its regions, reading what values have turned out to be."""
-    operations = tuple([
-        reading(each, same, tuple([substituted(region, same) for region in each.regions]))
-        for each in block.operations
-    ])  # fmt: skip
-    terminator = ending(block.terminator, same)
-    if terminator is block.terminator and all(map(is_, operations, block.operations)):
-        return block
-    return replace(block, operations=operations, terminator=terminator)
+def _told_apart(value: AttributeValue) -> Hashable:
+    """Return an attribute so that only equal ones are equal: to Python, -0.0 is 0.0."""
+    if type(value) is float:
+        return repr(value)
+    if type(value) is tuple and any(type(each) is float for each in value):
+        return repr(value)
+    return value
+
+
+@cache
+def _commutative() -> frozenset[str]:
+    return frozenset(opcode for opcode, record in by_opcode().items() if record.commutative)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.passes.canonical.liveness import drop_dead_code
 from mind_mlir.passes.layers import share_layers
 from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.constants import prepare
-from mind_mlir.passes.optimize.dead_code import drop_dead_code
 from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.recompute import recompute
-from mind_mlir.passes.record import EvaluatingPass, ModulePass, Pass
+from mind_mlir.passes.record import Pass
 from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
+    from mind_mlir.passes.record import EvaluatingPass, FunctionPass, ModulePass
     from mind_mlir.target import Target
 
 #: Passes over a function, which repeat until none of them finds anything to do.
-PASSES: tuple[Pass, ...] = (
+PASSES: tuple[FunctionPass, ...] = (
     Pass(
         "algebra",
         "writes what is computed more simply, where that gives the same numbers: `x * 1` as `x`",
@@ -70,13 +71,13 @@ def _share_layers(module: Module, _: Target) -> Module:
 
 #: Passes over a module, once, after the others.
 MODULE_PASSES: tuple[ModulePass, ...] = (
-    ModulePass(
+    Pass(
         "rematerialise",
         "computes elementwise values again behind a contraction where memory would take longer",
         recompute,
         "a copy of an operation has the bits of the value that it takes the place of",
     ),
-    ModulePass(
+    Pass(
         "layers",
         "makes what a function repeats a function of its own, which is compiled once",
         _share_layers,
@@ -85,7 +86,7 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
 )
 
 #: The pass that runs code, before the others.
-PREPARE = EvaluatingPass(
+PREPARE: EvaluatingPass = Pass(
     "prepare",
     "evaluates what is made of parameters that are declared constant alone when a program is compiled",
     prepare,
@@ -94,4 +95,10 @@ PREPARE = EvaluatingPass(
 )
 
 #: All of them, in order.
-ALL_PASSES: tuple[Pass | ModulePass | EvaluatingPass, ...] = (PREPARE, *PASSES, *MODULE_PASSES)
+ALL_PASSES: tuple[FunctionPass | ModulePass | EvaluatingPass, ...] = (PREPARE, *PASSES, *MODULE_PASSES)
+
+
+def listing() -> str:
+    """Return the passes as a table of Markdown: each by name, what it does, and why results stay the same."""
+    rows = [f"| `{each.name}` | {each.summary} | {each.safe} |" for each in ALL_PASSES]
+    return "\n".join(["| pass | what it does | why it is safe |", "|---|---|---|", *rows])

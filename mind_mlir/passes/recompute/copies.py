@@ -22,19 +22,19 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.module import Functions
-from mind_mlir.ir.regions import blocks_within, live_operations
-from mind_mlir.passes.layers.code import CONTRACTIONS
-from mind_mlir.passes.recompute.again import Copies
+from mind_mlir.ir.regions import live_operations, value_types
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.recompute.choice import Choice
-from mind_mlir.passes.recompute.levels import Levels
+from mind_mlir.passes.recompute.levels import Copies, Levels
 from mind_mlir.passes.recompute.scores import chains_of, with_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
-    from mind_mlir.ir.types import ValueType
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.target import Target
 
 
@@ -53,15 +53,9 @@ def recompute(module: Module, target: Target) -> Module:
 
 def _changed(function: Function, target: Target) -> Function:
     (block,) = function.blocks
-    inside = [each for operation in block.operations for each in blocks_within(operation)]
-    blocks = [block, *inside]
-    if not any(operation.opcode in CONTRACTIONS for each in blocks for operation in each.operations):
+    if not any(by_opcode()[each.opcode].contracts for each in operations_of(function.blocks)):
         return function
-    types: dict[ValueId, ValueType] = {}
-    for each in blocks:
-        types.update((parameter.value_id, parameter.type) for parameter in each.parameters)
-        for operation in each.operations:
-            types.update((result.value_id, result.type) for result in operation.results)
+    types = value_types(function.blocks)
     changed = _Function(types, target).block(block)
     return function if changed is block else replace(function, blocks=(changed,))
 
@@ -69,7 +63,7 @@ def _changed(function: Function, target: Target) -> Function:
 class _Function:
     """Changes the blocks of one function."""
 
-    def __init__(self, types: dict[ValueId, ValueType], target: Target) -> None:
+    def __init__(self, types: dict[ValueId, TensorType], target: Target) -> None:
         self._types = types
         self._target = target
         self._fresh = count(max(types, default=-1) + 1)
@@ -82,7 +76,7 @@ class _Function:
         chains = list(chains_of(levels))
         if chains:
             operations = live_operations(list(with_copies(levels, chains, self._fresh)), results)
-            self._types.update((each.value_id, each.result_type) for each in operations)
+            self._types.update((each.value_id, each.tensor_type) for each in operations)
             levels = Levels(operations, results, self._types)
         choice = Choice(levels, self._target)
         if choice.values:

@@ -6,28 +6,23 @@ What is read within a level may stay in registers; what a later one reads goes t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.registry import lookup
-from mind_mlir.passes.layers.code import CONTRACTIONS
+from mind_mlir.ops.opdef import Movement
+from mind_mlir.ops.registry import by_opcode, lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import ValueType
 
 #: Operations that rounding to a narrow float stands for.
 NARROWING = 6
-
-#: These cost nothing: they are read through.
-VIEWS = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
-#: These neither compute nor reduce.
-_MOVES = VIEWS | {"Slice", "Transpose"}
-_CALLS = frozenset(("Call", "CustomCall"))
 
 
 class Levels:
@@ -76,7 +71,8 @@ class Levels:
 
     def is_view(self, number: int) -> bool:
         """Return whether an operation is a view of its operand."""
-        return self.operations[number].opcode in VIEWS
+        movement = by_opcode()[self.operations[number].opcode].movement
+        return movement in (Movement.RESHAPE, Movement.BROADCAST)
 
     def is_border(self, number: int) -> bool:
         """Return whether a level begins with an operation."""
@@ -86,7 +82,7 @@ class Levels:
         """Return whether an operation within a level is not elementwise on floats: most are reductions."""
         if self.costs[number] or self.is_given(number) or self.is_border(number):
             return False
-        return self.operations[number].opcode not in _MOVES
+        return not by_opcode()[self.operations[number].opcode].is_view
 
     def root(self, value: ValueId) -> ValueId:
         """Return what ``value`` is a view of; itself if it is none."""
@@ -137,7 +133,8 @@ class Levels:
 
 
 def _is_border(operation: CoreOperation) -> bool:
-    return operation.opcode in CONTRACTIONS or bool(operation.regions) or operation.opcode in _CALLS
+    record = by_opcode()[operation.opcode]
+    return record.contracts or record.runs_others or bool(operation.regions)
 
 
 def _cost(operation: CoreOperation, types: Mapping[ValueId, ValueType]) -> int:
@@ -154,3 +151,49 @@ def _cost(operation: CoreOperation, types: Mapping[ValueId, ValueType]) -> int:
         return 0
     is_narrow = dtypes[-1].is_float and dtypes[-1].itemsize < DType.F32.itemsize
     return record.vector_operations + NARROWING * is_narrow
+
+
+class Copies:
+    """Copies of operations of a block, each made in front of the first operation that needs it.
+
+    Nothing is copied sooner: what an operation reads may be defined no earlier than where it is needed.
+
+    Args:
+        levels: The block.
+        numbers: The operations that are copied, of one result each; what others make is read as it is.
+        fresh: Numbers for values.
+    """
+
+    def __init__(self, levels: Levels, numbers: Collection[int], fresh: Iterator[ValueId]) -> None:
+        self._levels = levels
+        self._numbers = numbers
+        self._fresh = fresh
+        self._made: dict[ValueId, ValueId] = {}
+
+    def reading(self, operation: CoreOperation, values: Collection[ValueId]) -> Iterator[CoreOperation]:
+        """Yield, in order, the copies of what makes ``values`` that there are not yet.
+
+        Then ``operation``, which reads ``values``, reading the copies.
+        """
+        levels, needed = self._levels, set[int]()
+        pending = list(values)
+        while pending:
+            value = pending.pop()
+            maker = levels.made_by.get(value)
+            if maker is None or maker not in self._numbers or value in self._made:
+                continue
+            if maker not in needed:
+                needed.add(maker)
+                pending += levels.operations[maker].operands
+        for number in sorted(needed):
+            copied = levels.operations[number]
+            copy = self._with(copied, copied.operands)
+            self._made[copied.value_id] = value = next(self._fresh)
+            yield replace(copy, value_id=value, origin=f"{copied.label} again")
+        yield self._with(operation, values)
+
+    def _with(self, operation: CoreOperation, values: Collection[ValueId]) -> CoreOperation:
+        """Return ``operation``, where it reads the copies of ``values`` that there are."""
+        made = self._made
+        operands = [made.get(each, each) if each in values else each for each in operation.operands]
+        return replace(operation, operands=tuple(operands))

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.ir.types import TensorType
-from mind_mlir.passes.recompute.again import Copies
+from mind_mlir.passes.recompute.levels import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -12,58 +12,35 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
     from mind_mlir.target import Target
 
+R = TypeVar("R")
+
 #: Runs a module of one function without arguments, as compiled code, and returns its results.
 Evaluate: TypeAlias = "Callable[[Module], Sequence[Array]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """A pass over one function in structured form: one block, with branches and loops as regions.
+class Pass(Generic[R]):
+    """A pass.
 
     Attributes:
         name: What it is switched off by.
         summary: What it does, in one line for people.
-        run: From a function to an equivalent one, of the same name, arguments and results; the function
-            itself where there is nothing to do, which is how the driver knows that it is finished. New values
-            take ids that the function does not have; the driver numbers them in the end.
+        run: What does it.
         safe: Why results stay the same, for `docs/optimiser.md`.
     """
 
     name: str
     summary: str
-    run: Callable[[Function], Function]
+    run: R
     safe: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModulePass:
-    """A pass that needs the whole module, or to know the processor; it runs once, after all others.
-
-    Attributes:
-        name: What it is switched off by.
-        summary: What it does, in one line for people.
-        run: From a module in structured form, and the processor, to an equivalent module.
-        safe: Why results stay the same, for `docs/optimiser.md`.
-    """
-
-    name: str
-    summary: str
-    run: Callable[[Module, Target], Module]
-    safe: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluatingPass:
-    """A pass that runs parts of a module when it is compiled; it comes first, where somebody can run code.
-
-    Attributes:
-        name: What it is switched off by.
-        summary: What it does, in one line for people.
-        run: From a module in structured form, and what runs code, to an equivalent module.
-        safe: Why results stay the same, for `docs/optimiser.md`.
-    """
-
-    name: str
-    summary: str
-    run: Callable[[Module, Evaluate], Module]
-    safe: str = ""
+#: A pass over one function in structured form: one block, with branches and loops as regions. It returns an
+#: equivalent function, of the same name, arguments and results; the function itself where there is nothing to
+#: do, which is how the driver knows that it is finished. New values take ids that the function does not have;
+#: the driver numbers them in the end.
+FunctionPass: TypeAlias = "Pass[Callable[[Function], Function]]"
+#: A pass that needs the whole module, or to know the processor; it runs once, after all others.
+ModulePass: TypeAlias = "Pass[Callable[[Module, Target], Module]]"
+#: A pass that runs parts of a module when it is compiled; it comes first, where somebody can run code.
+EvaluatingPass: TypeAlias = "Pass[Callable[[Module, Evaluate], Module]]"

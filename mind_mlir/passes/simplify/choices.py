@@ -1,43 +1,18 @@
-"""Identities of comparisons and selections."""
+"""Identities of comparisons and selections, of truth values, and of the bits of integers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.elements import limits
-from mind_mlir.ir.types import DType
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, undone
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
-_OPPOSITE = {
-    "Less": "GreaterEqual",
-    "LessEqual": "Greater",
-    "Equal": "NotEqual",
-    "GreaterEqual": "Less",
-    "Greater": "LessEqual",
-    "NotEqual": "Equal",
-}
-#: The same with the operands the other way round.
-_MIRRORED = {
-    "Less": "Greater",
-    "LessEqual": "GreaterEqual",
-    "Equal": "Equal",
-    "GreaterEqual": "LessEqual",
-    "Greater": "Less",
-    "NotEqual": "NotEqual",
-}
-#: What a comparison of a number with itself gives.
-_OF_EQUALS = {
-    "Less": False,
-    "LessEqual": True,
-    "Equal": True,
-    "GreaterEqual": True,
-    "Greater": False,
-    "NotEqual": False,
-}
 #: Comparisons that are false where a side is NaN, and of equal numbers.
 _STRICT = ("Less", "Greater")
 
@@ -48,7 +23,7 @@ def _with_itself(at: Rewrite) -> ValueId | None:
     dtype = at.type_of(left).dtype
     if left != right or not (dtype.is_integer or dtype is DType.I1 or (dtype.is_float and op in _STRICT)):
         return None
-    return at.constant(_OF_EQUALS[op], DType.I1, at.type.extents)
+    return at.constant(COMPARISONS[op].of_equals, DType.I1, at.type.extents)
 
 
 def _with_an_end(at: Rewrite) -> ValueId | None:
@@ -58,7 +33,7 @@ def _with_an_end(at: Rewrite) -> ValueId | None:
         return None
     least, greatest = limits(dtype)
     op = str(at.attributes["op"])
-    for constant, seen in ((right, op), (left, _MIRRORED[op])):
+    for constant, seen in ((right, op), (left, COMPARISONS[op].mirrored)):
         number = at.integer(constant)
         known = {("Less", least): False, ("GreaterEqual", least): True}
         known |= {("Greater", greatest): False, ("LessEqual", greatest): True}
@@ -77,14 +52,12 @@ def _with_a_truth(at: Rewrite) -> ValueId | None:
     return None
 
 
-def _opposite(at: Rewrite) -> ValueId | None:
-    comparison = at.maker(at.operands[0], "Compare")
-    if comparison is None:
-        return None
+@beneath("Compare")
+def _opposite(at: Rewrite, comparison: CoreOperation) -> ValueId | None:
     dtype, op = at.type_of(comparison.operands[0]).dtype, str(comparison.attributes["op"])
     if not (dtype.is_integer or dtype is DType.I1) and op not in ("Equal", "NotEqual"):
         return None
-    return at.emit("Compare", comparison.operands, at.type, op=_OPPOSITE[op])
+    return at.emit("Compare", comparison.operands, at.type, op=COMPARISONS[op].opposite)
 
 
 def _known_choice(at: Rewrite) -> ValueId | None:
@@ -98,10 +71,10 @@ def _equal_choices(at: Rewrite) -> ValueId | None:
     return on_true if on_true == on_false else None
 
 
-def _negated_choice(at: Rewrite) -> ValueId | None:
-    condition, on_true, on_false = at.operands
-    negation = at.maker(condition, "Not")
-    return None if negation is None else at.again((*negation.operands, on_false, on_true))
+@beneath("Not")
+def _negated_choice(at: Rewrite, negation: CoreOperation) -> ValueId | None:
+    _, on_true, on_false = at.operands
+    return at.again((*negation.operands, on_false, on_true))
 
 
 def _same_condition(at: Rewrite) -> ValueId | None:
@@ -124,7 +97,71 @@ def _of_truths(at: Rewrite) -> ValueId | None:
     return None
 
 
-PATTERNS = (
+# Truth values
+
+#: Of each operation, what leaves the other operand as it is, and what decides: all bits, or none of them.
+_NEUTRAL = {"And": True, "Or": False, "Xor": False}
+_DECIDES = {"And": False, "Or": True}
+
+
+def _bits(at: Rewrite, value: ValueId) -> bool | None:
+    """Return whether a constant has all bits or none of them; None of any other value."""
+    number = at.number(value)
+    return next((bits for bits in (True, False) if number == _number(at.type.dtype, bits)), None)
+
+
+def _number(dtype: DType, bits: bool) -> int:
+    """Return what has all bits of ``dtype``, or none of them."""
+    if dtype is DType.I1 or not bits:
+        return bits
+    return limits(dtype)[1] if dtype.kind is DTypeKind.UNSIGNED else -1
+
+
+def _full(at: Rewrite, bits: bool) -> ValueId:
+    return at.constant(_number(at.type.dtype, bits), at.type.dtype, at.type.extents)
+
+
+def _truth_with_constant(at: Rewrite) -> ValueId | None:
+    opcode = at.operation.opcode
+    for value, constant in at.orders():
+        bits = _bits(at, constant)
+        if bits is None:
+            continue
+        if bits is _NEUTRAL[opcode]:
+            return at.as_result(value)
+        if bits is _DECIDES.get(opcode):
+            return at.as_result(constant)
+        return at.as_result(at.emit("Not", (value,), at.type_of(value)))
+    return None
+
+
+def _truth_with_itself(at: Rewrite) -> ValueId | None:
+    left, right = at.operands
+    if left != right:
+        return None
+    return _full(at, bits=False) if at.operation.opcode == "Xor" else left
+
+
+def _with_opposite(at: Rewrite) -> ValueId | None:
+    for value, other in at.orders():
+        negation = at.maker(other, "Not")
+        if negation is not None and negation.operands[0] == value:
+            return _full(at, bits=at.operation.opcode != "And")
+    return None
+
+
+def _absorbed(at: Rewrite) -> ValueId | None:
+    for value, other in at.orders():
+        inner = at.maker(other, "Or" if at.operation.opcode == "And" else "And")
+        if inner is not None and value in inner.operands:
+            return at.as_result(value)
+    return None
+
+
+_OF_BITS = "of each bit, which is one or the other: false and true are no bits of an integer, and all of them"
+_LOGICAL = ("And", "Or", "Xor")
+
+CHOICES = (
     Pattern(
         "x == x, x <= x, x >= x, x != x",
         "true, true, true, false",
@@ -187,4 +224,18 @@ PATTERNS = (
         ("Select",),
         _of_truths,
     ),
+)
+
+TRUTHS = (
+    Pattern(
+        "p and true, p or false, p xor false, p and false, p or true, p xor true",
+        "p, p, p, false, true, not p",
+        _OF_BITS,
+        _LOGICAL,
+        _truth_with_constant,
+    ),
+    Pattern("p and p, p or p, p xor p", "p, p, false", _OF_BITS, _LOGICAL, _truth_with_itself),
+    Pattern("p and not p, p or not p, p xor not p", "false, true, true", _OF_BITS, _LOGICAL, _with_opposite),
+    Pattern("p and (p or q), p or (p and q)", "p", _OF_BITS, ("And", "Or"), _absorbed),
+    Pattern("not (not p)", "p", _OF_BITS, ("Not",), undone("Not")),
 )

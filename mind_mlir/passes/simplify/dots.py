@@ -1,8 +1,7 @@
 """Products in the form that reads least.
 
-Before: a function in structured form. After: the same, where a DotGeneral reads what a transpose reads and
-says by its dimension numbers which axis is which; and where a product of integers that adds nothing up is a
-multiplication. Sums are those of the same terms in the same order.
+A DotGeneral reads what a transpose reads and says by its dimension numbers which axis is which; and a product
+of integers that adds nothing up is a multiplication. Sums are those of the same terms in the same order.
 
 Left alone, for schedules are as fast as they stand: dimensions of extent 1, several dimensions that are
 summed over or free, a batch on one side, and transposes that MatMul and Dot read.
@@ -13,14 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops.dot_general_lowering import roles_of
-from mind_mlir.passes.simplify.pattern import Pattern, by_opcode
+from mind_mlir.passes.simplify.pattern import Pattern
 from mind_mlir.passes.simplify.shapes import only_moves_ones, permutation_of
-from mind_mlir.passes.simplify.sweep import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.ir.module import Function, ValueId
+    from mind_mlir.ir.module import ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 _SIDES = ("lhs", "rhs")
@@ -115,11 +113,3 @@ PATTERNS = (
         "of floats, as dot_general",
     ),
 )
-#: All forms, under the heading of the page.
-TABLE: Mapping[str, tuple[Pattern, ...]] = {"Products": PATTERNS}
-_RULES = by_opcode(PATTERNS)
-
-
-def simplify_dots(function: Function) -> Function:
-    """Return ``function``, in structured form, with simpler products; itself where there is nothing to do."""
-    return rewritten(function, _RULES)

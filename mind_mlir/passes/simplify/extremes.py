@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, idle
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 
@@ -46,20 +46,7 @@ def _absorbing_end(at: Rewrite) -> ValueId | None:
 
 
 def _of_constants(at: Rewrite) -> ValueId | None:
-    opcode = at.operation.opcode
-    for value, constant in at.orders():
-        number = at.real(constant)
-        inner = None if number is None else at.maker(value, opcode)
-        if number is None or inner is None:
-            continue
-        for kept, other in (inner.operands, inner.operands[::-1]):
-            first = at.real(other)
-            if first is None:
-                continue
-            end = (greater if opcode == "Maximum" else lesser)(first, number)
-            joined = at.broadcast(kept, at.shape_of(value))
-            return at.as_result(at.emit(opcode, (joined, at.beside(joined, end)), at.type_of(value)))
-    return None
+    return at.of_two_constants(greater if at.operation.opcode == "Maximum" else lesser)
 
 
 def greater(left: float, right: float) -> float:
@@ -90,18 +77,14 @@ def _clamp_without_limit(at: Rewrite) -> ValueId | None:
     return None
 
 
-def _clamp_twice(at: Rewrite) -> ValueId | None:
-    value, low, high = at.operands
-    inner = at.maker(value, "Clamp")
-    return value if inner is not None and inner.operands[1:] == (low, high) else None
+@beneath("Clamp")
+def _clamp_twice(at: Rewrite, inner: CoreOperation) -> ValueId | None:
+    return at.operands[0] if inner.operands[1:] == at.operands[1:] else None
 
 
-def _clamp_of_clamp(at: Rewrite) -> ValueId | None:
-    value, *bounds = at.operands
-    inner = at.maker(value, "Clamp")
-    if inner is None:
-        return None
-    outer = _interval(at, bounds)
+@beneath("Clamp")
+def _clamp_of_clamp(at: Rewrite, inner: CoreOperation) -> ValueId | None:
+    outer = _interval(at, at.operands[1:])
     first = _interval(at, inner.operands[1:])
     if outer is None or first is None:
         return None
@@ -111,7 +94,7 @@ def _clamp_of_clamp(at: Rewrite) -> ValueId | None:
     return at.emit("Clamp", held, at.type)
 
 
-def _interval(at: Rewrite, operands: tuple[ValueId, ...] | list[ValueId]) -> tuple[float, float] | None:
+def _interval(at: Rewrite, operands: tuple[ValueId, ...]) -> tuple[float, float] | None:
     low, high = map(at.real, operands)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return None
@@ -123,21 +106,9 @@ def _abs_of_unsigned(at: Rewrite) -> ValueId | None:
     return at.operands[0] if at.type.dtype.kind is DTypeKind.UNSIGNED else None
 
 
-def _abs_of_positive(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    return value if at.maker(value, "Abs", "Relu") is not None else None
-
-
-def _abs_of_negative(at: Rewrite) -> ValueId | None:
-    negation = at.maker(at.operands[0], "Neg")
-    if negation is None or at.type.dtype.kind is DTypeKind.UNSIGNED:
-        return None
-    return at.again(negation.operands)
-
-
-def _relu_of_relu(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    return value if at.maker(value, "Relu") is not None else None
+@beneath("Neg")
+def _abs_of_negative(at: Rewrite, negation: CoreOperation) -> ValueId | None:
+    return None if at.type.dtype.kind is DTypeKind.UNSIGNED else at.again(negation.operands)
 
 
 _EXTREMES = ("Maximum", "Minimum")
@@ -199,7 +170,7 @@ PATTERNS = (
         "the sign bit is 0 already: relu gives 0.0 for -0.0 and NaN. The least signed integer is its own "
         "absolute value, once as twice.",
         ("Abs",),
-        _abs_of_positive,
+        idle("Abs", "Relu"),
     ),
     Pattern(
         "abs(-x)",
@@ -214,7 +185,7 @@ PATTERNS = (
         "relu(x)",
         "what relu gives is not negative, nor -0.0, nor NaN",
         ("Relu",),
-        _relu_of_relu,
+        idle("Relu"),
         "relu(abs(x)), relu(exp(x)): of NaN, relu is 0.0",
     ),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, same_type
 from mind_mlir.passes.simplify.shapes import positions_of, sliced
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
     from mind_mlir.passes.simplify.shapes import Positions
 
@@ -77,16 +77,10 @@ def _adjoin(before: Positions, after: Positions, axis: int) -> bool:
     return before[:axis] == after[:axis] and before[axis + 1 :] == after[axis + 1 :]
 
 
-def _pads_nothing(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    return value if at.type_of(value) == at.type else None
-
-
-def _pad_of_pad(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    inner = at.maker(value, "Pad")
+@beneath("Pad")
+def _pad_of_pad(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     gaps: Any = at.attributes["interior"]
-    if inner is None or any(gaps) or not at.is_read_once(value):
+    if any(gaps) or not at.is_read_once(at.operands[0]):
         return None
     if inner.attributes["pad_value"] != at.attributes["pad_value"]:
         return None
@@ -129,7 +123,7 @@ PATTERNS = (
         _concat_of_slices,
         "a gap between them, another order, or other elements of another axis",
     ),
-    Pattern("pad(x) of nothing", "x", "no element is added", ("Pad",), _pads_nothing),
+    Pattern("pad(x) of nothing", "x", "no element is added", ("Pad",), same_type),
     Pattern(
         "pad(pad(x))",
         "pad(x)",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.regions import blocks_within
 from mind_mlir.ir.types import DTypeKind
+from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 #: An element as Python has it.
 Number: TypeAlias = "bool | int | float | complex"
 
-#: All elements of the result are elements of the operand.
-_MOVES = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Slice", "Squeeze", "Transpose", "Tile"))
 #: Of a constant, the first bytes that are looked at before all of them are.
 _PREFIX = 256
 
@@ -82,13 +81,13 @@ class Known:
             return self._numbers[value]
         chain = [value]
         maker = self.makers.get(value)
-        while maker is not None and maker.opcode in _MOVES:
+        while maker is not None and by_opcode()[maker.opcode].movement is not None:
             (operand,) = maker.operands
             if operand in self._numbers:
                 break
             chain.append(operand)
             maker = self.makers.get(operand)
-        if maker is not None and maker.opcode in _MOVES:
+        if maker is not None and by_opcode()[maker.opcode].movement is not None:
             found = self._numbers[maker.operands[0]]
         else:
             found = None if maker is None else _uniform(maker)

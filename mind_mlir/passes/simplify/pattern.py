@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 #: Returns the value that takes the place of the operation's result, or None where the pattern does not fit.
@@ -43,3 +44,45 @@ def by_opcode(patterns: Iterable[Pattern]) -> Mapping[str, tuple[Rule, ...]]:
         for opcode in pattern.opcodes:
             found[opcode] = (*found.get(opcode, ()), pattern.rule)
     return found
+
+
+def beneath(*opcodes: str) -> Callable[[Callable[[Rewrite, CoreOperation], ValueId | None]], Rule]:
+    """Make a rule of what is also given the operation, one of ``opcodes``, that makes the first operand."""
+
+    def decorate(function: Callable[[Rewrite, CoreOperation], ValueId | None]) -> Rule:
+        @wraps(function)
+        def rule(at: Rewrite) -> ValueId | None:
+            inner = at.maker(at.operands[0], *opcodes)
+            return None if inner is None else function(at, inner)
+
+        return rule
+
+    return decorate
+
+
+def same_type(at: Rewrite) -> ValueId | None:
+    """Rule: the operand, where the operation leaves its type as it is."""
+    (value,) = at.operands
+    return value if at.type_of(value) == at.type else None
+
+
+def neutral(number: float, *, right: bool = False) -> Rule:
+    """Return a rule: the other operand, where one is ``number``; or only where the right one is."""
+
+    def rule(at: Rewrite) -> ValueId | None:
+        for value, constant in at.orders()[: 1 if right else 2]:
+            if at.is_real(constant, number):
+                return at.as_result(value)
+        return None
+
+    return rule
+
+
+def undone(opcode: str) -> Rule:
+    """Return a rule: what the operand is made of, where ``opcode`` makes it, which undoes the operation."""
+    return beneath(opcode)(lambda _, inner: inner.operands[0])
+
+
+def idle(*opcodes: str) -> Rule:
+    """Return a rule: the operand, where one of ``opcodes`` makes it, which leaves nothing to do."""
+    return beneath(*opcodes)(lambda at, _: at.operands[0])

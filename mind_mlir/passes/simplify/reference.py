@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from mind_mlir.passes.simplify import algebra, chains, dots
+from mind_mlir.passes.simplify.tables import ALGEBRA, CHAINS, DOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,9 +44,9 @@ def _rows(patterns: tuple[Pattern, ...]) -> Iterator[str]:
 
 
 _PASSES: tuple[tuple[str, str, Mapping[str, tuple[Pattern, ...]]], ...] = (
-    ("algebra", "identities that hold of IEEE 754", algebra.TABLE),
-    ("chains", "shorter ways to move elements", chains.TABLE),
-    ("dots", "products that read less", dots.TABLE),
+    ("algebra", "identities that hold of IEEE 754", ALGEBRA),
+    ("chains", "shorter ways to move elements", CHAINS),
+    ("dots", "products that read less", DOTS),
 )
 
 if __name__ == "__main__":

@@ -104,6 +104,26 @@ class Rewrite:
         left, right = self.operands
         return (left, right), (right, left)
 
+    def of_two_constants(self, joined: Callable[[float, float], float | None]) -> ValueId | None:
+        """Return the operation on what is neither of two constants, and on these ``joined``.
+
+        One is an operand; the other one is that of the same operation, whose result is the other operand.
+        """
+        opcode = self.operation.opcode
+        for value, constant in self.orders():
+            number, inner = self.real(constant), self.maker(value, opcode)
+            if number is None or inner is None:
+                continue
+            for kept, other in (inner.operands, inner.operands[::-1]):
+                first = self.real(other)
+                total = None if first is None else joined(first, number)
+                if total is None:
+                    continue
+                left = self.broadcast(kept, self.shape_of(value))
+                found = self.emit(opcode, (left, self.beside(left, total)), self.type_of(value))
+                return self.as_result(found)
+        return None
+
     # Emitting; what is emitted is simplified at once, and has the place and the label of the operation.
 
     def emit(

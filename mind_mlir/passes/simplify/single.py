@@ -6,24 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.elements import holds_all
 from mind_mlir.ops.reductions import reduced_axes
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, same_type
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 
-def _to_own_dtype(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    return value if at.type_of(value) == at.type else None
-
-
-def _by_way_of(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    inner = at.maker(value, "Cast")
-    if inner is None:
-        return None
-    (first,) = inner.operands
+@beneath("Cast")
+def _by_way_of(at: Rewrite, inner: CoreOperation) -> ValueId | None:
+    (value,), (first,) = at.operands, inner.operands
     if not holds_all(at.type_of(value).dtype, at.type_of(first).dtype):
         return None
     return at.cast(first, at.type.dtype)
@@ -31,11 +23,6 @@ def _by_way_of(at: Rewrite) -> ValueId | None:
 
 def _nothing(at: Rewrite) -> ValueId | None:
     return at.operands[0]
-
-
-def _repeated_once(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    return value if at.type_of(value) == at.type else None
 
 
 def _one_term(at: Rewrite) -> ValueId | None:
@@ -77,7 +64,7 @@ PATTERNS = (
         "x",
         "no bit changes",
         ("Cast",),
-        _to_own_dtype,
+        same_type,
     ),
     Pattern(
         "cast(cast(x, B), C)",
@@ -97,7 +84,7 @@ PATTERNS = (
         ("StopGradient",),
         _nothing,
     ),
-    Pattern("tile(x) with repeats of 1", "x", "no element moves", ("Tile",), _repeated_once),
+    Pattern("tile(x) with repeats of 1", "x", "no element moves", ("Tile",), same_type),
     Pattern(
         "sum(x), mean(x) over extents of 1",
         "reshape(x) + 0.0",

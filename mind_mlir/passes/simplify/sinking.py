@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.pointwise import broadcast_type, same_type
 from mind_mlir.ops.registry import all_ops, by_opcode
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath
 from mind_mlir.passes.simplify.shapes import (
     aligned,
     broadcast,
@@ -112,13 +112,12 @@ class _Between:
         return at.moved(maker, operands, type_.with_shape(shape))
 
 
-def _extreme_of_broadcast(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    inner = at.maker(value, "BroadcastTo")
-    if inner is None or at.attributes["kind"] == "Sum":
+@beneath("BroadcastTo")
+def _extreme_of_broadcast(at: Rewrite, inner: CoreOperation) -> ValueId | None:
+    if at.attributes["kind"] == "Sum":
         return None
     axes: Any = at.attributes["axes"]
-    shape = at.shape_of(value)
+    shape = at.shape_of(at.operands[0])
     source = aligned(at.shape_of(inner.operands[0]), len(shape))
     once = tuple([source[axis] if axis in axes else extent for axis, extent in enumerate(shape)])
     if once == shape or 0 in shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, same_type
 from mind_mlir.passes.simplify.shapes import (
     aligned,
     larger,
@@ -15,22 +15,15 @@ from mind_mlir.passes.simplify.shapes import (
 )
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 _RESHAPES = ("Reshape", "ExpandDims", "Squeeze")
 
 
-def _same_shape(at: Rewrite) -> ValueId | None:
+@beneath(*_RESHAPES)
+def _reshape_of_reshape(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     (value,) = at.operands
-    return value if at.type_of(value) == at.type else None
-
-
-def _reshape_of_reshape(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    inner = at.maker(value, *_RESHAPES)
-    if inner is None:
-        return None
     (first,) = inner.operands
     before, between, after = at.shape_of(first), at.shape_of(value), at.type.extents
     if mixes(before, after) and not (
@@ -40,11 +33,9 @@ def _reshape_of_reshape(at: Rewrite) -> ValueId | None:
     return at.reshaped(first, after)
 
 
-def _reshape_of_broadcast(at: Rewrite) -> ValueId | None:
+@beneath("BroadcastTo")
+def _reshape_of_broadcast(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     (value,) = at.operands
-    inner = at.maker(value, "BroadcastTo")
-    if inner is None:
-        return None
     (first,), before, after = inner.operands, at.shape_of(value), at.type.extents
     source = aligned(at.shape_of(first), len(before))
     if all(extent == 1 for extent in source):
@@ -63,19 +54,14 @@ def _no_order(at: Rewrite) -> ValueId | None:
     return at.reshaped(value, at.type.extents)
 
 
-def _transpose_of_transpose(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], "Transpose")
-    if inner is None:
-        return None
+@beneath("Transpose")
+def _transpose_of_transpose(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     first = permutation_of(inner)
     return at.transposed(inner.operands[0], tuple([first[axis] for axis in permutation_of(at.operation)]))
 
 
-def _transpose_of_broadcast(at: Rewrite) -> ValueId | None:
-    (value,) = at.operands
-    inner = at.maker(value, "BroadcastTo")
-    if inner is None:
-        return None
+@beneath("BroadcastTo")
+def _transpose_of_broadcast(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     (first,) = inner.operands
     shape, permutation = at.shape_of(first), permutation_of(at.operation)
     missing = at.type.rank - len(shape)
@@ -84,9 +70,9 @@ def _transpose_of_broadcast(at: Rewrite) -> ValueId | None:
     return at.as_result(at.transposed(at.reshaped(first, aligned(shape, at.type.rank)), permutation))
 
 
-def _broadcast_of_broadcast(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], "BroadcastTo")
-    return None if inner is None else at.as_result(inner.operands[0])
+@beneath("BroadcastTo")
+def _broadcast_of_broadcast(at: Rewrite, inner: CoreOperation) -> ValueId | None:
+    return at.as_result(inner.operands[0])
 
 
 def _repeats_nothing(at: Rewrite) -> ValueId | None:
@@ -96,10 +82,8 @@ def _repeats_nothing(at: Rewrite) -> ValueId | None:
     return at.reshaped(value, at.type.extents)
 
 
-def _broadcast_of_ones_in_front(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], *_RESHAPES)
-    if inner is None:
-        return None
+@beneath(*_RESHAPES)
+def _broadcast_of_ones_in_front(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     (first,) = inner.operands
     before, after = at.shape_of(first), at.shape_of(at.operands[0])
     rank = max(len(before), len(after))
@@ -111,7 +95,7 @@ def _broadcast_of_ones_in_front(at: Rewrite) -> ValueId | None:
 _WHY = "no element changes, and each is found where it was"
 
 PATTERNS = (
-    Pattern("reshape(x), expand_dims(x), squeeze(x) to the shape of x", "x", _WHY, _RESHAPES, _same_shape),
+    Pattern("reshape(x), expand_dims(x), squeeze(x) to the shape of x", "x", _WHY, _RESHAPES, same_type),
     Pattern(
         "reshape(reshape(x))",
         "reshape(x)",

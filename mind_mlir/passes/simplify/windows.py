@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath
 from mind_mlir.passes.simplify.shapes import positions_of, sliced
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
     from mind_mlir.passes.simplify.shapes import Positions
 
@@ -24,10 +24,8 @@ def _all_of_it(at: Rewrite) -> ValueId | None:
     return value if _positions(at) == [range(extent) for extent in at.shape_of(value)] else None
 
 
-def _slice_of_slice(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], "Slice")
-    if inner is None:
-        return None
+@beneath("Slice")
+def _slice_of_slice(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     (first,) = inner.operands
     taken = zip(positions_of(inner, at.shape_of(first)), _positions(at), strict=True)
     positions = [before[r.start] if len(r) == 1 else _at(before, r) for before, r in taken]
@@ -41,10 +39,8 @@ def _at(before: range, taken: range) -> range:
     return range(first, first + step * len(taken), step)
 
 
-def _slice_of_concat(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], "Concat")
-    if inner is None:
-        return None
+@beneath("Concat")
+def _slice_of_concat(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     axis = _axis(inner.attributes["axis"])
     positions, begin = _positions(at), 0
     taken = positions[axis]
@@ -61,9 +57,9 @@ def _axis(value: Any) -> int:
     return int(value)
 
 
-def _slice_of_pad(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], "Pad")
-    if inner is None or not at.is_read_once(at.operands[0]):
+@beneath("Pad")
+def _slice_of_pad(at: Rewrite, inner: CoreOperation) -> ValueId | None:
+    if not at.is_read_once(at.operands[0]):
         return None
     lows: Any = inner.attributes["low"]
     gaps: Any = inner.attributes["interior"]
@@ -76,10 +72,8 @@ def _slice_of_pad(at: Rewrite) -> ValueId | None:
     return sliced(at, inner.operands[0], moved)
 
 
-def _slice_of_broadcast(at: Rewrite) -> ValueId | None:
-    inner = at.maker(at.operands[0], "BroadcastTo")
-    if inner is None:
-        return None
+@beneath("BroadcastTo")
+def _slice_of_broadcast(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     (first,) = inner.operands
     shape = at.shape_of(first)
     kept = _positions(at)[at.type.rank - len(shape) :]

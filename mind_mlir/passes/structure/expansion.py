@@ -7,15 +7,16 @@ rule; all values keep their ids. Regions come before what holds them, and nest n
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.contexts import ExpandContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -25,18 +26,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import ExpandRule, OpDef
 
 
-def lowered_form(record: OpDef) -> ExpandRule | None:
-    """Return what takes the place of an operation before differentiation and lowering."""
-    return record.expand
-
-
-def contract_form(record: OpDef) -> ExpandRule | None:
-    """Return what takes the place of an operation in a PTIR program."""
-    return record.in_contract
-
-
 def expand(
-    function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None] = lowered_form
+    function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None] = attrgetter("expand")
 ) -> Function:
     """Return ``function``, of a module of ``profile``, with its operations expanded as ``rule`` says."""
     records = by_opcode()
@@ -51,7 +42,7 @@ class _Expansion:
 
     def __init__(self, function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None]) -> None:
         self.rule = rule
-        self.types = value_types(function)
+        self.types = value_types(function.blocks)
         self.builder = Builder(next_id=max(self.types, default=-1) + 1, profile=profile)
 
     def block(self, block: Block) -> Block:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import strong_components
 from mind_mlir.ir.module import Branch, CondBranch, Parameter, Return
-from mind_mlir.ir.regions import blocks_within, reads
+from mind_mlir.ir.regions import reads, value_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.diagnostics import Location
-    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.module import CoreOperation, Function, ValueId
     from mind_mlir.ir.types import TensorType
 
 
@@ -96,7 +96,7 @@ class Graph:
     @classmethod
     def of(cls, function: Function) -> Graph:
         """Build the graph of a verified function."""
-        types = value_types(function)
+        types = value_types(function.blocks)
         graph = cls([], Node(), types, {}, max(types, default=-1) + 1)
         results = function.result_types
         if results is None:
@@ -129,23 +129,6 @@ class Graph:
         self.next_id += 1
         self.types[value] = type_
         return Parameter(value, type_)
-
-
-def value_types(function: Function) -> dict[ValueId, TensorType]:
-    """Return the type of every value of a verified function, those in regions included."""
-    types: dict[ValueId, TensorType] = {}
-    for block in function.blocks:
-        _define(block, types)
-        for operation in block.operations:
-            for inner in blocks_within(operation):
-                _define(inner, types)
-    return types
-
-
-def _define(block: Block, types: dict[ValueId, TensorType]) -> None:
-    types.update((parameter.value_id, parameter.tensor_type) for parameter in block.parameters)
-    for operation in block.operations:
-        types.update(zip(operation.result_ids, operation.result_types, strict=True))
 
 
 def _returned(function: Function) -> tuple[ValueId, ...]:

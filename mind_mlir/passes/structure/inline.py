@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of
 from mind_mlir.ir.module import Block, Functions, Return
-from mind_mlir.ir.regions import MAX_NESTING
+from mind_mlir.ir.regions import MAX_NESTING, value_types
 from mind_mlir.passes.structure.emission import Emission
-from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class _Plan:
     def types_of_values(self) -> Mapping[ValueId, TensorType]:
         """Return the types of its values."""
         if self.types is None:
-            self.types = value_types(self.function)
+            self.types = value_types(self.function.blocks)
         return self.types
 
 

@@ -10,8 +10,8 @@ from click.shell_completion import CompletionItem
 
 from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.diagnostics.codes import CATALOGUE
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.target import ARTEFACT_TARGETS, FEATURES, NATIVE, processors_of
-from mind_mlir.tools.cli.opcode_names import OPCODES
 from mind_mlir.tools.cli.optimizer_names import OPTIMIZER_PASSES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def complete_directory(_: click.Context, __: click.Parameter, incomplete: str) -
 
 def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Offer the operations, typed in any case."""
-    return [opcode for opcode in OPCODES if opcode.lower().startswith(incomplete.lower())]
+    return [opcode for opcode in by_opcode() if opcode.lower().startswith(incomplete.lower())]
 
 
 def _offering(

@@ -9,7 +9,6 @@ import click
 
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.cli.completion import complete_opcode
-from mind_mlir.tools.cli.opcode_names import OPCODES
 from mind_mlir.tools.cli.options import output_option
 from mind_mlir.tools.cli.output import write_output
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     "--irdl", "form", flag_value="irdl", help="Print the mind dialect as IRDL, for mlir-opt --irdl-file."
 )
 @click.option("--dtypes", "form", flag_value="dtypes", help="Print which PTIR operation takes which dtype.")
-@click.option("--opcodes", "form", flag_value="opcodes", hidden=True)  # for completion: cli/opcode_names.py
 @output_option
 def command(names: tuple[str, ...], form: str | None, output: str | None) -> None:
     """Describe the operations: what each does and what we chose, or all about the ones named.
@@ -44,8 +42,6 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
         from mind_mlir.lowering.dialect import irdl_text  # noqa: PLC0415 -- loads MLIR
 
         text = irdl_text()
-    elif form == "opcodes":
-        text = reference.opcode_module()
     elif form == "dtypes":
         if names:
             raise click.UsageError("--dtypes prints the whole table; leave the opcodes out")
@@ -64,6 +60,6 @@ def _find(name: str) -> OpDef:
     if record is None:
         record = {alias.name: each for each in all_ops() for alias in each.aliases}.get(name)
     if record is None:
-        hint = did_you_mean(name, OPCODES) or "; 'mind-mlir ops' lists all"
+        hint = did_you_mean(name, by_opcode()) or "; 'mind-mlir ops' lists all"
         raise click.BadParameter(f"there is no operation '{name}'{hint}")
     return record

@@ -216,24 +216,6 @@ def reference_markdown() -> str:
     return "\n".join(lines) + "\n" + "\n".join(op_markdown(record) for record in records)
 
 
-def opcode_module() -> str:
-    """Return the module `opcode_names`, which knows the opcodes without loading the records."""
-    lines = [
-        '"""The opcodes, in the order of the reference, for completion; the records themselves load numpy.',
-        "",
-        "Written by `mind-mlir ops --opcodes` from the operation records; do not edit.",
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        '_NAMES = """',
-        *_wrap(" ".join(record.opcode for record in all_ops()), "", ""),
-        '"""',
-        "OPCODES = tuple(_NAMES.split())",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def op_list() -> str:
     """Return each operation's signature, summary and implementation-defined choices."""
     lines: list[str] = []

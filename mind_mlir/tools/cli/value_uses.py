@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.module import Return
+from mind_mlir.ir.regions import value_types
+from mind_mlir.ops.region_flow import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +54,7 @@ class ValueUses:
 
     def _enter(self, function: Function) -> None:
         operations = list(operations_of(function.blocks))
-        types = _types(function, operations)
+        types = value_types(function.blocks)
         blocks = {block.label: block for block in function.blocks}
         for block in function.blocks:
             for target in block.terminator.targets:
@@ -64,13 +66,8 @@ class ValueUses:
             callee = callee_of(operation)
             if callee is not None:
                 self._call(function.name, operation, self._functions[callee])
-            elif operation.opcode == "While":
-                self._loop(function.name, operation)
-            elif operation.opcode == "Scan":
-                self._scan(function.name, operation)
-            elif operation.opcode == "Cond":
-                for region in operation.regions:
-                    self._hand_on(function.name, region.terminator.operands, operation.result_ids)
+            for value, new in pairs_of(operation):
+                self._becomes[function.name, value].append((function.name, new))
 
     def _call(self, caller: str, call: CoreOperation, callee: Function) -> None:
         self._hand_on(caller, call.operands, _ids(callee.entry), callee.name)
@@ -78,36 +75,12 @@ class ValueUses:
             if isinstance(block.terminator, Return):
                 self._hand_on(callee.name, block.terminator.operands, call.result_ids, caller)
 
-    def _loop(self, function: str, loop: CoreOperation) -> None:
-        condition, body = loop.regions
-        self._hand_on(function, loop.operands, _ids(condition))
-        self._hand_on(function, condition.terminator.operands[1:], _ids(body))
-        self._hand_on(function, condition.terminator.operands[1:], loop.result_ids)
-        self._hand_on(function, body.terminator.operands, _ids(condition))
-
-    def _scan(self, function: str, scan: CoreOperation) -> None:
-        (body,) = scan.regions
-        carries = int(str(scan.attributes["carry_count"]))
-        self._hand_on(function, scan.operands, _ids(body))
-        self._hand_on(function, body.terminator.operands[:carries], _ids(body)[:carries])
-        self._hand_on(function, body.terminator.operands, scan.result_ids)
-
     def _hand_on(
         self, function: str, values: Iterable[ValueId], become: Iterable[ValueId], other: str | None = None
     ) -> None:
         """Note that ``values`` of a function become others, of that or of the ``other`` function."""
         for value, new in zip(values, become, strict=True):
             self._becomes[function, value].append((other or function, new))
-
-
-def _types(function: Function, operations: Iterable[CoreOperation]) -> dict[ValueId, ValueType]:
-    """Return the types of all values of a function whose operations, inner ones included, are given."""
-    types: dict[ValueId, ValueType] = {}
-    for operation in operations:
-        types.update((result.value_id, result.type) for result in operation.results)
-    for block in (*function.blocks, *(region for op in operations for region in op.regions)):
-        types.update((parameter.value_id, parameter.type) for parameter in block.parameters)
-    return types
 
 
 def _ids(block: Block) -> list[ValueId]:

@@ -11,7 +11,7 @@ from cli_harness import SUM, findings, invoke, succeed
 import mind_mlir
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.optimize import ALL_PASSES, optimize
-from mind_mlir.passes.optimize.listing import listing
+from mind_mlir.passes.optimize.table import listing
 from mind_mlir.tools.cli.optimizer_names import OPTIMIZER_PASSES
 
 TWICE = """func @main(%x: tensor<f32[4]>) -> (tensor<f32[4]>) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules import (
@@ -14,29 +13,16 @@ from mind_mlir.languages.stablehlo.rules import (
     normalizing,
     ordering,
     reducing,
-    special,
 )
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.languages.stablehlo.rules.use import Rule
 
+_FAMILIES = (elementwise, movement, control, reducing, ordering, contracting, normalizing, gathering)
 #: Every rule, by what MLIR calls the operation.
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {
-        name: rule
-        for family in (
-            elementwise,
-            movement,
-            control,
-            reducing,
-            ordering,
-            contracting,
-            normalizing,
-            gathering,
-            special,
-        )
-        for name, rule in family.RULES.items()
-    }
+RULES: Mapping[str, Rule] = FrozenDict(
+    {name: rule for family in _FAMILIES for name, rule in family.RULES.items()}
 )

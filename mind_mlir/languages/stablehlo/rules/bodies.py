@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Block, Operation
 
 
+#: What combines truth values, and the kind of our reductions that does.
+KINDS_OF_TRUTHS = {
+    "or": "Max",
+    "maximum": "Max",
+    "add": "Max",
+    "and": "Min",
+    "minimum": "Min",
+    "multiply": "Min",
+}
 #: ``LT`` and ``GT``, ``LE`` and ``GE``, ``EQ`` and ``NE`` where what is compared changes places.
 _TURNED = {ord("L"): "G", ord("G"): "L"}
 

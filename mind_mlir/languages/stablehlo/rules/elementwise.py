@@ -4,77 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.languages.stablehlo.rules.special import logistic_argument
 from mind_mlir.languages.stablehlo.rules.types import constant_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
+    from mind_mlir.mlir.bindings import Operation
+    from mind_mlir.ops.opdef import OpDef
 
-#: Operations that are one of ours.
-_SAME = {
-    "abs": "Abs",
-    "atan2": "Atan2",
-    "cbrt": "Cbrt",
-    "ceil": "Ceil",
-    "cosine": "Cos",
-    "count_leading_zeros": "CountLeadingZeros",
-    "exponential": "Exp",
-    "exponential_minus_one": "Expm1",
-    "floor": "Floor",
-    "is_finite": "IsFinite",
-    "log": "Log",
-    "log_plus_one": "Log1p",
-    "logistic": "Logistic",
-    "negate": "Neg",
-    "not": "Not",
-    "popcnt": "PopulationCount",
-    "power": "Power",
-    "round_nearest_afz": "Round",
-    "round_nearest_even": "RoundEven",
-    "rsqrt": "Rsqrt",
-    "shift_left": "ShiftLeft",
-    "shift_right_arithmetic": "ShiftRightArithmetic",
-    "shift_right_logical": "ShiftRightLogical",
-    "sign": "Sign",
-    "sine": "Sin",
-    "sqrt": "Sqrt",
-    "subtract": "Sub",
-    "tan": "Tan",
-    "tanh": "Tanh",
-    "xor": "Xor",
-    "and": "And",
-    "or": "Or",
-}
-#: Operations on numbers, and what they are on truth values.
-_ON_TRUTHS = {
-    "add": ("Add", "Or"),
-    "multiply": ("Mul", "And"),
-    "maximum": ("Maximum", "Or"),
-    "minimum": ("Minimum", "And"),
-}
-_COMPARISONS = {
-    "EQ": "Equal",
-    "NE": "NotEqual",
-    "LT": "Less",
-    "LE": "LessEqual",
-    "GT": "Greater",
-    "GE": "GreaterEqual",
-}
+#: From here on erfc is zero, or two, in every dtype.
+_ERFC_ENDS = 28
+#: Our comparisons by what StableHLO calls them.
+_COMPARISONS = {each.direction: name for name, each in COMPARISONS.items()}
 
 
-def _same(opcode: str) -> Emit:
-    return lambda use: use.emit(opcode, *use.operands)
+def _same(record: OpDef) -> Emit:
+    """Return the rule of what is ``record``, or on truth values the operation that it says."""
 
-
-def _on_truths(numbers: str, truths: str) -> Emit:
     def emit(use: Use) -> Value:
-        is_truth = use.operands[0].type.dtype is DType.I1
-        return use.emit(truths if is_truth else numbers, *use.operands)
+        is_truth = record.on_truths is not None and use.operands[0].type.dtype is DType.I1
+        return use.emit((is_truth and record.on_truths) or record.opcode, *use.operands)
 
     return emit
 
@@ -98,7 +53,7 @@ def _constant(use: Use) -> Value:
 def _divide(use: Use) -> Value:
     """Division; of integers by zero, every bit of the quotient is set, as XLA has it."""
     left, right = use.operands
-    if (argument := logistic_argument(use)) is not None:
+    if (argument := _logistic_argument(use)) is not None:
         return use.emit("Logistic", argument)
     if not right.type.dtype.is_integer:
         return use.emit("Div", left, right)
@@ -234,9 +189,56 @@ def _square(use: Use) -> Value:
     return use.emit("Mul", use.operands[0], use.operands[0])
 
 
+# Functions whose steps, as StableHLO has them, have slopes out of range where the function has not
+
+
+def _logistic_argument(use: Use) -> Value | None:
+    """Return x where a quotient is ``1 / (1 + exp(-x))``, as jax writes the logistic function; else None.
+
+    The exponential overflows, and then its slope times that of the quotient, zero, would be NaN.
+    """
+    if use.known(use.operands[0]) != 1 or not use.operands[0].type.dtype.is_float:
+        return None
+    total = _maker(use.operation.operands[1], "stablehlo.add")
+    if total is None:
+        return None
+    for one, power in ((0, 1), (1, 0)):
+        exponential = _maker(total.operands[power], "stablehlo.exponential")
+        negation = exponential and _maker(exponential.operands[0], "stablehlo.negate")
+        if negation and use.known(use.imports.value(total.operands[one], use.lift)) == 1:
+            return use.imports.value(negation.operands[0], use.lift)
+    return None
+
+
+def _maker(value: object, name: str) -> Operation | None:
+    """Return the operation that has ``value`` as its result, where it is of that name."""
+    owner = getattr(value, "owner", None)
+    return owner if getattr(owner, "name", None) == name else None
+
+
+def _erfc(use: Use) -> Value:
+    """Emit CHLO's decomposition of erfc, with the operand clamped to where its square is in range."""
+    (x,) = use.operands
+    within = use.emit("Clamp", x, use.like(-_ERFC_ENDS, x), use.like(_ERFC_ENDS, x))
+    (found,) = use.imports.decomposed(use.operation, (within,))
+    return found
+
+
+def _odd(slope: float) -> Emit:
+    """Return a rule: what CHLO's passes make by way of the sign, which has no slope; at 0 it is ``slope``."""
+
+    def emit(use: Use) -> Value:
+        (x,) = use.operands
+        is_zero = use.emit("Compare", x, use.like(0, x), op="Equal")
+        (elsewhere,) = use.imports.decomposed(use.operation, (x,))
+        linear = x if slope == 1 else use.emit("Mul", x, use.like(slope, x))
+        return use.emit("Select", is_zero, linear, elsewhere)
+
+    return emit
+
+
 _EMITS: Mapping[str, Emit] = {
-    **{f"stablehlo.{name}": _same(opcode) for name, opcode in _SAME.items()},
-    **{f"stablehlo.{name}": _on_truths(*opcodes) for name, opcodes in _ON_TRUTHS.items()},
+    **{record.stablehlo_name: _same(record) for record in all_ops() if record.stablehlo_name is not None},
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
@@ -246,8 +248,11 @@ _EMITS: Mapping[str, Emit] = {
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.select": _select,
-    "chlo.erf": _same("Erf"),
     "chlo.square": _square,
 }
 
-RULES: Mapping[str, Rule] = {name: Rule(emit, lifts=True) for name, emit in _EMITS.items()}
+RULES: Mapping[str, Rule] = {name: Rule(emit, lifts=True) for name, emit in _EMITS.items()} | {
+    "chlo.asinh": Rule(_odd(1)),
+    "chlo.bessel_i1e": Rule(_odd(0.5)),
+    "chlo.erfc": Rule(_erfc),
+}

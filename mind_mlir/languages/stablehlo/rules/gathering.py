@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
-from mind_mlir.languages.stablehlo.rules.bodies import kind_of
+from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, kind_of
 from mind_mlir.languages.stablehlo.rules.movement import position
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.mlir.bindings import stablehlo
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Block
 
 _KINDS = {"add": "Add", "multiply": "Mul", "maximum": "Max", "minimum": "Min"}
-_TRUTHS = {"or": "Max", "and": "Min", "maximum": "Max", "minimum": "Min", "add": "Max", "multiply": "Min"}
 
 
 def _gather(use: Use) -> Value:
@@ -100,7 +99,7 @@ def _combination(block: Block, dtype: DType) -> str | None:
     operations = list(block.operations)
     if len(operations) == 1 and list(operations[0].operation.operands) == [block.arguments[1]]:
         return "Replace"
-    return (_TRUTHS if dtype is DType.I1 else _KINDS).get(kind_of(block) or "")
+    return (KINDS_OF_TRUTHS if dtype is DType.I1 else _KINDS).get(kind_of(block) or "")
 
 
 RULES: Mapping[str, Rule] = {

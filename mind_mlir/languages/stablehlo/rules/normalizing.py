@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules.use import Rule
-from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,17 +16,8 @@ if TYPE_CHECKING:
 
 def _summed(use: Use, value: Value) -> Value:
     """Append the sum of each feature."""
-    feature, dtype = use.integer("feature_index"), value.type.dtype
-    axes = tuple(axis for axis in range(value.type.rank) if axis != feature)
-    return use.emit(
-        "Reduce",
-        value,
-        kind="Sum",
-        axes=axes,
-        keepdims=False,
-        accum_dtype=default_accumulator(dtype),
-        out_dtype=dtype,
-    )
+    feature = use.integer("feature_index")
+    return use.reduced(value, "Sum", [axis for axis in range(value.type.rank) if axis != feature])
 
 
 def _spread(use: Use, value: Value, like: Value) -> Value:

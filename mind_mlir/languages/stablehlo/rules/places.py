@@ -11,6 +11,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.types import keyword_of
 from mind_mlir.mlir.bindings import ir
@@ -25,14 +26,7 @@ if TYPE_CHECKING:
 #: Two numbers whose order a region may look at; those with NaN are of floats only.
 _CASES = ((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-0.0, 0.0), (0.0, -0.0))
 _UNORDERED = ((math.nan, 0.0), (0.0, math.nan), (math.nan, math.nan))
-_DIRECTIONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "EQ": operator.eq,
-    "NE": operator.ne,
-    "LT": operator.lt,
-    "LE": operator.le,
-    "GT": operator.gt,
-    "GE": operator.ge,
-}
+_DIRECTIONS = {each.direction: each.function for each in COMPARISONS.values()}
 _LOGIC: Mapping[str, Callable[..., bool]] = {
     "stablehlo.and": operator.and_,
     "stablehlo.or": operator.or_,
@@ -114,4 +108,4 @@ def _evaluated(operation: Operation, operands: Sequence[Any]) -> Any:
         return None
     if "compare_type" in operation.attributes and keyword_of(operation, "compare_type") == "TOTALORDER":
         return None
-    return _DIRECTIONS[keyword_of(operation, "comparison_direction")](*operands)
+    return bool(_DIRECTIONS[keyword_of(operation, "comparison_direction")](*operands))

@@ -10,11 +10,12 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
-from mind_mlir.languages.stablehlo.rules.bodies import combined, kind_of
+from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, combined, kind_of
 from mind_mlir.languages.stablehlo.rules.places import extreme_of, places
 from mind_mlir.languages.stablehlo.rules.types import greatest, least
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.ops.accumulators import default_accumulator
+from mind_mlir.ops.stablehlo_reductions import COMBINERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block
 
-_KINDS = {"add": "Sum", "maximum": "Max", "minimum": "Min"}
-_TRUTHS = {"or": "Max", "and": "Min", "maximum": "Max", "minimum": "Min", "add": "Max", "multiply": "Min"}
+_KINDS = {name: kind for kind, name in COMBINERS.items()}
 
 
 def _reduce(use: Use) -> Sequence[Value]:
@@ -32,7 +32,7 @@ def _reduce(use: Use) -> Sequence[Value]:
     values, inits = use.operands[:count], use.operands[count:]
     axes, block = use.integers("dimensions"), use.body()
     if count == 1 and (kind := _known(block, values[0])):
-        total = _reduced(use, values[0], kind, axes) if axes else values[0]
+        total = use.reduced(values[0], kind, axes) if axes else values[0]
         if _is_neutral(use, kind, inits[0]):
             return (total,)
         return combined(use, block, [use.stretched(inits[0], total.shape)], [total])
@@ -41,7 +41,7 @@ def _reduce(use: Use) -> Sequence[Value]:
         return (found,)
     extreme = extreme_of(use, values, axes) if count == 2 else None
     if extreme is not None and _is_neutral(use, extreme, inits[0]) and use.known(inits[1]) == 0:
-        numbers = _reduced(use, values[0], extreme, axes)
+        numbers = use.reduced(values[0], extreme, axes)
         return numbers, places(use, extreme, values[0], axes[0], values[1].type.dtype)
     kept = [axis for axis in range(values[0].type.rank) if axis not in axes]
     rows = []
@@ -51,14 +51,6 @@ def _reduce(use: Use) -> Sequence[Value]:
         turned = use.transposed(value, (*sorted(axes), *kept))
         rows.append(use.reshaped(turned, (number, *(extents[axis] for axis in kept))))
     return _folded(use, block, rows, inits)
-
-
-def _reduced(use: Use, value: Value, kind: str, axes: Sequence[int]) -> Value:
-    dtype = value.type.dtype
-    accumulator = default_accumulator(dtype)
-    return use.emit(
-        "Reduce", value, kind=kind, axes=axes, keepdims=False, accum_dtype=accumulator, out_dtype=dtype
-    )
 
 
 def _multiplied(use: Use, value: Value, init: Value, axes: Sequence[int]) -> Value | None:
@@ -75,7 +67,7 @@ def _multiplied(use: Use, value: Value, init: Value, axes: Sequence[int]) -> Val
 def _known(block: Block, value: Value) -> str | None:
     kind = kind_of(block)
     if value.type.dtype is DType.I1:
-        return _TRUTHS.get(kind or "")
+        return KINDS_OF_TRUTHS.get(kind or "")
     return (
         _KINDS.get(kind or "") if value.type.dtype not in (DType.CF32, DType.CF64) or kind == "add" else None
     )

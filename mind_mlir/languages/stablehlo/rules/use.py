@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.stablehlo.rules.types import Unsupported, keyword_of, number, tensor_type
+from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,6 +144,12 @@ class Use:
         return (
             value if order == tuple(range(len(order))) else self.emit("Transpose", value, permutation=order)
         )
+
+    def reduced(self, value: Value, kind: str, axes: Sequence[int]) -> Value:
+        """Append the sum, or the greatest or least element, along ``axes``, in the dtype of ``value``."""
+        dtype = value.type.dtype
+        dtypes = {"accum_dtype": default_accumulator(dtype), "out_dtype": dtype}
+        return self.emit("Reduce", value, kind=kind, axes=tuple(axes), keepdims=False, **dtypes)
 
     def cast(self, value: Value, dtype: DType) -> Value:
         """Append ``value`` as numbers of ``dtype`` that holds them."""

@@ -5,6 +5,8 @@ Schedules depend on nothing else but shapes, dtypes and the target.
 
 from __future__ import annotations
 
+from mind_mlir.ops.registry import all_ops
+
 # What work takes, and when it is worth sharing: `python -m benchmarks.threads` measures it.
 
 #: Nanoseconds of work below which a loop is left to one thread: about ten times what it takes to meet.
@@ -37,27 +39,9 @@ STREAMED_SHARE = 2
 # Fused groups: `python -m benchmarks.sweep NAME VALUE... --only softmax,layernorm,sum_axis0,ew_chain`.
 
 #: Operations that take the time of several, and of how many: those that processors do not pipeline, and those
-#: that are functions of many instructions.
-SLOW = {
-    "arith.divf": 8,
-    "arith.divsi": 20,
-    "arith.remsi": 20,
-    "arith.remf": 40,
-    "math.exp": 16,
-    "math.log": 16,
-    "math.sqrt": 8,
-    "math.tanh": 24,
-    "math.erf": 32,
-    "math.rsqrt": 16,
-    "math.round": 4,
-    "math.expm1": 20,
-    "math.log1p": 24,
-    "math.sin": 32,
-    "math.cos": 32,
-    "math.tan": 48,
-    "math.atan2": 48,
-    "math.powf": 60,
-    "math.cbrt": 40,
+#: that are functions of many instructions. What they take on floats, the records say.
+SLOW = {"arith.divsi": 20, "arith.remsi": 20} | {
+    record.scalar_op: record.vector_operations for record in all_ops() if record.scalar_op is not None
 }
 
 #: How much faster than memory the second-level cache is.

@@ -1,25 +1,73 @@
-"""Identities of products, quotients and reciprocals."""
+"""Identities of sums, differences, products and quotients."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DTypeKind
-from mind_mlir.passes.simplify.integers import wrapped
-from mind_mlir.passes.simplify.pattern import Pattern
+from mind_mlir.passes.simplify.pattern import Pattern, beneath, neutral, undone
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import DType
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 
-def _times_one(at: Rewrite) -> ValueId | None:
-    for value, one in at.orders():
-        if at.is_real(one, 1):
-            return at.as_result(value)
+def wrapped(number: int, dtype: DType) -> int:
+    """Return ``number`` as an integer of ``dtype``, wrapped around.
+
+    Example:
+        >>> from mind_mlir.ir.types import DType
+        >>> wrapped(130, DType.SI8), wrapped(-1, DType.UI4)
+        (-126, 15)
+    """
+    least, _ = limits(dtype)
+    return (number - least) % (1 << dtype.bits) + least
+
+
+def _from_zero(at: Rewrite) -> ValueId | None:
+    zero, value = at.operands
+    return at.as_result(at.emit("Neg", (value,), at.type_of(value))) if at.is_real(zero, -0.0) else None
+
+
+def _minus_itself(at: Rewrite) -> ValueId | None:
+    left, right = at.operands
+    if left != right or not at.type.dtype.is_integer:
+        return None
+    return at.constant(0, at.type.dtype, at.type.extents)
+
+
+def _plus_negative(at: Rewrite) -> ValueId | None:
+    for value, negative in at.orders():
+        negation = at.maker(negative, "Neg")
+        if negation is not None:
+            return at.emit("Sub", (value, *negation.operands), at.type)
     return None
+
+
+def _minus_negative(at: Rewrite) -> ValueId | None:
+    value, negative = at.operands
+    negation = at.maker(negative, "Neg")
+    return None if negation is None else at.emit("Add", (value, *negation.operands), at.type)
+
+
+@beneath("Sub")
+def _negative_difference(at: Rewrite, difference: CoreOperation) -> ValueId | None:
+    left, right = difference.operands
+    return at.emit("Sub", (right, left), at.type) if at.type.dtype.is_integer else None
+
+
+def _constants(at: Rewrite) -> ValueId | None:
+    """Add or multiply two constant integers beforehand."""
+
+    def joined(first: float, number: float) -> float | None:
+        if not isinstance(first, int) or not isinstance(number, int):
+            return None
+        return wrapped(first + number if at.operation.opcode == "Add" else first * number, at.type.dtype)
+
+    return at.of_two_constants(joined)
 
 
 def _times_minus_one(at: Rewrite) -> ValueId | None:
@@ -55,11 +103,6 @@ def _negative_times_constant(at: Rewrite) -> ValueId | None:
     return None
 
 
-def _by_one(at: Rewrite) -> ValueId | None:
-    value, one = at.operands
-    return at.as_result(value) if at.is_real(one, 1) else None
-
-
 def _by_minus_one(at: Rewrite) -> ValueId | None:
     value, one = at.operands
     if at.type.dtype.kind is DTypeKind.UNSIGNED or not at.is_real(one, -1):
@@ -84,13 +127,81 @@ def _has_exact_reciprocal(number: float, dtype: DType) -> bool:
     return least <= abs(number) <= greatest and least <= abs(1 / number) <= greatest
 
 
-PATTERNS = (
+SUMS = (
+    Pattern(
+        "x + -0.0",
+        "x",
+        "-0.0 + -0.0 is -0.0 and 0.0 + -0.0 is 0.0; NaN and infinities stay. Of integers any zero.",
+        ("Add",),
+        neutral(-0.0),
+        "x + 0.0: where x is -0.0, that is 0.0",
+    ),
+    Pattern(
+        "x - 0.0",
+        "x",
+        "-0.0 - 0.0 is -0.0 and 0.0 - 0.0 is 0.0; NaN and infinities stay. Of integers any zero.",
+        ("Sub",),
+        neutral(0.0, right=True),
+        "x - -0.0: where x is -0.0, that is 0.0",
+    ),
+    Pattern(
+        "-0.0 - x",
+        "-x",
+        "-0.0 - 0.0 is -0.0, -0.0 - -0.0 is 0.0, and everything else has the other sign. Of integers any "
+        "zero.",
+        ("Sub",),
+        _from_zero,
+        "0.0 - x: where x is 0.0, that is 0.0, but -x is -0.0",
+    ),
+    Pattern(
+        "x - x",
+        "0",
+        "only of integers",
+        ("Sub",),
+        _minus_itself,
+        "of floats: where x is NaN or infinite, that is NaN",
+    ),
+    Pattern(
+        "x + -y",
+        "x - y",
+        "IEEE 754 has the difference as the sum with the other sign, zeros and infinities included; integers "
+        "wrap around either way. Complex numbers are added by parts.",
+        ("Add",),
+        _plus_negative,
+    ),
+    Pattern("x - -y", "x + y", "as x + -y", ("Sub",), _minus_negative),
+    Pattern(
+        "-(-x)",
+        "x",
+        "the sign bit flips twice, also those of zeros and NaN; of integers -(-x) is x modulo a power of two",
+        ("Neg",),
+        undone("Neg"),
+    ),
+    Pattern(
+        "-(x - y)",
+        "y - x",
+        "only of integers, modulo a power of two",
+        ("Neg",),
+        _negative_difference,
+        "of floats: where x equals y, -(x - y) is -0.0 and y - x is 0.0",
+    ),
+    Pattern(
+        "(x + c) + d, (x * c) * d",
+        "x + (c + d), x * (c * d)",
+        "only of integers, modulo a power of two; c and d are constants",
+        ("Add", "Mul"),
+        _constants,
+        "of floats: each sum and product rounds",
+    ),
+)
+
+PRODUCTS = (
     Pattern(
         "x * 1",
         "x",
         "zeros keep their signs, infinities stay, NaN stays NaN",
         ("Mul",),
-        _times_one,
+        neutral(1),
         "of complex numbers: the product has an infinity times 0, which is NaN",
     ),
     Pattern(
@@ -130,7 +241,7 @@ PATTERNS = (
         "x",
         "zeros keep their signs, infinities stay, NaN stays NaN",
         ("Div",),
-        _by_one,
+        neutral(1, right=True),
         "of complex numbers: as x * 1",
     ),
     Pattern(
