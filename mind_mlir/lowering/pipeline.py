@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.buffers.plan import Arena
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.bindings import Context
     from mind_mlir.mlir.bindings import Module as MLIRModule

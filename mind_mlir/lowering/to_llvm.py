@@ -20,7 +20,7 @@ from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, atta
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
 from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
-from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
+from mind_mlir.lowering.schedule.contraction.kernels.library import declared_kernels, link_library
 from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.mlir.bindings import func, ir

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, tensor_type
 
-from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule
+from mind_mlir.lowering.schedule.contraction.gemv_schedule import gemv_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
 from mind_mlir.target import Target
 
@@ -48,16 +48,16 @@ def test_results_are_those_of_numpy(
         drawn: Array = rng.integers(-99, 99, shape).astype(DTYPES[dtype])
         return drawn if dtype[0] == "i" else drawn / DTYPES[dtype](7)
 
-    left, right, given = draw(m, k), draw(k, n), draw(m, n)
+    left, right, prepacked = draw(m, k), draw(k, n), draw(m, n)
     stored = np.ascontiguousarray(right.T) if transposed else right
     out: Array = np.full((m, n), 7, DTYPES[dtype])
     text = product(m, n, k, dtype, transposed=transposed)
-    run(text, [left, stored, given], [out], target)
+    run(text, [left, stored, prepacked], [out], target)
     if dtype[0] == "i":
-        np.testing.assert_array_equal(out, given + left @ right)
+        np.testing.assert_array_equal(out, prepacked + left @ right)
         return
-    exact = given + left.astype(np.float64) @ right.astype(np.float64)
-    bound = np.abs(given) + np.abs(left).astype(np.float64) @ np.abs(right).astype(np.float64)
+    exact = prepacked + left.astype(np.float64) @ right.astype(np.float64)
+    bound = np.abs(prepacked) + np.abs(left).astype(np.float64) @ np.abs(right).astype(np.float64)
     assert np.all(np.abs(out - exact) <= 130 * np.finfo(DTYPES[dtype]).eps * bound)
 
 
@@ -70,11 +70,11 @@ def test_a_weight_is_neither_packed_nor_copied(transposed: bool) -> None:
     assert "@mind_transpose" not in text
 
 
-def chosen(m: int, n: int, k: int, *, transposed: bool = False, outside: int = 0) -> str:
+def chosen(m: int, n: int, k: int, *, transposed: bool = False, hoist_depth: int = 0) -> str:
     right = (k, 1) if transposed else (1, n)
     loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
-    schedule = few_rows_schedule(loops, bits=32, target=AVX512, outside=outside)
-    return "" if schedule is None else "sweep" if schedule.sweeps else "dots"
+    schedule = gemv_schedule(loops, bits=32, target=AVX512, hoist_depth=hoist_depth)
+    return "" if schedule is None else "sweep" if schedule.gemv_axpy else "dots"
 
 
 def test_others_are_computed_in_tiles() -> None:
@@ -82,7 +82,7 @@ def test_others_are_computed_in_tiles() -> None:
     assert chosen(5, 768, 3072) == ""
     assert chosen(4, 64, 64) == "", "small enough to stay in the cache"
     assert chosen(8, 768, 3072, transposed=True) == "dots"
-    assert chosen(8, 768, 3072, transposed=True, outside=1) == "dots", "a packed copy is as far away"
-    assert chosen(8, 64, 64, transposed=True, outside=1) == "", "packed once, before the loop"
+    assert chosen(8, 768, 3072, transposed=True, hoist_depth=1) == "dots", "a packed copy is as far away"
+    assert chosen(8, 64, 64, transposed=True, hoist_depth=1) == "", "packed once, before the loop"
     assert chosen(9, 768, 3072, transposed=True) == ""
     assert chosen(8, 768, 48, transposed=True) == "", "no room for the accumulators of a dot product"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.buffers.spans import Span
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, root_of
 from mind_mlir.mlir.values import definition

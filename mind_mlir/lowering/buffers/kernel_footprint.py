@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.dots import I8
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
+from mind_mlir.lowering.schedule.contraction.kernels.library import LIBRARY_ATTRIBUTE
+from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8
 from mind_mlir.mlir.bindings import func, ir
 
 if TYPE_CHECKING:

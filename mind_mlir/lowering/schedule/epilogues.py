@@ -11,25 +11,20 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.geometry import COLUMNS, TiledLoop, in_memory_order
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product, schedule_of
-from mind_mlir.lowering.schedule.contraction.pieces import COLUMNS, in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
-from mind_mlir.lowering.schedule.fusion.collapse import loops_of
-from mind_mlir.lowering.schedule.fusion.group import is_identity
-from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule, streams, vectors
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.fusion.groups.collapse import Loops, loops_of
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
+from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
+from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
-    from mind_mlir.lowering.schedule.fusion.collapse import Loops
-    from mind_mlir.lowering.schedule.fusion.group import Group
-    from mind_mlir.lowering.schedule.fusion.work import Work
-    from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.fusion.nests.work import Work
     from mind_mlir.target import Target
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
@@ -42,13 +37,13 @@ class Ending:
     Attributes:
         product: The marked contraction.
         loops: What the loops of the group become: those over the result that is in pieces.
-        parts: The loops over the result, in the order in which pieces are numbered.
+        tiled_loops: The loops over the result, in the order in which pieces are numbered.
         dims: Which of them the loops of the group are.
     """
 
     product: Operation
     loops: Loops
-    parts: tuple[Part, ...]
+    tiled_loops: tuple[TiledLoop, ...]
     dims: tuple[int, ...]
 
     @property
@@ -61,11 +56,11 @@ class Ending:
         lanes = target.lanes(work.bits)
         streaming = streams(work, target)
         side = vectors(work, lanes, streaming=streaming)
-        while self.parts[COLUMNS].size % (side * lanes):
+        while self.tiled_loops[COLUMNS].size % (side * lanes):
             side //= 2
         cuts = tuple(
             Cut(self.dims.index(place), part.size, part.count)
-            for place, part in reversed(list(enumerate(self.parts)))
+            for place, part in reversed(list(enumerate(self.tiled_loops)))
             if part.count > 1
         )
         index = ir.IndexType.get()
@@ -102,14 +97,14 @@ def ending_of(group: Group, target: Target) -> Ending | None:
         product = other if product is not None and product.is_before_in_block(other) else product
     if product is None or not all(_element_by_element(group, product)):
         return None
-    parts = _parts(product)
-    dims = None if parts is None else in_memory_order(parts)
-    if parts is None or dims is None or math.prod(part.count for part in parts) == 1:
+    tiled_loops = _tiled_loops(product)
+    dims = None if tiled_loops is None else in_memory_order(tiled_loops)
+    if tiled_loops is None or dims is None or math.prod(part.count for part in tiled_loops) == 1:
         return None
-    loops = loops_of(group.members, [parts[place].extent for place in dims])
-    if loops is None or parts[COLUMNS].size % max(1, target.vector_bytes // 4):
+    loops = loops_of(group.members, [tiled_loops[place].extent for place in dims])
+    if loops is None or tiled_loops[COLUMNS].size % max(1, target.vector_bytes // 4):
         return None
-    return Ending(product, loops, parts, dims)
+    return Ending(product, loops, tiled_loops, dims)
 
 
 def _read(group: Group) -> Iterator[tuple[Operation, View, int]]:
@@ -130,10 +125,10 @@ def _element_by_element(group: Group, product: Operation) -> Iterator[bool]:
             yield number < len(view.inputs) and is_identity(view.accesses[number], len(group.extents))
 
 
-def _parts(product: Operation) -> tuple[Part, ...] | None:
+def _tiled_loops(product: Operation) -> tuple[TiledLoop, ...] | None:
     """Return the loops over the result of ``product``; None if another group ends its pieces, or none can."""
     found = Product.of(product, Views())
     schedule = found.schedule
-    if schedule.sweeps or schedule.dots or EPILOGUE_ATTRIBUTE in product.attributes:
+    if schedule.gemv_axpy or schedule.gemv_dot or EPILOGUE_ATTRIBUTE in product.attributes:
         return None
-    return None if found.loops.first[2] else found.parts
+    return None if found.loops.first[2] else found.tiled_loops

@@ -5,22 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.group import Group, extractions
-from mind_mlir.lowering.schedule.fusion.row_program import begun_by
-from mind_mlir.lowering.schedule.fusion.row_space import space_of
-from mind_mlir.lowering.schedule.group_emission import GroupEmission
-from mind_mlir.lowering.schedule.row_emission import RowEmission
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions
+from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by
+from mind_mlir.lowering.schedule.fusion.groups.row_space import space_of
+from mind_mlir.lowering.schedule.nest_emission import GroupEmission, RowEmission
+from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
-    from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.lowering.schedule.sharing.nests import SharedNests
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
@@ -42,7 +39,9 @@ class Grouping:
     they are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
-    def __init__(self, emitter: Emitter, shared: SharedNests, target: Target, decisions: Decisions) -> None:
+    def __init__(
+        self, emitter: Emitter, shared: DeduplicatedNests, target: Target, decisions: Decisions
+    ) -> None:
         self._groups = GroupEmission(emitter, shared, target, decisions)
         self._rows = RowEmission(emitter, shared, target, decisions)
         self._decisions = decisions

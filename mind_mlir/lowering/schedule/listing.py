@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.emission.decision import Decision
+from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, Decisions, Region
 from mind_mlir.mlir.locations import label_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics.checks import Place
-    from mind_mlir.lowering.schedule.emission.decision import Computed, Decisions, Region
     from mind_mlir.mlir.bindings import MLIRLocation
     from mind_mlir.target import Target
 

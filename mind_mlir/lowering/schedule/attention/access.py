@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.elements import load, store
-from mind_mlir.lowering.schedule.attention.marked import read
-from mind_mlir.lowering.schedule.attention.memory import Buffer, extents_of
+from mind_mlir.lowering.schedule.attention.marked import Marked, read
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, extents_of
 from mind_mlir.lowering.schedule.attention.sources import batches_of
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
-from mind_mlir.mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.marked import Marked
-    from mind_mlir.lowering.schedule.attention.memory import Place
     from mind_mlir.lowering.schedule.attention.nodes import Node
-    from mind_mlir.lowering.schedule.contraction.library import Library
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Access, Env
-    from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Library
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 
 
 class Accesses:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.marked import Factors
-from mind_mlir.lowering.schedule.attention.program import Output, Program
+from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.sources import (
     OpaqueError,
     Source,
@@ -15,15 +15,13 @@ from mind_mlir.lowering.schedule.attention.sources import (
     reassociation,
     substituted,
 )
-from mind_mlir.lowering.schedule.reading.view import Linear
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
+from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.expression import Expressions
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.roots import Root
-    from mind_mlir.lowering.schedule.reading.view import Access
-    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,12 +67,12 @@ class Attention:
     kept: list[Kept] = dataclasses.field(default_factory=list)
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> AttentionProgram:
         """The program that the attention computes."""
         outputs = zip(self.nodes, self.roots, strict=True)
         row, column = self.expressions.row, self.expressions.column
         kept = tuple(each.node for each in self.kept)
-        return Program(tuple(Output(node, root.by_row) for node, root in outputs), row, column, kept)
+        return AttentionProgram(tuple(Output(node, root.by_row) for node, root in outputs), row, column, kept)
 
     @property
     def elements(self) -> set[Value]:

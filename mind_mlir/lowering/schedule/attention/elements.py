@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.reading.body import repeat
-from mind_mlir.mlir.bindings import arith, ir, memref, vector
+from mind_mlir.lowering.schedule.linalg_view.body import repeat
+from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.mlir.bindings import Value
 
 
 class Elements:

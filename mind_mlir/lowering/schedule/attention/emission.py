@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Place, Shared
+from mind_mlir.lowering.schedule.attention.memory import Place, Scratch, Shared
 from mind_mlir.lowering.schedule.attention.written import Written
-from mind_mlir.lowering.schedule.contraction.library import Library
-from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.schedule.contraction.kernels.library import Library
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.mlir.bindings import arith, func, ir, linalg
+from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
+from mind_mlir.mlir.bindings import Module, Value, arith, func, ir, linalg
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Module, Value
 
 
 def emit_attentions(module: Module) -> None:
@@ -121,18 +117,18 @@ class _Emission(Written):
         for number in range(len(self._m.scores)):
             self._score(place, number, 0, limit)
         stored = dict(zip(self._p.scores, range(len(self._p.scores)), strict=True))
-        noted: dict[Node, Value] | None = None
+        info: dict[Node, Value] | None = None
         for stage in self._p.stages:
             if s.pairs and stage is self._p.stages[-1]:
-                noted = self._in_pairs(place, stage, stored, limit)
+                info = self._in_pairs(place, stage, stored, limit)
             else:
                 self._stage(place, stage, stored, (0, limit))
             kept = {array for array, _ in stage.stores}
             stored = {node: array for node, array in stored.items() if array not in kept}
             stored |= {node: array for array, node in stage.stores}
         for number, term in enumerate(self._p.terms):
-            if noted is not None:
-                self._pair_product(place, number, stored[term], limit, noted[term])
+            if info is not None:
+                self._pair_product(place, number, stored[term], limit, info[term])
             else:
                 is_first = e.constant(self._bit, ir.BoolAttr.get(False))
                 self._product(place, number, stored[term], (0, limit), is_first)

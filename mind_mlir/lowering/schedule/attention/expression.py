@@ -6,29 +6,28 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.attention.scaling import match_scale
 from mind_mlir.lowering.schedule.attention.sources import (
     OpaqueError,
+    Scale,
     Score,
+    SeenViews,
     Source,
     SplitError,
     joined,
+    match_scale,
     reassociation,
     substituted,
 )
-from mind_mlir.lowering.schedule.fusion.combiner import combined_value, match_combiners
-from mind_mlir.lowering.schedule.reading.body import match_multiply_add
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler
-from mind_mlir.lowering.schedule.reading.view import Linear
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.fusion.groups.reductions import combined_value, match_combiners
+from mind_mlir.lowering.schedule.linalg_view.body import match_multiply_add
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir
 from mind_mlir.mlir.values import attributes_of, definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.sources import Scale, SeenViews
-    from mind_mlir.lowering.schedule.reading.view import Access, View
-    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 #: Values that a graph has at most: more would not stay in registers anyway.
 _LIMIT = 192

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.attention.elements import Elements
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.reading.view import Access, Env
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.elements import element, load, store
 from mind_mlir.lowering.schedule.attention.skipping import SIDE_BY_SIDE, Skipping
-from mind_mlir.lowering.schedule.fusion.combiner import combined
-from mind_mlir.lowering.schedule.reading.body import repeat
+from mind_mlir.lowering.schedule.fusion.groups.reductions import combined
+from mind_mlir.lowering.schedule.linalg_view.body import repeat
 from mind_mlir.mlir.bindings import arith
 from mind_mlir.mlir.bindings import math as math_
 

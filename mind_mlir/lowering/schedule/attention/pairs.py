@@ -2,7 +2,7 @@
 
 Keys are read where they lie, two features at a time. Queries and values are packed in words of two terms, the
 values of a head once for all of its queries that a chunk computes, and the last pass over the scores puts two
-keys in a word. The least magnitude in each of the factors is noted, as `contraction.dots` says.
+keys in a word. The least magnitude in each of the factors is noted, as `contraction.kernels.vnni` says.
 """
 
 from __future__ import annotations
@@ -16,22 +16,19 @@ from mind_mlir.lowering.schedule.attention.choice import (
     value_pack,
 )
 from mind_mlir.lowering.schedule.attention.elements import load, store
-from mind_mlir.lowering.schedule.attention.memory import base_of, start_of
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of, start_of
 from mind_mlir.lowering.schedule.attention.passes import TERMS, Passes
-from mind_mlir.lowering.schedule.contraction.dots import BF16, NO_MAGNITUDE, WIDENED, are_normal
-from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
-from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
+from mind_mlir.lowering.schedule.contraction.kernels.packing import PACK_ARGUMENTS, PackKernel
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import BF16, NO_MAGNITUDE, WIDENED, are_normal
+from mind_mlir.mlir.bindings import Value, arith, ir, memref, scf, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
-    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 
 class Pairs(Passes):
@@ -49,7 +46,7 @@ class Pairs(Passes):
                 scf.YieldOp([])
             return
         for number, (_, keys) in enumerate(self._m.scores):
-            self._note_keys(self._buffers[keys], env, number, own)
+            self._reduce_keys(self._buffers[keys], env, number, own)
         for number, output in enumerate(self._p.outputs):
             if output.by_row:
                 self._pack_values(number, self._column, self._keys, env, own)
@@ -60,7 +57,7 @@ class Pairs(Passes):
         bounds = (self._extents[self._widths[number]], count, buffer.strides.get(rows, 0))
         self._pack_words(value_pack(self._s), buffer, env, own.values[number], bounds, self._words_of(number))
 
-    def _note_keys(self, keys: Buffer, env: Env, number: int, own: Scratch) -> None:
+    def _reduce_keys(self, keys: Buffer, env: Env, number: int, own: Scratch) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
         e = self._e
         lanes, depth = 2 * self._s.lanes, self._depths[number]
@@ -84,7 +81,7 @@ class Pairs(Passes):
         results = e.loop((0, self._keys, 1), [start] * len(columns), key)
         for other in results[1:]:
             results[0] = arith.MinUIOp(results[0], other).result
-        self._store_note(self._reduced(results[0]), own.least, number)
+        self._store_info(self._reduced(results[0]), own.least, number)
 
     def _least(self, halves: Value, least: Value) -> Value:
         """Emit the lesser of magnitudes less one: zero less one is the greatest number of all."""
@@ -98,10 +95,10 @@ class Pairs(Passes):
         lowest = vector.ReductionOp(least.type.element_type, kind, least).result
         return arith.ExtUIOp(self._word, lowest).result
 
-    def _store_note(self, note: Value, memory: Value, row: int) -> None:
-        memref.StoreOp(note, memory, [self._e.index(row), self._e.index(0)])
+    def _store_info(self, info: Value, memory: Value, row: int) -> None:
+        memref.StoreOp(info, memory, [self._e.index(row), self._e.index(0)])
 
-    def _noted(self, memory: Value, row: int) -> Value:
+    def _load_info(self, memory: Value, row: int) -> Value:
         return memref.LoadOp(memory, [self._e.index(row), self._e.index(0)]).result
 
     def _pack_words(
@@ -117,7 +114,7 @@ class Pairs(Passes):
         e = self._e
         rows, columns = target.type.shape
         nothing = e.constant(self._word, ir.IntegerAttr.get(self._word, NO_MAGNITUDE))
-        self._store_note(nothing, target, rows - 1)
+        self._store_info(nothing, target, rows - 1)
         first = start_of(target)
         given: dict[str, Index] = {
             "source_first": source.at(e, env),
@@ -136,7 +133,7 @@ class Pairs(Passes):
             super()._pack_queries(queries, env, live, number, own)
             return
         depth = self._depths[number]
-        kernel = pair_query_pack(self._s, turned=queries.access[-1].dim != self._row)
+        kernel = pair_query_pack(self._s, transposed=queries.access[-1].dim != self._row)
         stride = queries.strides.get(self._row if kernel.transposes else depth, 1)
         target = own.queries[number]
         bounds = (live, self._extents[depth], stride)
@@ -169,13 +166,13 @@ class Pairs(Passes):
             "out_row": s.queries,
         }
         buffers = [keys.base, base_of(queries), base_of(target)]
-        notes = self._noted(queries, queries.type.shape[0] - 1), self._noted(place.own.least, number)
+        info = self._load_info(queries, queries.type.shape[0] - 1), self._load_info(place.own.least, number)
         adds = e.constant(self._bit, ir.BoolAttr.get(False))
-        self._either(notes, lambda dot: self._call(pair_score_kernel(s, dot), buffers, numbers, adds))
+        self._either(info, lambda dot: self._call(pair_score_kernel(s, dot), buffers, numbers, adds))
 
-    def _either(self, notes: tuple[Value, Value], call: Callable[[str], None]) -> None:
+    def _either(self, info: tuple[Value, Value], call: Callable[[str], None]) -> None:
         """Emit a call by the instruction where both factors allow it, else one that widens them."""
-        branch = scf.IfOp(are_normal(*notes), has_else=True)
+        branch = scf.IfOp(are_normal(*info), has_else=True)
         for block, dot in ((branch.then_block, BF16), (branch.else_block, WIDENED)):
             with ir.InsertionPoint(block):
                 call(dot)
@@ -201,7 +198,7 @@ class Pairs(Passes):
 
         def several(start: Index, carried: list[Value]) -> list[Value]:
             end = e.minimum(e.add(start, TERMS), count)
-            self._turn(place, nodes, stored, start, e.sub(end, start))
+            self._emit_tiles(place, nodes, stored, start, e.sub(end, start))
 
             def one(local: Index) -> dict[Node, list[Value]]:
                 env = {**place.env, self._column: local}
@@ -235,8 +232,8 @@ class Pairs(Passes):
 
             return e.loop((start, end, 2), carried, two)
 
-        notes = e.loop((0, count, TERMS), [nothing] * len(terms), several)
-        return {term: self._reduced(note) for term, note in zip(terms, notes, strict=True)}
+        info = e.loop((0, count, TERMS), [nothing] * len(terms), several)
+        return {term: self._reduced(info) for term, info in zip(terms, info, strict=True)}
 
     def _store_elements(
         self,
@@ -285,8 +282,8 @@ class Pairs(Passes):
         lower = arith.ShRUIOp(low, e.splat(type_, ir.IntegerAttr.get(self._word, 16))).result
         return arith.OrIOp(upper, lower).result
 
-    def _pair_product(self, place: Place, number: int, array: int, count: Index, noted: Value) -> None:
-        """Emit the product of the words of ``array`` with values; ``noted`` is what was noted of them."""
+    def _pair_product(self, place: Place, number: int, array: int, count: Index, info: Value) -> None:
+        """Emit the product of the words of ``array`` with values; ``info`` is what was noted of them."""
         e, s, own = self._e, self._s, place.own
         out, width = self._buffers[self._m.outputs[number]], self._widths[number]
         sums, values = own.outputs.get(number), own.values[number]
@@ -321,9 +318,9 @@ class Pairs(Passes):
         target = out.base if sums is None else base_of(sums)
         buffers = [base_of(left), base_of(values), target]
         adds = self._adds(place, number, e.constant(self._bit, ir.BoolAttr.get(False)))
-        notes = noted, self._noted(values, values.type.shape[0] - 1)
+        info = info, self._load_info(values, values.type.shape[0] - 1)
         self._either(
-            notes,
+            info,
             lambda dot: self._call(pair_output_kernel(s, dot, by_row=by_row), buffers, numbers, adds),
         )
 

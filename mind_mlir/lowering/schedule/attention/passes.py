@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.attention.choice import tile_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
-from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
-from mind_mlir.lowering.schedule.fusion.combiner import combined
-from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE, Index
+from mind_mlir.lowering.schedule.fusion.groups.reductions import combined
+from mind_mlir.mlir.bindings import Type, Value, arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Type, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 _INFINITY = float("inf")
 #: Keys whose terms are summed one after the other.
@@ -56,7 +54,7 @@ class Passes(Products):
         memory = place.own, place.live
 
         def several(start: Index, end: Index) -> list[Value]:
-            self._turn(place, roots, stored, e.add(first, start), e.sub(end, start))
+            self._emit_tiles(place, roots, stored, e.add(first, start), e.sub(end, start))
 
             def inner(local: Index, inside: list[Value]) -> list[Value]:
                 env = {**place.env, self._column: e.add(first, local)}
@@ -69,7 +67,7 @@ class Passes(Products):
         def block(start: Index, carried: list[Value]) -> list[Value]:
             return self._combined(stage, carried, several(start, e.minimum(e.add(start, TERMS), count)))
 
-        if self._is_sum(stage) or self._is_turned(place, roots, stored):
+        if self._is_sum(stage) or self._needs_tiles(place, roots, stored):
             results = e.loop((0, count, TERMS), neutral, block)
         else:
             results = several(0, count)
@@ -81,12 +79,12 @@ class Passes(Products):
         """Return whether ``stage`` sums terms, in blocks for the sake of accuracy."""
         return any(row.combiner == "arith.addf" for row in stage.rows)
 
-    def _is_turned(self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int]) -> bool:
+    def _needs_tiles(self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int]) -> bool:
         """Return whether ``roots`` need inputs that are turned some keys at a time."""
         needed = elements_below(roots, stored)
-        return any(node in needed for node in self._turned(place.own))
+        return any(node in needed for node in self._tiled_inputs(place.own))
 
-    def _turned(self, own: Scratch) -> list[Node]:
+    def _tiled_inputs(self, own: Scratch) -> list[Node]:
         """Return the inputs that have a tile for some keys at a time."""
         return [each for each in self._p.inputs if each.number in own.tiles and self._column in each.dims]
 
@@ -141,7 +139,7 @@ class Passes(Products):
             source = own.tiles[node.number]
             if self._column not in node.dims:  # the same for all keys, and read before the first of them
                 tile = 0
-                self._turn_one(node, memory, env, 1)
+                self._emit_tile(node, memory, env, 1)
             found = [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
             return [self._condition(each) for each in found] if node.type == self._bit else found
         indices = buffer.indices(e, env)
@@ -160,17 +158,17 @@ class Passes(Products):
         off = self._e.splat(bytes_.type, ir.IntegerAttr.get(bytes_.type.element_type, 0))
         return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, off).result
 
-    def _turn(
+    def _emit_tiles(
         self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int], first: Index, count: Index
     ) -> None:
         """Emit tiles of the inputs that ``roots`` need and that have any."""
         needed = elements_below(roots, stored)
-        for node in self._turned(place.own):
+        for node in self._tiled_inputs(place.own):
             if node in needed:
                 env = {**place.env, self._column: first}
-                self._turn_one(node, (place.own, place.live), env, count)
+                self._emit_tile(node, (place.own, place.live), env, count)
 
-    def _turn_one(self, node: Node, memory: tuple[Scratch, Index], env: Env, count: Index) -> None:
+    def _emit_tile(self, node: Node, memory: tuple[Scratch, Index], env: Env, count: Index) -> None:
         """Emit the tile of an input, for ``count`` keys from the one of ``env`` on."""
         own, live = memory
         buffer = self._buffers[self._input(node)]

@@ -10,20 +10,16 @@ from mind_mlir.lowering.schedule.attention.choice import output_kernel, query_pa
 from mind_mlir.lowering.schedule.attention.elements import load, store
 from mind_mlir.lowering.schedule.attention.marked import is_constant
 from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of, start_of
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.reading.body import repeat
-from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.contraction.kernels.packing import PACK_ARGUMENTS, PackKernel
+from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.schedule.emission.emitter import Index, zero
+from mind_mlir.lowering.schedule.linalg_view.body import repeat
+from mind_mlir.mlir.bindings import Operation, Value, arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
-    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 
 class Products(Accesses):
@@ -32,7 +28,7 @@ class Products(Accesses):
     def _pack_queries(self, queries: Buffer, env: Env, live: Index, number: int, own: Scratch) -> None:
         depth = self._depths[number]
         kernel = query_pack(
-            self._s, str(self._element), self._stored, turned=queries.access[-1].dim != self._row
+            self._s, str(self._element), self._stored, transposed=queries.access[-1].dim != self._row
         )
         stride = queries.strides.get(self._row if kernel.transposes else depth, 1)
         self._pack(

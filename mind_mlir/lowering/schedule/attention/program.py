@@ -61,7 +61,7 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True)
-class Program:
+class AttentionProgram:
     """Outputs as graphs over dimensions, of which ``row`` counts queries and ``column`` keys.
 
     Attributes:
@@ -88,7 +88,7 @@ class Program:
         return tuple(output.node if scaling is None else scaling.term for output, scaling in pairs)
 
     @property
-    def turned(self) -> tuple[Node, ...]:
+    def column_terms(self) -> tuple[Node, ...]:
         """The terms that are multiplied for outputs with rows for keys: sums along the queries."""
         pairs = zip(self.outputs, self.terms, strict=True)
         return tuple(dict.fromkeys(term for output, term in pairs if not output.by_row))
@@ -169,7 +169,7 @@ class Program:
 
     @cached_property
     def vanishing(self) -> frozenset[Node]:
-        """The greatest elements of rows whose sign nobody sees where they are zero (see `fusion.zeros`)."""
+        """The maxima of rows whose sign is not seen where they are zero (see `ignore_signs_of_zeros`)."""
         seen = {output.node for output in self.outputs}
         found = []
         for row in (node for node in self.nodes if node.combiner == _MAX):

@@ -7,15 +7,14 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.schedule import WIDEST
-from mind_mlir.lowering.schedule.reading.body import match_multiply_add
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.linalg_view.body import match_multiply_add
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
+from mind_mlir.mlir.bindings import Operation, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.sources import SeenViews
-    from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.mlir.bindings import Operation
+    from mind_mlir.lowering.schedule.linalg_view.view import View
 
 #: Rows and columns of scores that there are at least.
 _FEWEST = 16

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mind_mlir.lowering.schedule.attention.choice import has_tiles, query_pack
 from mind_mlir.lowering.schedule.attention.memory import Scratch, Shared
 from mind_mlir.lowering.schedule.attention.online import Online
 from mind_mlir.lowering.schedule.attention.passes import TERMS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
-from mind_mlir.mlir.bindings import ir, memref
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Type, Value
+from mind_mlir.mlir.bindings import Type, Value, ir, memref
 
 
 class Scratches(Online):
@@ -21,9 +16,9 @@ class Scratches(Online):
     def _scratch(self, shared: Shared, *, parallel: bool) -> Scratch:
         """Emit the memory of a chunk, but for what is ``shared``."""
         s = self._s
-        square = query_pack(s, str(self._element), self._stored, turned=True).square
+        square = query_pack(s, str(self._element), self._stored, transposed=True).square
         rounded = [-(-self._extents[dim] // square) * square for dim in self._depths]
-        turned = [
+        tiled = [
             node
             for node in self._p.inputs
             if has_tiles(self._p, node, self._buffers[self._input(node)].access)
@@ -40,7 +35,7 @@ class Scratches(Online):
         ]
         half = ir.IntegerType.get_signless(16)
         even = 2 * self._value_words
-        turned_places = self._places_of(self._p.turned) if s.pairs else []
+        column_places = self._places_of(self._p.column_terms) if s.pairs else []
         halves = [-(-self._extents[dim] // 2 // square) * square for dim in self._depths]
         queries = [memory(depth + 1, self._word) for depth in halves] if s.pairs else []
         row, greatest, sums = (memory(1, self._element) for _ in range(3))
@@ -52,9 +47,9 @@ class Scratches(Online):
                 shared.arrays[place] if place in shared.arrays else memory(s.keys, self._element)
                 for place in range(self._p.arrays)
             ],
-            halves={place: memory(even, half) for place in turned_places},
+            halves={place: memory(even, half) for place in column_places},
             tiles={
-                node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in turned
+                node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in tiled
             },
             row=row,
             greatest=greatest,

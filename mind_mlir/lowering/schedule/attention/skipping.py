@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.pairs import Pairs
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.emission.emitter import Index, zero
+from mind_mlir.mlir.bindings import Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.attention.memory import Place
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 #: Vectors that are looked at side by side.
 SIDE_BY_SIDE = 4

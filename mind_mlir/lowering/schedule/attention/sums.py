@@ -15,24 +15,22 @@ from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
 from mind_mlir.lowering.schedule.attention.roots import Root
 from mind_mlir.lowering.schedule.attention.sources import (
     OpaqueError,
+    SeenViews,
     Source,
     SplitError,
     batches_of,
     substituted,
 )
-from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
-from mind_mlir.lowering.schedule.reading.view import Linear
-from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler, used
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
+from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.attention.expression import Expressions
-    from mind_mlir.lowering.schedule.attention.sources import SeenViews
-    from mind_mlir.lowering.schedule.reading.view import Access
-    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 #: Columns of ones that sums are products with: whole vectors of every target.
 ONES = 16
@@ -59,7 +57,7 @@ class Ones:
                 self._known[element] = arith.ConstantOp(type_, ones).result
         return self._known[element]
 
-    def sweep(self) -> None:
+    def erase_unused(self) -> None:
         """Erase those that nothing uses."""
         for value in self._known.values():
             if not used(value):

@@ -13,20 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.elements import load, store
-from mind_mlir.lowering.schedule.attention.memory import Shared
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Scratch, Shared
 from mind_mlir.lowering.schedule.attention.scratch import Scratches
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
+from mind_mlir.mlir.bindings import Type, Value, arith, ir, memref, scf, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer, Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Type, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,23 +10,22 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.contraction.buffer import Buffer
-from mind_mlir.lowering.schedule.contraction.choice import dots_of, product_kernel
-from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-from mind_mlir.lowering.schedule.contraction.dots import are_normal
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
-from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
-from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.laid_out import lay_out
-from mind_mlir.lowering.schedule.contraction.library import Library
+from mind_mlir.lowering.schedule.contraction.gemv_emission import Gemv
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
+from mind_mlir.lowering.schedule.contraction.grouped import LoopNumbers, grouped_runs
+from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
+from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library
+from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
+from mind_mlir.lowering.schedule.contraction.layout import lay_out
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import reduction
-from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.mlir.bindings import arith, func, ir, linalg, memref, scf
+from mind_mlir.lowering.schedule.contraction.schedule import reduction
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
+from mind_mlir.lowering.schedule.linalg_view.view import Views
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value, arith, func, ir, linalg, memref, scf
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
@@ -34,12 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value
 
     #: Marked products in the order of a block, each with the loops over its result.
-    Products: TypeAlias = Sequence[tuple[Operation, tuple[Part, ...]]]
+    Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]
     #: The same, each with what ends its pieces, in runs that are computed together.
     Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
 
@@ -62,9 +58,9 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
         for op in marked:
             lay_out(op, views)
         emitter = Emitter(function) if marked else None
-        for together in runs_together(marked):
+        for together in grouped_runs(marked):
             assert emitter is not None
-            for run in end([(op, Product.of(op, views).parts) for op in together]):
+            for run in end([(op, Product.of(op, views).tiled_loops) for op in together]):
                 _emit(run, emitter, library, constants, views, numbers)
     constants.drop_replaced()
 
@@ -142,9 +138,9 @@ class _Emission:
         self._row_out = self._g.rows[0].out
         self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
-        self._few: FewRows | None = None
-        if self._s.sweeps or self._s.dots:
-            self._few = FewRows(product, run, (factors.left, factors.right, out), self._starts())
+        self._few: Gemv | None = None
+        if self._s.gemv_axpy or self._s.gemv_dot:
+            self._few = Gemv(product, run, (factors.left, factors.right, out), self._starts())
 
     def prepare(self) -> None:
         """Emit the packing."""
@@ -152,12 +148,12 @@ class _Emission:
             return
         if self._s.pack_left:
             self._f.pack_left()
-        if self._s.pack and not self._s.pack_pieces:
+        if self._s.pack and not self._s.pack_macro_tiles:
             self._f.pack()
 
     def check(self) -> None:
         """Emit what tells which kernel to call."""
-        if self._few is None and len(dots_of(self._c, self._s)) > 1:
+        if self._few is None and len(vnni_kinds(self._c, self._s)) > 1:
             self._is_first = self._factors_are_normal()
 
     def finish(self) -> None:
@@ -175,7 +171,7 @@ class _Emission:
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._f.panel
-        if s.pack_pieces:
+        if s.pack_macro_tiles:
             right = 0  # each piece begins in its own panels
         #: A loop over pieces: how many there are, and how far each operand moves.
         loops = [
@@ -188,19 +184,19 @@ class _Emission:
                 for loop, left, right in zip(g.batch, self._f.left_batch, self._f.batch, strict=True)
             ),
         ]
-        noted = [0, 0, s.nc, *(0 for _ in g.rows[2:]), *self._f.notes_batch]
+        info_strides = [0, 0, s.nc, *(0 for _ in g.rows[2:]), *self._f.info_batch]
 
-        def piece(digits: Sequence[Index]) -> None:
+        def macro_tile(digits: Sequence[Index]) -> None:
             bounds = [
                 least(self._e, extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
-            if s.pack_pieces:
-                self._f.pack_piece(digits[2], bounds[2], is_shared=math.prod(counts) > s.pieces)
-            sums = self._f.notes
-            for digit, width in zip(digits, noted, strict=True):
+            if s.pack_macro_tiles:
+                self._f.pack_macro_tile(digits[2], bounds[2], is_shared=math.prod(counts) > s.macro_tiles)
+            sums = self._f.info
+            for digit, width in zip(digits, info_strides, strict=True):
                 sums = self._e.add(sums, self._e.mul(digit, width))
-            own = self._own_result(is_shared=math.prod(counts) > s.pieces)
+            own = self._own_result(is_shared=math.prod(counts) > s.macro_tiles)
             self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
             if self._epilogue is not None:
                 self._epilogue.emit(self._e, digits, own)
@@ -211,7 +207,7 @@ class _Emission:
             strides = self._epilogue.own_strides()
             self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
         counts = [loop.extent for loop in loops]
-        emit_chunks(self._e, counts, s.pieces, piece, brief=s.brief)
+        emit_chunks(self._e, counts, s.macro_tiles, macro_tile, brief=s.brief)
 
     def _own_result(self, *, is_shared: bool) -> Value | None:
         """Emit memory for a piece, if that is not to be in its place of the result, and compute it there."""
@@ -306,7 +302,7 @@ class _Emission:
             kernel = product_kernel(self._c, self._g, s, streams=self._streams, dot=dot)
             self._library.call(kernel, [*buffers, *values, start, adds])
 
-        first, *others = dots_of(self._c, s)
+        first, *others = vnni_kinds(self._c, s)
         if self._is_first is None:
             call(first)
             return
@@ -319,8 +315,8 @@ class _Emission:
     def _factors_are_normal(self) -> Value:
         """Emit whether no subnormal number is among the factors' or on the way to the result."""
         word = ir.IntegerType.get_signless(32)
-        noted = []
+        info = []
         for buffer in (self._f.left, self._f.right):
             last = self._e.index(ir.MemRefType(buffer.value.type).shape[0] - 1)
-            noted.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
-        return are_normal(*noted)
+            info.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
+        return are_normal(*info)

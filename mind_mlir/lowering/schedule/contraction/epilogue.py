@@ -6,15 +6,14 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.buffer import memory_of_piece
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.contraction.kernels.library import macro_tile_memory
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.lowering.schedule.contraction.geometry import TiledLoop
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.mlir.bindings import Operation, Type, Value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Epilogue:
 
     Attributes:
         loop: A loop over the pieces, whose body does it.
-        parts: The loops over the result, in the order in which pieces are numbered.
+        tiled_loops: The loops over the result, in the order in which pieces are numbered.
         dims: Which of them the dimensions of the result are, as the loop sees it.
         element: The type of the elements of the result.
         accesses: If the product and the loop alone use the result, the operations in the loop that do, and
@@ -32,7 +31,7 @@ class Epilogue:
     """
 
     loop: Operation
-    parts: tuple[Part, ...]
+    tiled_loops: tuple[TiledLoop, ...]
     dims: tuple[int, ...]
     element: Type
     accesses: tuple[tuple[Operation, int], ...] = ()
@@ -41,7 +40,7 @@ class Epilogue:
     @property
     def own_shape(self) -> list[int]:
         """The extents of the memory of one piece."""
-        *outer, columns = (self.parts[number] for number in self.dims)
+        *outer, columns = (self.tiled_loops[number] for number in self.dims)
         return [*(min(part.size, part.extent) for part in outer), columns.size]
 
     def own(self, *, is_shared: bool) -> Value:
@@ -50,7 +49,7 @@ class Epilogue:
         Args:
             is_shared: Whether threads share the pieces.
         """
-        return memory_of_piece(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
+        return macro_tile_memory(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
 
     def own_strides(self) -> dict[int, int]:
         """Return by how many elements each of the parts moves in the memory of one piece."""
@@ -67,10 +66,10 @@ class Epilogue:
         """
         number: Index = 0
         whole = 1
-        for digit, part in zip(digits, self.parts, strict=True):
+        for digit, part in zip(digits, self.tiled_loops, strict=True):
             number = emitter.add(number, emitter.mul(digit, whole))
             whole *= part.count
-        firsts = [emitter.mul(digits[place], self.parts[place].size) for place in self.dims]
+        firsts = [emitter.mul(digits[place], self.tiled_loops[place].size) for place in self.dims]
         body = self.loop.regions[0].blocks[0]
         body.arguments[0].replace_all_uses_with(emitter.index(number))
         point = ir.InsertionPoint.current

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.mlir.bindings import vector
+from mind_mlir.mlir.bindings import Value, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.mlir.bindings import Value
 
 _Vector = TypeVar("_Vector")
 

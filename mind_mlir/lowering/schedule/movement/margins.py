@@ -7,14 +7,11 @@ inserts into that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mind_mlir.mlir.bindings import ir, scf
+from mind_mlir.mlir.bindings import Block, Operation, Value, ir, scf
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 

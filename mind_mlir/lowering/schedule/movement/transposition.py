@@ -19,23 +19,21 @@ from mind_mlir.lowering.schedule.emission.constants import (
     FEWEST_CHUNKS,
     FEWEST_SHARED,
     LARGEST_SQUARE,
-    SQUARES_AHEAD,
+    PREFETCH_SQUARES,
     STREAMED_CACHES,
     STREAMED_SHARE,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.reading.view import Access, Env, View
-    from mind_mlir.mlir.bindings import Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, View
     from mind_mlir.target import Target
 
 
@@ -86,7 +84,7 @@ class TranspositionSchedule:
         shared: The loop that threads share: one of those around the squares, or ``column``.
         split: How it is split.
         streaming: Whether stores may go past the cache.
-        ahead: Squares ahead along the rows of the source whose lines are asked for.
+        prefetch_distance: Squares ahead along the rows of the source whose lines are asked for.
     """
 
     lanes: int
@@ -94,7 +92,7 @@ class TranspositionSchedule:
     shared: int
     split: Split
     streaming: bool
-    ahead: int
+    prefetch_distance: int
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
@@ -105,8 +103,12 @@ class TranspositionSchedule:
         ]
         if self.streaming:
             found.append(Choice("stores", "past the cache", "the result is larger than it"))
-        if self.ahead:
-            found.append(Choice("prefetch", f"{self.ahead} squares ahead", "rows lie on pages of their own"))
+        if self.prefetch_distance:
+            found.append(
+                Choice(
+                    "prefetch", f"{self.prefetch_distance} squares ahead", "rows lie on pages of their own"
+                )
+            )
         return tuple(found)
 
 
@@ -143,8 +145,10 @@ def choose_transposition_schedule(
     result = math.prod(extents) * size
     large = result >= STREAMED_CACHES * target.l2_bytes and 2 * result * STREAMED_SHARE >= target.l3_bytes
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
-    ahead = SQUARES_AHEAD if result > target.l2_bytes else 0
-    return TranspositionSchedule(lanes, band, shared, chosen, streaming=large and whole, ahead=ahead)
+    distance = PREFETCH_SQUARES if result > target.l2_bytes else 0
+    return TranspositionSchedule(
+        lanes, band, shared, chosen, streaming=large and whole, prefetch_distance=distance
+    )
 
 
 class TranspositionEmitter:
@@ -269,9 +273,11 @@ class TranspositionEmitter:
 
     def _square(self, env: Env, result: Value) -> Value:
         source = self._view.operands[0]
-        if self.schedule.ahead:
+        if self.schedule.prefetch_distance:
             last = self._view.extents[self._t.row] - 1
-            there = self._e.minimum(self._e.add(env[self._t.row], self.schedule.ahead * self._lanes), last)
+            there = self._e.minimum(
+                self._e.add(env[self._t.row], self.schedule.prefetch_distance * self._lanes), last
+            )
             for lane in range(self._lanes):
                 asked = self._place(0, env | {self._t.row: there}, self._t.column, lane)
                 self._e.prefetch(source, asked, write=False)

@@ -6,14 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.marked import generic_like
-from mind_mlir.lowering.schedule.reading.view import Linear
-from mind_mlir.mlir.bindings import ir, tensor
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.mlir.bindings import Operation, Value, ir, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from mind_mlir.lowering.schedule.reading.view import Access, View
-    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)

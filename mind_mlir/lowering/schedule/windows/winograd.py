@@ -17,17 +17,17 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.constant_factors import data_of
-from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emission.constants import (
     WINOGRAD_CHANNELS,
     WINOGRAD_GAIN,
     WINOGRAD_SHARE,
     WINOGRAD_TILES,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
-from mind_mlir.lowering.schedule.reading.windows import static_numbers
+from mind_mlir.lowering.schedule.emission.decision import Choice, Computed, Decision, computed
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler, used
+from mind_mlir.lowering.schedule.linalg_view.windows import static_numbers
 from mind_mlir.lowering.schedule.windows.padded import erase_unused, padded_tensor
 from mind_mlir.lowering.schedule.windows.winograd_emission import Image, Tiles, WinogradEmitter
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
@@ -36,7 +36,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     both_axes,
     filter_transform,
 )
-from mind_mlir.mlir.bindings import arith, ir, linalg
+from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir, linalg
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference
 from mind_mlir.mlir.values import definition
@@ -44,11 +44,7 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.emission.decision import Computed
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.reading.view import Linear, View, Views
-    from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Linear, View, Views
     from mind_mlir.target import Target
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

@@ -7,8 +7,8 @@ import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     TAPS,
     both_axes,
@@ -16,14 +16,11 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     filter_transform,
     output_transform,
 )
-from mind_mlir.mlir.bindings import Value, arith, ir
+from mind_mlir.mlir.bindings import Type, Value, arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.emission.split import Split
-    from mind_mlir.mlir.bindings import Type
     from mind_mlir.target import Target
 
 #: Operations of a transform of a tile for each of its elements, about.

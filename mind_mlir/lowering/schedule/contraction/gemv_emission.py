@@ -1,0 +1,163 @@
+"""Emits products of few rows on memory: pieces that threads may share, around calls of their kernels.
+
+A sweep is cut along the products: each part has results of its own, in a buffer, and these are added up in
+order. So each part of the right factor is a piece of memory without gaps, however short its rows are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.kernel_choice import axpy_kernel, dot_kernel, join_kernel
+from mind_mlir.lowering.schedule.contraction.kernels.gemv import (
+    AXPY_ARGUMENTS,
+    DOT_ARGUMENTS,
+    JOIN_ARGUMENTS,
+)
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.mlir.bindings import Value, ir, memref
+from mind_mlir.mlir.memory import metadata_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.lowering.schedule.contraction.factors import Run
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Kernel
+    from mind_mlir.lowering.schedule.contraction.marked import Product
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+
+
+class Gemv:
+    """Emits one product of few rows at the insertion point.
+
+    Args:
+        product: What to compute.
+        run: What it is emitted with.
+        buffers: The left factor, the right one and the result.
+        start: The number that sums start from, and whether they start from what is in the result instead.
+    """
+
+    def __init__(
+        self,
+        product: Product,
+        run: Run,
+        buffers: Sequence[Buffer],
+        start: tuple[Value, Value],
+    ) -> None:
+        self._c, self._g, self._s = product.contraction, product.loops, product.schedule
+        self._e = run.emitter
+        self._library = run.library
+        self._buffers = [buffer.base for buffer in buffers]
+        self._firsts = [
+            run.emitter.add(buffer.first, first)
+            for buffer, first in zip(buffers, product.loops.first, strict=True)
+        ]
+        self._start = start
+
+        self._join: Callable[[], None] | None = None
+
+    def compute(self) -> None:
+        """Emit the product, or its parts."""
+        if self._s.gemv_dot:
+            self._dot()
+        else:
+            self._axpy()
+
+    def finish(self) -> None:
+        """Emit what adds up the parts, if there are any."""
+        if self._join is not None:
+            self._join()
+
+    def _call(
+        self, kernel: Kernel, names: Sequence[str], buffers: Sequence[Value], numbers: Mapping[str, Index]
+    ) -> None:
+        rest = self._start if kernel.name.startswith(("mind_dots", "mind_join")) else ()
+        values = [self._e.index(numbers[name]) for name in names]
+        self._library.call(kernel, [*buffers, *values, *rest])
+
+    def _least(self, extent: int, first: Index, size: int) -> Index:
+        """Return how much of ``extent`` there is from ``first`` on, a multiple of ``size``, at most that."""
+        return size if extent % size == 0 else self._e.minimum(self._e.sub(extent, first), size)
+
+    def _dot(self) -> None:
+        e, s, g = self._e, self._s, self._g
+        n, k = g.columns.extent, g.steps
+        kernel = dot_kernel(self._c, s)
+        blocks = -(-k // s.kc)
+        left, right, out = self._firsts
+
+        def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            numbers = {
+                "left_first": left,
+                "right_first": e.add(right, e.mul(first, g.columns.right)),
+                "out_first": e.add(out, first),
+                "columns": e.sub(end, first),
+                "depth": s.kc,
+                "last_depth": k - (blocks - 1) * s.kc,
+                "blocks": blocks,
+                "left_row": g.rows[0].left,
+                "right_column": g.columns.right,
+                "out_row": g.rows[0].out,
+            }
+            self._call(kernel, DOT_ARGUMENTS, self._buffers, numbers)
+            return []
+
+        e.chunks(Split(s.nc, -(-n // s.nc), "", s.brief), n, [], piece)
+
+    def _axpy(self) -> None:
+        e, s, g = self._e, self._s, self._g
+        n, k, element = g.columns.extent, g.steps, self._c.element
+        kernel = axpy_kernel(self._c, s)
+        tiles, parts = -(-n // s.nc), -(-k // s.kc)
+        row = -(-n // s.lanes) * s.lanes
+        part = s.rows * row
+        own = memref.AllocOp(ir.MemRefType.get([parts * part], element), [], []).result
+        base, _, _ = metadata_of(own)
+        left, right, out = self._firsts
+        step = g.depth[0]
+
+        def piece(number: Index, _end: Index, _: list[Value]) -> list[Value]:
+            column = e.mul(e.modulo(number, tiles), s.nc)
+            which = e.floordiv(number, tiles)
+            first = e.mul(which, s.kc)
+            numbers = {
+                "left_first": e.add(left, e.mul(first, step.left)),
+                "right_first": e.add(right, e.add(e.mul(first, step.right), column)),
+                "out_first": e.add(e.mul(which, part), column),
+                "columns": self._least(n, column, s.nc),
+                "depth": self._least(k, first, s.kc),
+                "left_row": g.rows[0].left,
+                "left_step": step.left,
+                "right_step": step.right,
+                "out_row": row,
+            }
+            self._call(kernel, AXPY_ARGUMENTS, (*self._buffers[:2], base), numbers)
+            return []
+
+        e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
+
+        def joined(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            numbers = {
+                "source_first": first,
+                "out_first": e.add(out, first),
+                "rows": s.rows,
+                "columns": e.sub(end, first),
+                "parts": parts,
+                "source_row": row,
+                "source_part": part,
+                "out_row": g.rows[0].out,
+            }
+            self._call(join_kernel(self._c, s), JOIN_ARGUMENTS, (base, self._buffers[2]), numbers)
+            return []
+
+        nanoseconds = parts * part * element.width // 8 * BYTE_NS
+        cut = split(n, nanoseconds, multiple=s.lanes)
+
+        def join() -> None:
+            if nanoseconds < WAKING_NS:
+                joined(0, n, [])
+            else:
+                e.chunks(cut, n, [], joined)
+
+        self._join = join
