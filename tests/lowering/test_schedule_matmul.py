@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
 
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
-from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, choose_matmul_schedule
+from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
 from mind_mlir.target import Target, host_target
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
 
 AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
 SSE = Target()

@@ -19,7 +19,7 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vn
 from mind_mlir.lowering.schedule.contraction.layout import make_factors_dense
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
-from mind_mlir.lowering.schedule.contraction.schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
 from mind_mlir.lowering.schedule.contraction.transposed import transpose_products
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
 from mind_mlir.lowering.schedule.emission.constants import GEMV_ROWS

@@ -123,7 +123,7 @@ class Pairs(Passes):
             "depth": bounds[1],
             "stride": bounds[2],
             "panel": words * columns,
-            "notes_first": e.add(first, (rows - 1) * columns),
+            "info_first": e.add(first, (rows - 1) * columns),
         }
         numbers = [e.index(given.get(name, 0)) for name in PACK_ARGUMENTS]
         self._library.call(kernel, [source.base, base_of(target), *numbers])

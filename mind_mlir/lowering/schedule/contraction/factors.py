@@ -13,7 +13,6 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import left_pack, rig
 from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
-from mind_mlir.lowering.schedule.contraction.schedule import packs_steps
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least, split
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
@@ -135,7 +134,7 @@ class Factors:
 
             if not is_new:
                 pass
-            elif packs_steps(g) and kernel.info != SUMS:
+            elif g.packs_steps and kernel.info != SUMS:
                 emit_chunks(e, [-(-inner.extent // s.packings)], 1, pack_steps, brief=s.brief)
             else:
                 counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]

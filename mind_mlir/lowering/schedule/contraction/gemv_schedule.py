@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.gemv import JOINED
-from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, even_block, is_strided
+from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, even_block
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import split
 
@@ -45,7 +45,7 @@ def gemv_schedule(
         return None
     rows = geometry.rows[0].extent
     far = geometry.steps * geometry.columns.extent * bits // 8 > target.l2_bytes // 2
-    if is_strided(geometry):
+    if geometry.is_strided:
         return _dot(geometry, bits, target) if rows <= _DOT_ROWS and (far or not hoist_depth) else None
     return _axpy(geometry, bits, target) if rows <= _AXPY_ROWS and far else None
 

@@ -68,6 +68,16 @@ class Geometry:
         return merged(dataclasses.replace(loop, left=loop.right, out=0) for loop in self.depth)
 
     @property
+    def is_strided(self) -> bool:
+        """Whether the right factor is not contiguous along the columns, so that it has to be packed."""
+        return self.columns.right != 1 and self.columns.extent > 1
+
+    @property
+    def packs_steps(self) -> bool:
+        """Whether a chunk of packing is some steps of all panels, which are read on through memory."""
+        return not self.is_strided and not self.batch and len(self.packed) == 1
+
+    @property
     def form(self) -> object:
         """The form that schedules depend on: the loops, and which of them run along elements side by side.
 

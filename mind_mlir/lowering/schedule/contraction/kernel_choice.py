@@ -19,12 +19,12 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WIDENED,
     WORD,
 )
-from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, is_strided
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
     from mind_mlir.target import Target
 
 #: LLVM's names for the conversions of factors.
@@ -69,7 +69,7 @@ def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) ->
     rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
     if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
         return 1
-    few = rows.extent < (_LEAST_ROWS_PACKED if is_strided(geometry) else _LEAST_ROWS)
+    few = rows.extent < (_LEAST_ROWS_PACKED if geometry.is_strided else _LEAST_ROWS)
     if few or columns.extent < _LEAST_COLUMNS or depth.extent < _LEAST_TERMS:
         return 1
     return _VNNI[left][1]
@@ -139,7 +139,7 @@ def right_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSch
             lanes=schedule.lanes,
             element=str(contraction.element),
             source=_conversions(contraction.right, schedule),
-            transposes=is_strided(geometry),
+            transposes=geometry.is_strided,
             masks=schedule.masks,
         ),
         schedule,

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,26 +153,6 @@ def _symbol(kind: str, kernel: AxpyKernel | JoinKernel | DotKernel) -> str:
     return "mind_" + "_".join(parts)
 
 
-def _zero(t: Text, element: str, lanes: int = 0) -> str:
-    number = "0.0" if element[0] != "i" else "0"
-    return t.constant(f"dense<{number}>", vector(lanes, element)) if lanes else t.constant(number, element)
-
-
-def _sum(t: Text, left: str, right: str, element: str, type_: str) -> str:
-    return t.binary("add" if element[0] == "i" else "fadd", left, right, type_)
-
-
-def _multiply_add(
-    t: Text, kernel: AxpyKernel | DotKernel, factors: tuple[str, str], sums: str, type_: str
-) -> str:
-    left, right = factors
-    if kernel.element[0] == "i":
-        return t.binary("add", sums, t.binary("mul", left, right, type_), type_)
-    if kernel.fma:
-        return t.op(f"llvm.intr.fma({left}, {right}, {sums}) : ({type_}, {type_}, {type_}) -> {type_}")
-    return t.binary("fadd", sums, t.binary("fmul", left, right, type_), type_)
-
-
 def _along(
     t: Text,
     columns: str,
@@ -190,7 +170,7 @@ def _along(
             body(offset if first is None else t.add(first, offset), vectors, None)
             return []
 
-        t.either(t.compare("ne", count, t.number(0)), lambda: _ignore(t.loop(count, [], one)))
+        t.either(t.compare("ne", count, t.number(0)), lambda: t.loop(count, [], one))
 
     whole = t.binary("udiv", columns, t.number(kernel.lanes))
     some(whole, None, kernel.lanes, 1)
@@ -212,7 +192,6 @@ def _sweep_text(kernel: AxpyKernel) -> str:
     outs = [t.step(out, t.mul("%out_row", t.number(row)), element) for row in range(kernel.rows)]
     lefts = [t.step(left, t.mul("%left_row", t.number(row)), stored["left"]) for row in range(kernel.rows)]
 
-    width = byte_width(stored["left"])
     side = t.number(kernel.beside)
     groups = t.binary("udiv", "%depth", side)
     apart, onward = (groups, t.number(1)) if kernel.is_apart else (t.number(1), side)
@@ -225,34 +204,30 @@ def _sweep_text(kernel: AxpyKernel) -> str:
         places = [t.add(number, t.mul(t.number(each), apart)) for each in range(count)]
         offsets = [t.mul(place, "%left_step") for place in places]
         scalars = [
-            [
-                convert(
-                    t, kernel.left, t.load(t.step(each, offset, stored["left"]), stored["left"], width), 0
-                )
-                for offset in offsets
-            ]
+            [t.read(t.step(each, offset, stored["left"]), kernel.left, 0) for offset in offsets]
             for each in lefts
         ]
         splats = [[t.splat(each, kernel.lanes, element) for each in several] for several in scalars]
 
         def columns(first: str, vectors: int, mask: str | None) -> None:
             lanes = kernel.lanes if vectors else 0
-            type_ = vector(lanes, element) if lanes else element
-            values = [_read(t, each, first, kernel.right, lanes, mask) for each in rows]
+            type_ = vector(lanes, element)
+            places = (t.step(each, first, stored["right"]) for each in rows)
+            values = [t.read(each, kernel.right, lanes, mask) for each in places]
             for result, factors in zip(outs, splats if lanes else scalars, strict=True):
                 place = t.step(result, first, element)
                 total = t.load(place, type_, byte_width(element))
                 for factor, value in zip(factors, values, strict=True):
-                    total = _multiply_add(t, kernel, (factor, value), total, type_)
+                    total = t.multiply_add(factor, value, total, element, lanes, fma=kernel.fma)
                 t.store(total, place, type_, byte_width(element))
 
         _along(t, "%columns", kernel, columns)
 
     def clear(first: str, vectors: int, _: str | None) -> None:
         lanes = kernel.lanes if vectors else 0
-        type_ = vector(lanes, element) if lanes else element
         for result in outs:
-            t.store(_zero(t, element, lanes), t.step(result, first, element), type_, byte_width(element))
+            zero, place = t.zero(element, lanes), t.step(result, first, element)
+            t.store(zero, place, vector(lanes, element), byte_width(element))
 
     _along(t, "%columns", kernel, clear)
     done = t.mul(groups, side)
@@ -266,24 +241,10 @@ def _sweep_text(kernel: AxpyKernel) -> str:
         some(t.add(done, number), inside[0], 1)
         return [t.step(inside[0], "%right_step", stored["right"])]
 
-    t.either(
-        t.compare("ne", groups, t.number(0)), lambda: _ignore(t.loop(groups, [(right, "!llvm.ptr")], group))
-    )
+    t.either(t.compare("ne", groups, t.number(0)), lambda: t.loop(groups, [(right, "!llvm.ptr")], group))
     last = t.step(right, t.mul(done, "%right_step"), stored["right"])
-    t.either(t.compare("ne", rest, t.number(0)), lambda: _ignore(t.loop(rest, [(last, "!llvm.ptr")], single)))
-    buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
-    return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in AXPY_ARGUMENTS)])
-
-
-def _read(t: Text, pointer: str, offset: str, conversions: str, lanes: int, mask: str | None) -> str:
-    """Append the elements at ``offset`` as accumulators; of a vector with a mask, zeros where it is off."""
-    stored = conversions.split(":", maxsplit=1)[0]
-    place = t.step(pointer, offset, stored)
-    if mask is not None:
-        value = t.masked_load(place, mask, _zero(t, stored, lanes), lanes, stored)
-    else:
-        value = t.load(place, vector(lanes, stored) if lanes else stored, byte_width(stored))
-    return convert(t, conversions, value, lanes)
+    t.either(t.compare("ne", rest, t.number(0)), lambda: t.loop(rest, [(last, "!llvm.ptr")], single))
+    return t.function(kernel.name, ("left", "right", "out"), AXPY_ARGUMENTS)
 
 
 @functools.cache
@@ -296,37 +257,38 @@ def _join_text(kernel: JoinKernel) -> str:
 
     def columns(source: str, out: str, first: str, vectors: int, mask: str | None) -> None:
         lanes = kernel.lanes if vectors else 0
-        type_ = vector(lanes, element) if lanes else element
+        type_ = vector(lanes, element)
 
         def part(_: str, inside: list[str]) -> list[str]:
             value = t.load(inside[0], type_, byte_width(element))
             after = t.step(inside[0], "%source_part", element)
-            return [after, _sum(t, inside[1], value, element, type_)]
+            return [after, t.sum(inside[1], value, element, lanes)]
 
         def group(_: str, inside: list[str]) -> list[str]:
             here, left, total = inside
-            some = [(here, "!llvm.ptr"), (_zero(t, element, lanes), type_)]
+            some = [(here, "!llvm.ptr"), (t.zero(element, lanes), type_)]
             here, value = t.loop(t.minimum(left, most), some, part)
-            return [here, t.binary("sub", left, most), _sum(t, total, value, element, type_)]
+            return [here, t.binary("sub", left, most), t.sum(total, value, element, lanes)]
 
         begin = (t.step(source, first, element), "!llvm.ptr")
-        carried = [begin, ("%parts", "i64"), (_zero(t, element, lanes), type_)]
+        carried = [begin, ("%parts", "i64"), (t.zero(element, lanes), type_)]
         total = t.loop(groups, carried, group)[2]
         place = t.step(out, first, element)
-        given = start if lanes else "%start"
+        width = byte_width(element)
+
+        def store(old: str) -> None:
+            t.store(t.sum(old, total, element, lanes), place, type_, width)
+
         if mask is None:
             t.either(
                 "%adds",
-                lambda: t.store(
-                    _sum(t, t.load(place, type_, byte_width(element)), total, element, type_),
-                    *(place, type_, byte_width(element)),
-                ),
-                lambda: t.store(_sum(t, given, total, element, type_), place, type_, byte_width(element)),
+                lambda: store(t.load(place, type_, width)),
+                lambda: store(start if lanes else "%start"),
             )
         else:
             old = t.masked_load(place, mask, start, lanes, element)
             old = t.select("%adds", old, start, type_)
-            t.masked_store(_sum(t, old, total, element, type_), place, mask, lanes, element)
+            t.masked_store(t.sum(old, total, element, lanes), place, mask, lanes, element)
 
     def row(_: str, inside: list[str]) -> list[str]:
         here, there = inside
@@ -334,9 +296,7 @@ def _join_text(kernel: JoinKernel) -> str:
         return [t.step(here, "%source_row", element), t.step(there, "%out_row", element)]
 
     t.loop("%rows", [(source, "!llvm.ptr"), (out, "!llvm.ptr")], row)
-    buffers = [("%source", "!llvm.ptr"), ("%out", "!llvm.ptr")]
-    numbers = [(f"%{name}", "i64") for name in JOIN_ARGUMENTS]
-    return t.function(kernel.name, [*buffers, *numbers, ("%start", element), ("%adds", "i1")])
+    return t.function(kernel.name, ("source", "out"), JOIN_ARGUMENTS, start=element)
 
 
 @functools.cache
@@ -346,7 +306,6 @@ def _dot_text(kernel: DotKernel) -> str:
     left, right = (t.step(f"%{name}", f"%{name}_first", stored[name]) for name in ("left", "right"))
     out = t.step("%out", "%out_first", element)
     lefts = [t.step(left, t.mul("%left_row", t.number(row)), stored["left"]) for row in range(kernel.rows)]
-    type_ = vector(lanes, element)
     width = t.number(lanes * kernel.vectors)
     last = t.binary("sub", "%blocks", t.number(1))
 
@@ -355,12 +314,12 @@ def _dot_text(kernel: DotKernel) -> str:
         following = list(sums)
         for v in range(kernel.vectors):
             mask = masks[v] if masks else None
-            factor = _read(t, there, t.number(v * lanes), kernel.right, lanes, mask)
+            factor = t.read(t.step(there, t.number(v * lanes), stored["right"]), kernel.right, lanes, mask)
             place = t.add(offset, t.number(v * lanes))
             for row, each in enumerate(lefts):
-                value = _read(t, each, place, kernel.left, lanes, mask)
+                value = t.read(t.step(each, place, stored["left"]), kernel.left, lanes, mask)
                 cell = row * kernel.vectors + v
-                following[cell] = _multiply_add(t, kernel, (value, factor), sums[cell], type_)
+                following[cell] = t.multiply_add(value, factor, sums[cell], element, lanes, fma=kernel.fma)
         return following
 
     def step(_: str, inside: list[str]) -> list[str]:
@@ -371,7 +330,7 @@ def _dot_text(kernel: DotKernel) -> str:
     def block(number: str, inside: list[str]) -> list[str]:
         offset, there, *totals = inside
         depth = t.select(t.compare("eq", number, last), "%last_depth", "%depth", "i64")
-        zeros = [(_zero(t, element, lanes), type_)] * (kernel.rows * kernel.vectors)
+        zeros = [(t.zero(element, lanes), vector(lanes, element))] * (kernel.rows * kernel.vectors)
         steps = t.binary("udiv", depth, width)
         offset, there, *sums = t.loop(steps, [(offset, "i64"), (there, "!llvm.ptr"), *zeros], step)
         if kernel.ragged:
@@ -380,20 +339,20 @@ def _dot_text(kernel: DotKernel) -> str:
             sums = multiplied((offset, there), sums, masks)
         rows = [sums[row * kernel.vectors : (row + 1) * kernel.vectors] for row in range(kernel.rows)]
         added = [
-            _sum(t, total, _horizontal(t, several, element, lanes), element, element)
+            t.sum(total, _horizontal(t, several, element, lanes), element, 0)
             for total, several in zip(totals, rows, strict=True)
         ]
         return [offset, there, *added]
 
     def column(_: str, inside: list[str]) -> list[str]:
         there, result = inside
-        zeros = [(_zero(t, element), element)] * kernel.rows
+        zeros = [(t.zero(element), element)] * kernel.rows
         _, _, *totals = t.loop("%blocks", [(t.number(0), "i64"), (there, "!llvm.ptr"), *zeros], block)
         places = [t.step(result, t.mul("%out_row", t.number(row)), element) for row in range(kernel.rows)]
 
         def store(old: Callable[[str], str]) -> None:
             for place, total in zip(places, totals, strict=True):
-                t.store(_sum(t, old(place), total, element, element), place, element, byte_width(element))
+                t.store(t.sum(old(place), total, element, 0), place, element, byte_width(element))
 
         t.either(
             "%adds",
@@ -403,9 +362,7 @@ def _dot_text(kernel: DotKernel) -> str:
         return [t.step(there, "%right_column", stored["right"]), t.step(result, 1, element)]
 
     t.loop("%columns", [(right, "!llvm.ptr"), (out, "!llvm.ptr")], column)
-    buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
-    numbers = [(f"%{name}", "i64") for name in DOT_ARGUMENTS]
-    return t.function(kernel.name, [*buffers, *numbers, ("%start", element), ("%adds", "i1")])
+    return t.function(kernel.name, ("left", "right", "out"), DOT_ARGUMENTS, start=element)
 
 
 def _horizontal(t: Text, vectors: list[str], element: str, lanes: int) -> str:
@@ -413,7 +370,7 @@ def _horizontal(t: Text, vectors: list[str], element: str, lanes: int) -> str:
     while len(vectors) > 1:
         half = len(vectors) // 2
         pairs = zip(vectors[:half], vectors[half:], strict=True)
-        vectors = [_sum(t, one, other, element, vector(lanes, element)) for one, other in pairs]
+        vectors = [t.sum(one, other, element, lanes) for one, other in pairs]
     value = vectors[0]
     while lanes > 1:
         type_ = vector(lanes, element)
@@ -422,9 +379,5 @@ def _horizontal(t: Text, vectors: list[str], element: str, lanes: int) -> str:
             for first in (0, lanes // 2)
         ]
         lanes //= 2
-        value = _sum(t, halves[0], halves[1], element, vector(lanes, element))
+        value = t.sum(*halves, element, lanes)
     return t.op(f"llvm.extractelement {value}[{t.number(0)} : i64] : {vector(1, element)}")
-
-
-def _ignore(_: object) -> None:
-    """Drop what a loop carries out: nothing."""

@@ -21,8 +21,8 @@ Typed = tuple[str, str]
 
 
 def vector(lanes: int, element: str) -> str:
-    """Return a vector type."""
-    return f"vector<{lanes}x{element}>"
+    """Return a vector type; the element type itself for no lanes."""
+    return f"vector<{lanes}x{element}>" if lanes else element
 
 
 class Text:
@@ -35,14 +35,22 @@ class Text:
         self._constants: dict[str, str] = {}
         self._slots: list[tuple[str, str, str, str]] = []
 
-    def function(self, name: str, arguments: Sequence[Typed]) -> str:
-        """Return the function ``name`` of ``arguments``, which has this body and returns nothing."""
-        head = ", ".join(f"{argument}: {type_}" for argument, type_ in arguments)
+    def function(self, name: str, buffers: Sequence[str], numbers: Sequence[str], start: str = "") -> str:
+        """Return the function ``name``, which has this body and returns nothing.
+
+        Args:
+            name: Its symbol.
+            buffers: The names of its pointers.
+            numbers: Those of its integers, behind these.
+            start: The type of ``%start``, what sums start from, if that and the flag ``%adds`` are arguments.
+        """
+        arguments = [f"%{each}: !llvm.ptr" for each in buffers] + [f"%{each}: i64" for each in numbers]
+        head = ", ".join([*arguments, *([f"%start: {start}", "%adds: i1"] if start else [])])
         constants = [f"  {value} = {text}" for text, value in self._constants.items()]
-        for place, one, start, type_ in self._slots:
+        for place, one, first, type_ in self._slots:
             size = "{alignment = 64 : i64} : (i64) -> !llvm.ptr"
             constants.append(f"  {place} = llvm.alloca {one} x {type_} {size}")
-            constants.append(f"  llvm.store {start}, {place} {{alignment = 64 : i64}} : {type_}, !llvm.ptr")
+            constants.append(f"  llvm.store {first}, {place} {{alignment = 64 : i64}} : {type_}, !llvm.ptr")
         return "\n".join(
             (
                 f'llvm.func @{name}({head}) attributes {{sym_visibility = "private"}} {{',
@@ -80,9 +88,26 @@ class Text:
         """Return an i64 constant."""
         return self.constant(str(value), "i64")
 
+    def zero(self, element: str, lanes: int = 0) -> str:
+        """Return the constant zero, a vector of so many lanes if there are any."""
+        value = "0" if element[0] == "i" else "0.0"
+        return self.constant(f"dense<{value}>" if lanes else value, vector(lanes, element))
+
     def binary(self, op: str, left: str, right: str, type_: str = "i64") -> str:
         """Append ``llvm.<op>``."""
         return self.op(f"llvm.{op} {left}, {right} : {type_}")
+
+    def sum(self, left: str, right: str, element: str, lanes: int) -> str:
+        """Append an addition of elements of a type."""
+        return self.binary("add" if element[0] == "i" else "fadd", left, right, vector(lanes, element))
+
+    def multiply_add(self, left: str, right: str, sums: str, element: str, lanes: int, *, fma: bool) -> str:
+        """Append ``sums`` plus a product, fused if that is said and they are floats."""
+        type_ = vector(lanes, element)
+        if fma and element[0] != "i":
+            return self.op(f"llvm.intr.fma({left}, {right}, {sums}) : ({type_}, {type_}, {type_}) -> {type_}")
+        product = self.binary("mul" if element[0] == "i" else "fmul", left, right, type_)
+        return self.sum(sums, product, element, lanes)
 
     def add(self, left: str, right: str) -> str:
         """Append an addition of i64."""
@@ -135,6 +160,22 @@ class Text:
             f"llvm.intr.masked.load {pointer}, {mask}, {off} {{alignment = {byte_width(element)} : i32}}"
             f" : (!llvm.ptr, vector<{lanes}xi1>, {type_}) -> {type_}"
         )
+
+    def read(self, pointer: str, conversions: str, lanes: int, mask: str | None = None) -> str:
+        """Append elements as accumulators: a scalar for no lanes; zeros in lanes that ``mask`` has off.
+
+        Args:
+            pointer: Where they are.
+            conversions: Their type in memory and what makes accumulators of them, as `convert` takes it.
+            lanes: How many there are.
+            mask: Which of them are there, if not all are.
+        """
+        stored = conversions.split(":", maxsplit=1)[0]
+        if mask is None:
+            value = self.load(pointer, vector(lanes, stored), byte_width(stored))
+        else:
+            value = self.masked_load(pointer, mask, self.zero(stored, lanes), lanes, stored)
+        return convert(self, conversions, value, lanes)
 
     def masked_store(self, value: str, pointer: str, mask: str, lanes: int, element: str) -> None:
         """Append a store of the lanes that are on."""
@@ -225,7 +266,9 @@ class Text:
         # Only the loop leads to its end: arguments there would be copies, and take LLVM its time.
         return following
 
-    def either(self, condition: str, on: Callable[[], None], off: Callable[[], None] | None = None) -> None:
+    def either(
+        self, condition: str, on: Callable[[], object], off: Callable[[], object] | None = None
+    ) -> None:
         """Append a branch."""
         first, second, end = self._block(), self._block(), self._block()
         self.line(f"llvm.cond_br {condition}, {first}, {second}")
@@ -275,10 +318,10 @@ def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
         op, result = step.split(" ")
         if op == OF:
             continue
-        before, after = (vector(lanes, each) if lanes else each for each in (element, result))
+        before, after = (vector(lanes, each) for each in (element, result))
         if op in (HALF, SHORT):
             value = _half(t, value, lanes) if op == HALF else _short(t, value, lanes)
-            before = vector(lanes, "f32") if lanes else "f32"
+            before = vector(lanes, "f32")
             op = "fpext"
         if before != after:
             value = t.op(f"llvm.{op} {value} : {before} to {after}")
@@ -288,7 +331,7 @@ def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
 
 def _short(t: Text, value: str, lanes: int) -> str:
     """Append f32 of the bits of bf16, its upper half."""
-    short, word, single = (vector(lanes, each) if lanes else each for each in ("i16", "i32", "f32"))
+    short, word, single = (vector(lanes, each) for each in ("i16", "i32", "f32"))
     wide = t.op(f"llvm.zext {value} : {short} to {word}")
     shifted = t.binary("shl", wide, t.constant("dense<16>" if lanes else "16", word), word)
     return t.op(f"llvm.bitcast {shifted} : {word} to {single}")
@@ -296,14 +339,14 @@ def _short(t: Text, value: str, lanes: int) -> str:
 
 def _half(t: Text, value: str, lanes: int) -> str:
     """Append f32 of the bits of f16, with integers: what `lowering.narrow_floats` makes of it elsewhere."""
-    short, word, single = (vector(lanes, each) if lanes else each for each in ("i16", "i32", "f32"))
+    short, word, single = (vector(lanes, each) for each in ("i16", "i32", "f32"))
 
     def number(bits: int) -> str:
         return t.constant(f"dense<{bits}>" if lanes else str(bits), word)
 
     def chosen(predicate: str, limit: int, on: str, off: str) -> str:
-        flags = vector(lanes, "i1") if lanes else "i1"
-        return t.select(t.compare(predicate, shifted, number(limit), word), on, off, word, flags)
+        flag = t.compare(predicate, shifted, number(limit), word)
+        return t.select(flag, on, off, word, vector(lanes, "i1"))
 
     wide = t.op(f"llvm.zext {value} : {short} to {word}")
     sign = t.binary("shl", t.binary("and", wide, number(0x8000), word), number(16), word)

@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.emission.shuffle import exchange
 from mind_mlir.mlir.records import spelled
 
 #: The arguments behind the two buffers of a packing.
-PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel", "notes_first")
+PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
 #: Steps of a panel are written in pieces of so many bytes: to choose instructions for shuffles across all of
@@ -77,34 +77,35 @@ class PackKernel:
 
     def text(self) -> str:
         """Return the function in the LLVM dialect."""
-        if self.transposes:
-            return _transpose_text(self)
-        return _copy_text(self) if self.vnni == 1 else _group_text(self)
+        return _text(self)
 
 
 @functools.cache
-def _copy_text(kernel: PackKernel) -> str:
+def _text(kernel: PackKernel) -> str:
     t = Text()
+    if kernel.transposes:
+        _Transpose(t, kernel).append()
+    else:
+        (_append_copy if kernel.vnni == 1 else append_vnni_packing)(t, kernel)
+    return t.function(kernel.name, ("source", "target"), PACK_ARGUMENTS)
+
+
+def _append_copy(t: Text, kernel: PackKernel) -> None:
     stored = kernel.source.split(":")[0]
     lanes, element = kernel.lanes, kernel.element
-    type_ = vector(lanes, stored)
     width = t.number(kernel.columns)
     source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", element)
     panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
-    off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
 
     def vectors(here: str, there: str, live: str | None) -> None:
         for first in range(0, kernel.columns, lanes):
             place = t.step(here, first, stored)
-            if live is None:
-                value = t.load(place, type_, byte_width(stored))
-            else:
-                value = t.masked_load(place, t.mask(live, first, lanes), off, lanes, stored)
-            value = convert(t, kernel.source, value, lanes)
+            mask = None if live is None else t.mask(live, first, lanes)
+            value = t.read(place, kernel.source, lanes, mask)
             t.store(value, t.step(there, first, element), vector(lanes, element), byte_width(element))
 
     def single(here: str, there: str, column: str) -> list[str]:
-        value = convert(t, kernel.source, t.load(t.step(here, column, stored), stored, byte_width(stored)), 0)
+        value = t.read(t.step(here, column, stored), kernel.source, 0)
         t.store(value, t.step(there, column, element), element, byte_width(element))
         return []
 
@@ -116,7 +117,7 @@ def _copy_text(kernel: PackKernel) -> str:
             lambda: (
                 vectors(here, there, live)
                 if kernel.masks
-                else _ignore(t.loop(live, [], lambda column, _: single(here, there, column)))
+                else t.loop(live, [], lambda column, _: single(here, there, column))
             ),
         )
         return [
@@ -132,27 +133,14 @@ def _copy_text(kernel: PackKernel) -> str:
         return [t.step(here, "%stride", stored), t.step(there, kernel.columns, element)]
 
     t.loop("%depth", [(source, "!llvm.ptr"), (target, "!llvm.ptr")], lambda _, inside: step(inside))
-    return _pack_function(t, kernel)
-
-
-@functools.cache
-def _group_text(kernel: PackKernel) -> str:
-    t = Text()
-    append_vnni_packing(t, kernel)
-    return _pack_function(t, kernel)
-
-
-@functools.cache
-def _transpose_text(kernel: PackKernel) -> str:
-    return _Transpose(kernel).text()
 
 
 class _Transpose:
     """Writes one packing kernel that transposes."""
 
-    def __init__(self, kernel: PackKernel) -> None:
+    def __init__(self, t: Text, kernel: PackKernel) -> None:
         self._kernel = kernel
-        self._t = Text()
+        self._t = t
         self._stored = kernel.source.split(":")[0]
         self._size = kernel.square
         self._info = PackingInfo(self._t, kernel)
@@ -162,7 +150,8 @@ class _Transpose:
         self._few = min(self._size, max(4, _CHUNK_BYTES // byte_width(kernel.element)))
         self._source = self._t.step("%source", "%source_first", self._stored)
 
-    def text(self) -> str:
+    def append(self) -> None:
+        """Append the body of the kernel."""
         t, kernel = self._t, self._kernel
         target = t.step("%target", "%target_first", kernel.element)
         width, size = t.number(kernel.columns), t.number(self._size)
@@ -178,7 +167,6 @@ class _Transpose:
         carried = [(target, "!llvm.ptr"), (t.number(0), "i64")]
         t.loop(panels, carried, lambda _, inside: panel(*inside))
         self._info.write(panels)
-        return _pack_function(t, kernel)
 
     def _group(self, there: str, column: str) -> list[str]:
         """Append the packing of as many columns as a square has, from ``column`` on."""
@@ -218,14 +206,14 @@ class _Transpose:
             values = self._words_of(rows, first)
         elif kernel.masks:
             mask = t.mask(t.binary("sub", "%depth", first), 0, size)
-            off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+            off = t.zero(stored, size)
             values = [t.masked_load(t.step(row, first, stored), mask, off, size, stored) for row in rows]
         else:
             first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
             values = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
         place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
-        turned = exchange(values, lambda left, right, lanes: t.shuffle(left, right, lanes, type_), size)
-        for step, several in enumerate(turned):
+        transposed = exchange(values, lambda left, right, lanes: t.shuffle(left, right, lanes, type_), size)
+        for step, several in enumerate(transposed):
             value = convert(t, kernel.source, several, size) if kernel.vnni == 1 else several
             for lane in range(0, size, self._few):
                 lanes = list(range(lane, lane + self._few))
@@ -237,15 +225,12 @@ class _Transpose:
         """Append words of some columns, from word ``first`` on; past the last element there are zeros."""
         t, kernel, stored = self._t, self._kernel, self._stored
         lanes = self._size * kernel.vnni
-        type_ = vector(lanes, stored)
         start = t.mul(first, t.number(kernel.vnni))
         mask = t.mask(t.binary("sub", "%depth", start), 0, lanes)
-        off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
         before = vector(lanes, kernel.part)
         found = []
         for row in rows:
-            value = t.masked_load(t.step(row, start, stored), mask, off, lanes, stored)
-            value = convert(t, kernel.source, value, lanes)
+            value = t.read(t.step(row, start, stored), kernel.source, lanes, mask)
             value = t.op(f"llvm.bitcast {value} : {before} to {vector(self._size, WORD)}")
             found.append(self._info.seen(value, self._size))
         self._info.keep()
@@ -255,9 +240,7 @@ class _Transpose:
         t, stored, element = self._t, self._stored, self._kernel.element
 
         def single(row: str, place: str, step: str) -> list[str]:
-            value = convert(
-                t, self._kernel.source, t.load(t.step(row, step, stored), stored, byte_width(stored)), 0
-            )
+            value = t.read(t.step(row, step, stored), self._kernel.source, 0)
             here = t.step(place, t.mul(step, t.number(self._kernel.columns)), element)
             t.store(value, here, element, byte_width(element))
             return []
@@ -273,12 +256,3 @@ class _Transpose:
         """Append the pointer to the steps of a column, or of the last one there is."""
         t = self._t
         return t.step(self._source, t.mul(t.minimum(column, self._last_column), "%stride"), self._stored)
-
-
-def _pack_function(t: Text, kernel: PackKernel) -> str:
-    buffers = [("%source", "!llvm.ptr"), ("%target", "!llvm.ptr")]
-    return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in PACK_ARGUMENTS)])
-
-
-def _ignore(_: object) -> None:
-    """Drop what a loop carries out: nothing."""

@@ -11,7 +11,8 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
+from mind_mlir.lowering.schedule.contraction.kernels.product_results import Results, has_row
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, WORD, dot_products
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
@@ -117,10 +118,7 @@ class _Product:
         self._columns = kernel.vectors * kernel.lanes
         self._vector = vector(kernel.lanes, kernel.element)
         self._stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
-        self._float = kernel.element[0] == "f"
-        self._zero = "dense<0.0>" if self._float else "dense<0>"
         self._fetches = kernel.fetches and kernel.rows >= _FETCHING_ROWS
-        self._cells = [(row, v) for row in range(kernel.rows) for v in range(kernel.vectors)]
 
     def text(self) -> str:
         t, kernel = self._t, self._kernel
@@ -128,12 +126,9 @@ class _Product:
             t.step(f"%{name}", f"%{name}_first", self._stored.get(name, self._element))
             for name in ("left", "right", "out")
         )
-        start = t.splat("%start", kernel.lanes, self._element)
-        self._edge = "" if kernel.masks else self._buffer(kernel.rows)
-        self._starts = self._start_values(start)
-        self._spare = self._buffer(1)
-        self._copy = self._buffer(COPIED_STEPS) if kernel.copies else ""
-        self._aligned = self._alignment(out) if kernel.streams else ""
+        results = self._results = Results(t, kernel)
+        self._copy = results.buffer(COPIED_STEPS) if kernel.copies else ""
+        results.look_at(out)
         last = t.binary("sub", "%blocks", t.number(1))
 
         def block(number: str, inside: list[str]) -> list[str]:
@@ -153,34 +148,7 @@ class _Product:
         t.loop("%blocks", [(left, "!llvm.ptr"), (right, "!llvm.ptr"), ("%adds", "i1")], block)
         if kernel.streams:  # other threads are to see what went past the cache once this returns
             t.line("llvm.fence seq_cst")
-        buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
-        numbers = [(f"%{name}", "i64") for name in PRODUCT_ARGUMENTS]
-        return t.function(kernel.name, [*buffers, *numbers, ("%start", self._element), ("%adds", "i1")])
-
-    def _alignment(self, out: str) -> str:
-        """Append whether each vector of the result is aligned to its own size."""
-        t, width = self._t, byte_width(self._element)
-        address = t.op(f"llvm.ptrtoint {out} : !llvm.ptr to i64")
-        strides = t.binary("or", "%out_row", "%out_plane")
-        bits = t.binary("or", address, t.mul(strides, t.number(width)))
-        misplaced = t.binary("and", bits, t.number(self._kernel.lanes * width - 1))
-        return t.compare("eq", misplaced, t.number(0))
-
-    def _buffer(self, rows: int) -> str:
-        """Append memory for so many rows of a tile or panel."""
-        cells = self._t.number(rows * self._columns)
-        return self._t.op(
-            f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
-        )
-
-    def _start_values(self, start: str) -> str:
-        """Append memory for a row of a tile that holds what sums start from."""
-        t, lanes = self._t, self._kernel.lanes
-        values = self._buffer(1)
-        for v in range(self._kernel.vectors):
-            place = t.step(values, v * lanes, self._element)
-            t.store(start, place, self._vector, lanes * byte_width(self._element))
-        return values
+        return t.function(kernel.name, ("left", "right", "out"), PRODUCT_ARGUMENTS, start=self._element)
 
     def _panels(
         self,
@@ -230,7 +198,7 @@ class _Product:
     def _first_sums(self, is_first: str, column_sums: list[str]) -> list[str]:
         """Append what sums start from in each vector of a row: zero, but for bytes in the first block."""
         t = self._t
-        zero = t.constant(self._zero, self._vector)
+        zero = t.zero(self._element, self._kernel.lanes)
         found = []
         for v in range(self._kernel.vectors):
             if not column_sums:
@@ -286,14 +254,9 @@ class _Product:
             lefts = [left]
             for row in range(1, kernel.rows):  # those past the last one repeat it
                 following = t.step(lefts[-1], "%left_row", self._stored["left"])
-                lefts.append(t.select(self._has(live, row), following, lefts[-1], "!llvm.ptr"))
+                lefts.append(t.select(has_row(t, live, row), following, lefts[-1], "!llvm.ptr"))
             sums = self._taps(lefts, (*panels, number), depth, masks)
-            if kernel.streams:
-                self._stream(self._outs(out, live), sums, masks, bounds)
-            elif kernel.masks:
-                self._add(self._outs(out, live), sums, masks, bounds)
-            else:
-                self._add_by_way_of_buffer(self._outs(out, live), sums, t.minimum(live, rows), bounds)
+            self._results.add(out, live, sums, masks, bounds)
             return [
                 t.step(left, "%left_tile", self._stored["left"]),
                 t.step(out, next_out, self._element),
@@ -305,19 +268,6 @@ class _Product:
             t.step(left, "%left_plane", self._stored["left"]),
             t.step(out, "%out_plane", self._element),
         ]
-
-    def _has(self, live: str, row: int) -> str:
-        """Append whether a tile that ``live`` rows are left for has row ``row``."""
-        return self._t.compare("ugt", live, self._t.number(row))
-
-    def _outs(self, out: str, live: str) -> list[str]:
-        """Append where the rows of a tile are stored: those past the last one where nobody reads them."""
-        t = self._t
-        found = [out]
-        for row in range(1, self._kernel.rows):
-            out = t.step(out, "%out_row", self._element)
-            found.append(t.select(self._has(live, row), out, self._spare, "!llvm.ptr"))
-        return found
 
     def _taps(
         self,
@@ -334,7 +284,7 @@ class _Product:
         """
         t = self._t
         walks = self._walks(*panels, depth[0])
-        zeros = [(self._first[v], self._vector) for _, v in self._cells]
+        zeros = [(first, self._vector) for first in self._first] * self._kernel.rows
         copies = self._kernel.copies
 
         def step(inside: list[str]) -> list[str]:
@@ -383,11 +333,10 @@ class _Product:
 
     def _left(self, pointer: str) -> str:
         t = self._t
-        width = byte_width(self._stored["left"])
         if self._kernel.dot:
-            return t.splat(t.load(pointer, WORD, width), self._kernel.lanes, WORD)
-        scalar = t.load(pointer, self._stored["left"], width)
-        return t.splat(convert(t, self._kernel.left, scalar, 0), self._kernel.lanes, self._element)
+            word = t.load(pointer, WORD, byte_width(self._stored["left"]))
+            return t.splat(word, self._kernel.lanes, WORD)
+        return t.splat(t.read(pointer, self._kernel.left, 0), self._kernel.lanes, self._element)
 
     def _copies(self, pointer: str) -> list[str]:
         t, lanes, type_ = self._t, self._kernel.lanes, self._element
@@ -398,99 +347,12 @@ class _Product:
         t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
         values = []
         for v in range(self._kernel.vectors):
-            place = t.step(pointer, v * lanes, stored)
-            if self._kernel.ragged and masks:
-                type_ = vector(lanes, stored)
-                off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
-                value = t.masked_load(place, masks[v], off, lanes, stored)
-            else:
-                value = t.load(place, vector(lanes, stored), byte_width(stored))
-            values.append(convert(t, self._kernel.right, value, lanes))
+            mask = masks[v] if self._kernel.ragged and masks else None
+            values.append(t.read(t.step(pointer, v * lanes, stored), self._kernel.right, lanes, mask))
         return values
 
     def _multiply_add(self, left: str, right: str, sums: str) -> str:
-        t, type_ = self._t, self._vector
-        if self._kernel.dot:
-            return dot_products(t, self._kernel.dot, left, right, sums, self._kernel.lanes)
-        if not self._float:
-            return t.binary("add", sums, t.binary("mul", left, right, type_), type_)
-        if self._kernel.fma:
-            return t.op(f"llvm.intr.fma({left}, {right}, {sums}) : ({type_}, {type_}, {type_}) -> {type_}")
-        return t.binary("fadd", sums, t.binary("fmul", left, right, type_), type_)
-
-    def _sum(self, left: str, right: str) -> str:
-        return self._t.binary("fadd" if self._float else "add", left, right, self._vector)
-
-    def _add(self, outs: list[str], sums: list[str], masks: list[str], bounds: tuple[str, str]) -> None:
-        """Append results, with masks where columns are missing alone: they take longer."""
-        t, lanes, width = self._t, self._kernel.lanes, byte_width(self._element)
-        live, adds = bounds
-        zero = t.constant(self._zero, self._vector)
-        olds = [t.select(adds, place, self._starts, "!llvm.ptr") for place in outs]
-
-        def add(*, whole: bool) -> None:
-            for (row, v), value in zip(self._cells, sums, strict=True):
-                old, new = (t.step(each[row], v * lanes, self._element) for each in (olds, outs))
-                if whole:
-                    t.store(self._sum(t.load(old, self._vector, width), value), new, self._vector, width)
-                    continue
-                before = t.masked_load(old, masks[v], zero, lanes, self._element)
-                t.masked_store(self._sum(before, value), new, masks[v], lanes, self._element)
-
-        whole = t.compare("uge", live, t.number(self._columns))
-        t.either(whole, lambda: add(whole=True), lambda: add(whole=False))
-
-    def _stream(
-        self,
-        outs: list[str],
-        sums: list[str],
-        masks: list[str],
-        bounds: tuple[str, str],
-    ) -> None:
-        """Append results, which go past the cache where all columns are there and are aligned."""
-        t = self._t
-        live, adds = bounds
-        whole = t.compare("uge", live, t.number(self._columns))
-        first = t.binary("xor", adds, t.constant("true", "i1"), "i1")
-        past = t.binary("and", t.binary("and", whole, first, "i1"), self._aligned, "i1")
-
-        def stream() -> None:
-            start = t.load(self._starts, self._vector, byte_width(self._element))
-            for (row, v), value in zip(self._cells, sums, strict=True):
-                place = t.step(outs[row], v * self._kernel.lanes, self._element)
-                t.stream(self._sum(start, value), place, self._kernel.lanes, self._element)
-
-        t.either(past, stream, lambda: self._add(outs, sums, masks, bounds))
-
-    def _add_by_way_of_buffer(
-        self, outs: list[str], sums: list[str], rows: str, bounds: tuple[str, str]
-    ) -> None:
-        """Append results: in place if all columns are there, else in memory of their own on the way."""
-        t, lanes, element = self._t, self._kernel.lanes, self._element
-        live, adds = bounds
-        whole = t.compare("uge", live, t.number(self._columns))
-        partial = t.compare("ult", live, t.number(self._columns))
-        first = outs[0]
-
-        def copy(into: bool) -> None:
-            def cell(row: str, column: str) -> list[str]:
-                place = t.step(first, t.add(t.mul(row, "%out_row"), column), element)
-                own = t.step(self._edge, t.add(t.mul(row, t.number(self._columns)), column), element)
-                source, target = (place, own) if into else (own, place)
-                width = byte_width(element)
-                t.store(t.load(source, element, width), target, element, width)
-                return []
-
-            def row(number: str, _: list[str]) -> list[str]:
-                return t.loop(live, [], lambda column, _: cell(number, column))
-
-            t.loop(rows, [], row)
-
-        t.either(t.binary("and", partial, adds, "i1"), lambda: copy(into=True))
-        for (row, v), value in zip(self._cells, sums, strict=True):
-            edge = t.step(self._edge, row * self._columns + v * lanes, element)
-            place = t.select(whole, t.step(outs[row], v * lanes, element), edge, "!llvm.ptr")
-            start = t.step(self._starts, v * lanes, element)
-            old = t.load(t.select(adds, place, start, "!llvm.ptr"), self._vector, byte_width(element))
-            t.store(self._sum(old, value), place, self._vector, byte_width(element))
-        t.either(partial, lambda: copy(into=False))
+        t, kernel = self._t, self._kernel
+        if kernel.dot:
+            return dot_products(t, kernel.dot, left, right, sums, kernel.lanes)
+        return t.multiply_add(left, right, sums, kernel.element, kernel.lanes, fma=kernel.fma)

@@ -4,7 +4,7 @@ Factors are words of 32 bits, which hold as many consecutive terms of a sum, the
 that are not there, words hold zeros.
 
 The instruction for bf16 takes subnormal numbers for zeros, and gives zeros for them. So it is called only
-where there are none on the way, which is known once factors are packed: each kernel that packs notes the
+where there are none on the way, which is known once factors are packed: each kernel that packs stores the
 least magnitude of a number other than zero (`LEAST`). Elsewhere the same words are converted to f32. Both
 round after each product, the upper one of a pair first: where both may be called, results are the same bits.
 
@@ -23,7 +23,7 @@ WORD = "i32"
 #: Kinds of dot products: pairs of bf16, the same by conversion to f32, pairs of i16, and four bytes each.
 BF16, WIDENED, I16, I8 = "bf16", "widened", "i16", "i8"
 
-#: What a kernel that packs does besides: notes the least magnitude, notes -128 times the sums of columns, or
+#: What a kernel that packs does besides: it stores the least magnitude, or -128 times the sums of columns, or
 #: adds 128 to each byte.
 LEAST, SUMS, RAISED = "least", "sums", "raised"
 
@@ -34,7 +34,7 @@ _INTRINSICS = {
     I8: ("llvm.x86.avx512.vpdpbusd", "i8", 4),
 }
 
-#: What is noted where a factor is all zeros: more than any magnitude less one.
+#: The least magnitude of a factor that is all zeros: more than any magnitude less one.
 NO_MAGNITUDE = 0xFFFF
 #: Bits of the significand of a bf16 in memory.
 _MANTISSA = 7
@@ -90,18 +90,18 @@ def are_normal(left: Value, right: Value) -> Value:
     """Emit whether no product of two bf16, nor any sum of products, is subnormal, and neither is a factor.
 
     Args:
-        left: What was noted for one factor, an i32.
-        right: What was noted for the other one.
+        left: The packing info of one factor, an i32.
+        right: That of the other one.
     """
 
     def at_least(value: Value, least: int) -> Value:
         limit = arith.ConstantOp(value.type, ir.IntegerAttr.get(value.type, least)).result
         return arith.CmpIOp(arith.CmpIPredicate.uge, value, limit).result
 
-    def exponent(noted: Value) -> Value:
-        shift = arith.ConstantOp(noted.type, ir.IntegerAttr.get(noted.type, _MANTISSA)).result
-        return arith.ShRUIOp(noted, shift).result
+    def exponent(info: Value) -> Value:
+        shift = arith.ConstantOp(info.type, ir.IntegerAttr.get(info.type, _MANTISSA)).result
+        return arith.ShRUIOp(info, shift).result
 
-    exponents = [exponent(noted) for noted in (left, right)]
+    exponents = [exponent(info) for info in (left, right)]
     both = arith.AndIOp(*(at_least(each, 1) for each in exponents)).result
     return arith.AndIOp(both, at_least(arith.AddIOp(*exponents).result, _LEAST_EXPONENTS)).result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     I8,
     LEAST,
@@ -25,23 +25,17 @@ def append_vnni_packing(t: Text, kernel: PackKernel) -> None:
     info = PackingInfo(t, kernel)
     stored = kernel.source.split(":")[0]
     lanes, bits = kernel.lanes, 8 * byte_width(kernel.part)
-    loaded, narrow, words = (vector(lanes, each) for each in (stored, kernel.part, WORD))
+    narrow, words = (vector(lanes, each) for each in (kernel.part, WORD))
     width, vnni = t.number(kernel.columns), t.number(kernel.vnni)
     source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", WORD)
     panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
-    off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", loaded)
     last = t.binary("sub", "%depth", t.number(1))
 
     def word(rows: list[tuple[str, str]], mask: str | None, first: int) -> str:
         """Append words of the elements of some rows, of which those past the last one are zeros."""
         found = ""
         for place, (row, is_there) in enumerate(rows):
-            here = t.step(row, first, stored)
-            if mask is None:
-                value = t.load(here, loaded, byte_width(stored))
-            else:
-                value = t.masked_load(here, mask, off, lanes, stored)
-            value = convert(t, kernel.source, value, lanes)
+            value = t.read(t.step(row, first, stored), kernel.source, lanes, mask)
             if place:
                 value = t.select(is_there, value, t.constant("dense<0>", narrow), narrow)
             value = t.op(f"llvm.zext {value} : {narrow} to {words}")
@@ -127,7 +121,7 @@ class PackingInfo:
         t.store(kept, self._least, type_, 64)
 
     def write(self, panels: str) -> None:
-        """Append what is noted at the end."""
+        """Append what is stored at the end."""
         if self._kernel.info == LEAST:
             self._write_least()
         if self._kernel.info == SUMS:
@@ -139,7 +133,7 @@ class PackingInfo:
         value = t.load(self._least, type_, 64)
         value = t.op(f'llvm.call_intrinsic "llvm.vector.reduce.umin"({value}) : ({type_}) -> i16')
         value = t.op(f"llvm.zext {value} : i16 to {WORD}")
-        place = t.step("%target", "%notes_first", WORD)
+        place = t.step("%target", "%info_first", WORD)
         t.op(f"llvm.atomicrmw umin {place}, {value} monotonic : !llvm.ptr, {WORD}")
 
     def _write_sums(self, panels: str) -> None:
@@ -169,5 +163,5 @@ class PackingInfo:
                 t.store(t.binary("sub", zero, each, type_), place, type_, byte_width(WORD))
             return [t.step(here, "%panel", WORD), t.step(there, columns, WORD)]
 
-        packed, info = (t.step("%target", f"%{name}_first", WORD) for name in ("target", "notes"))
+        packed, info = (t.step("%target", f"%{name}_first", WORD) for name in ("target", "info"))
         t.loop(panels, [(packed, "!llvm.ptr"), (info, "!llvm.ptr")], lambda _, inside: panel(inside))
