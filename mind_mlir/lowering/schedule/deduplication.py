@@ -15,10 +15,9 @@ from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
 from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.row_programs.row_choice import AnyRowSchedule, emit_rows
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import starts_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import AnyRowSchedule, emit_rows, starts_of
+from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
-from mind_mlir.lowering.schedule.linalg_view.windows import window_of
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, func, ir
 from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.values import attributes_of, definition
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
-    from mind_mlir.lowering.schedule.fusion.nests.output import Output
+    from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.linalg_view.view import View
@@ -127,7 +126,7 @@ def call_choices(results: Sequence[Value] | None) -> tuple[Choice, ...]:
 
 
 def call_group(
-    shared: DeduplicatedNests, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
+    nests: DeduplicatedNests, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
 ) -> list[Value] | None:
     """Emit ``group`` as a call, and return the tensors of its outputs, in their order.
 
@@ -135,13 +134,11 @@ def call_group(
         None, with nothing emitted, if it is to be emitted where it stands.
     """
     description = _describe(group, outputs)
-    if description is None or not _may_call(shared, group, description):
+    if description is None:
         return None
 
-    def define(emitter: Emitter, arguments: list[Value]) -> list[Value]:
+    def define(emitter: Emitter, inside: Group, constants: dict[Root, Value]) -> list[Value]:
         places = [group.members.index(output.member) for output in outputs]
-        inside = _inside(group, dict(zip(description.inputs, arguments, strict=True)))
-        constants = _constants(emitter, description)
         new = [
             dataclasses.replace(
                 output,
@@ -153,12 +150,11 @@ def call_group(
         ]
         return GroupEmitter(emitter, inside, new, schedule, target).emit(Known(constants))
 
-    types = [output.destination.type for output in outputs]
-    return shared.call(description.key, list(description.inputs), types, define)
+    return _call(nests, group, outputs, description, define)
 
 
 def call_rows(
-    shared: DeduplicatedNests, group: Group, outputs: list[Output], schedule: AnyRowSchedule, target: Target
+    nests: DeduplicatedNests, group: Group, outputs: list[Output], schedule: AnyRowSchedule, target: Target
 ) -> list[Value] | None:
     """Emit a row program as a call, and return the tensors of its outputs, in their order.
 
@@ -175,13 +171,9 @@ def call_rows(
     description = _describe(group, plain)
     if description is None or any(numbers.get(result) is None for result in reduced):
         return None
-    if not _may_call(shared, group, description):
-        return None
     description.key = (description.key, *(numbers[result] for result in reduced))
 
-    def define(emitter: Emitter, arguments: list[Value]) -> list[Value]:
-        constants = _constants(emitter, description)
-        inside = _inside(group, dict(zip(description.inputs, arguments, strict=True)))
+    def define(emitter: Emitter, inside: Group, constants: dict[Root, Value]) -> list[Value]:
         inside.produced = {result: view for view in inside.members for result in view.op.results}
         new = [
             dataclasses.replace(
@@ -196,31 +188,33 @@ def call_rows(
         }
         return emit_rows(emitter, inside, new, first, schedule, target, Known(constants))
 
+    return _call(nests, group, outputs, description, define)
+
+
+def _call(
+    nests: DeduplicatedNests,
+    group: Group,
+    outputs: list[Output],
+    description: _Description,
+    emit: Callable[[Emitter, Group, dict[Root, Value]], list[Value]],
+) -> list[Value] | None:
+    """Emit a call, given what emits a group that reads other tensors, and constants from outside."""
+    for view in group.members:
+        if not nests.may_call(view.op, [value for value in description.inputs if value in view.operands]):
+            return None
+
+    def define(emitter: Emitter, arguments: list[Value]) -> list[Value]:
+        read = dict(zip(description.inputs, arguments, strict=True))
+        members = [
+            dataclasses.replace(view, operands=tuple(read.get(value, value) for value in view.operands))
+            for view in group.members
+        ]
+        numbers = description.constants.items()
+        constants: dict[Root, Value] = {value: emitter.constant(value.type, each) for value, each in numbers}
+        return emit(emitter, dataclasses.replace(group, members=members), constants)
+
     types = [output.destination.type for output in outputs]
-    return shared.call(description.key, list(description.inputs), types, define)
-
-
-def _may_call(shared: DeduplicatedNests, group: Group, description: _Description) -> bool:
-    return all(
-        shared.may_call(view.op, [value for value in description.inputs if value in view.operands])
-        for view in group.members
-    )
-
-
-def _constants(emitter: Emitter, description: _Description) -> dict[Root, Value]:
-    """Emit the numbers from outside that are used."""
-    return {
-        value: emitter.constant(value.type, attribute) for value, attribute in description.constants.items()
-    }
-
-
-def _inside(group: Group, given: dict[Value, Value]) -> Group:
-    """Return ``group`` reading other tensors."""
-    members = [
-        dataclasses.replace(view, operands=tuple(given.get(value, value) for value in view.operands))
-        for view in group.members
-    ]
-    return dataclasses.replace(group, members=members)
+    return nests.call(description.key, list(description.inputs), types, define)
 
 
 def _fresh(emitter: Emitter, output: Output) -> Value:

@@ -12,15 +12,14 @@ from mind_mlir.lowering.schedule.contraction.constant_factors import (
     constants_for_products,
     is_exact,
 )
-from mind_mlir.lowering.schedule.contraction.gemv_schedule import gemv_schedule, may_be_tiled
+from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule, may_be_tiled
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.grouped import group_products
 from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
-from mind_mlir.lowering.schedule.contraction.layout import make_factors_dense
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
+from mind_mlir.lowering.schedule.contraction.operands import make_factors_dense, transpose_products
 from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
-from mind_mlir.lowering.schedule.contraction.transposed import transpose_products
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
 from mind_mlir.lowering.schedule.emission.constants import GEMV_ROWS
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
@@ -30,9 +29,8 @@ from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.fusion.groups.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.linalg_view.values import (
-    constant_value,
     erase_unused,
-    filler,
+    filling_constant,
     hoistable_loops,
 )
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
@@ -85,7 +83,7 @@ class FunctionScheduler:
         self._kernels = kernels
         self._emitter = Emitter(function)
         self._views = Views()
-        self._shared = DeduplicatedNests(function, located=options.debug)
+        self._nests = DeduplicatedNests(function, located=options.debug)
         self._winograd = WinogradRewriter(self._emitter, target) if options.winograd else None
         #: Constants that only products read: these take them as kernels do, packed when compiled.
         self._prepacked: set[Value] = set()
@@ -112,7 +110,7 @@ class FunctionScheduler:
     def _block(self, block: Block) -> None:
         attentions = mark_attentions(block, self._views, self._target, self._kernels)
         transpose_products(block, self._views, partial(is_factor, self._views))
-        groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
+        groups = Grouping(self._emitter, self._nests, self._target, self._decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
@@ -247,8 +245,7 @@ class FunctionScheduler:
         loops = geometry(contraction, memory_strides(contraction))
         bits = contraction.element.width
         hoist_depth = hoistable_loops(contraction.view.op, contraction.right.value)
-        start = filler(contraction.view.inits[0])
-        first = None if start is None else constant_value(start)
+        first = filling_constant(contraction.view.inits[0])
         prepacked = [
             constant_of(factor.value) in self._prepacked and is_exact(factor)
             for factor in (contraction.left, contraction.right)

@@ -1,8 +1,8 @@
-"""Groups that end the pieces of a product: elementwise work on its result, cut like the product.
+"""Groups that end the macro-tiles of a product: elementwise work on its result, cut like the product.
 
 A group of elementwise operations that reads a marked contraction element by element gets one chunk for each
-piece of it, and both get the same number. So `buffers/epilogues` can do the group's work piece by piece while
-a piece is in the cache: a bias, an activation, a residual, a conversion, an optimiser's update.
+macro-tile of it, and both get the same number. So `buffers/epilogues` can do the group's work on each of them
+while that is in the cache: a bias, an activation, a residual, a conversion, an optimiser's update.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.groups.collapse import Loops, loops_of
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
+from mind_mlir.lowering.schedule.linalg_view.values import unreshaped
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
@@ -27,17 +28,15 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.work import Work
     from mind_mlir.target import Target
 
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
-
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """A product, and how a group runs over its pieces.
+    """A product, and how a group runs over its macro-tiles.
 
     Attributes:
         product: The marked contraction.
-        loops: What the loops of the group become: those over the result that is in pieces.
-        tiled_loops: The loops over the result, in the order in which pieces are numbered.
+        loops: What the loops of the group become: those over the result that is in macro-tiles.
+        tiled_loops: The loops over the result, in the order in which macro-tiles are numbered.
         dims: Which of them the loops of the group are.
     """
 
@@ -59,9 +58,9 @@ class Ending:
         while self.tiled_loops[COLUMNS].size % (side * lanes):
             side //= 2
         cuts = tuple(
-            Cut(self.dims.index(place), part.size, part.count)
-            for place, part in reversed(list(enumerate(self.tiled_loops)))
-            if part.count > 1
+            Cut(self.dims.index(place), loop.size, loop.count)
+            for place, loop in reversed(list(enumerate(self.tiled_loops)))
+            if loop.count > 1
         )
         index = ir.IndexType.get()
         self.product.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(index, number)
@@ -82,7 +81,7 @@ class Ending:
 
 
 def ending_of(group: Group, target: Target) -> Ending | None:
-    """Return the product whose pieces ``group`` may end, the last one that it reads; None if there is none.
+    """Return the product whose macro-tiles ``group`` may end, the last one that it reads, if there is one.
 
     Args:
         group: What is about to be emitted behind its last member.
@@ -111,9 +110,7 @@ def _read(group: Group) -> Iterator[tuple[Operation, View, int]]:
     """Iterate over the marked contractions that ``group`` reads, each with the reader and the operand."""
     for view in group.members:
         for number, value in enumerate(view.operands):
-            op = definition(value)
-            while op is not None and op.name in _RESHAPES:
-                op = definition(op.operands[0])
+            op = definition(unreshaped(value))
             if op is not None and SCHEDULE_ATTRIBUTE in op.attributes and view.used(number):
                 yield op.operation, view, number
 
@@ -126,7 +123,7 @@ def _element_by_element(group: Group, product: Operation) -> Iterator[bool]:
 
 
 def _tiled_loops(product: Operation) -> tuple[TiledLoop, ...] | None:
-    """Return the loops over the result of ``product``; None if another group ends its pieces, or none can."""
+    """Return the loops over the result of ``product``; None if a group ends its macro-tiles, or none can."""
     found = Product.of(product, Views())
     schedule = found.schedule
     if schedule.gemv_axpy or schedule.gemv_dot or EPILOGUE_ATTRIBUTE in product.attributes:

@@ -6,9 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions
-from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by
-from mind_mlir.lowering.schedule.fusion.groups.row_space import space_of
-from mind_mlir.lowering.schedule.nest_emission import GroupEmission, RowEmission
+from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by, space_of
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
+from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
-
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 class Grouping:
@@ -40,10 +38,9 @@ class Grouping:
     """
 
     def __init__(
-        self, emitter: Emitter, shared: DeduplicatedNests, target: Target, decisions: Decisions
+        self, emitter: Emitter, nests: DeduplicatedNests, target: Target, decisions: Decisions
     ) -> None:
-        self._groups = GroupEmission(emitter, shared, target, decisions)
-        self._rows = RowEmission(emitter, shared, target, decisions)
+        self._nests = NestEmission(emitter, nests, target, decisions)
         self._decisions = decisions
         self._open: dict[Value, Group] = {}
         #: Of each result of a row program that is still to be emitted, and each reshape of one, the program.
@@ -156,11 +153,11 @@ class Grouping:
         """
         group = Group(view.extents, dims[0])
         group.add(view, self._decisions.place if place is None else place)
-        self._groups.emit(group, self._pending)
+        self._nests.emit_group(group, self._pending)
 
     def takes_reshape(self, op: Operation) -> bool:
         """Return whether ``op`` reshapes what a row program has one of for each row, and joined it."""
-        if op.name not in _RESHAPES:
+        if op.name not in RESHAPES:
             return False
         value = op.operands[0]
         group = self._open.get(value)
@@ -210,7 +207,7 @@ class Grouping:
         else:
             program.add(group)
         if program is None:
-            self._groups.emit(group, self._pending)
+            self._nests.emit_group(group, self._pending)
             return
         self._programs.update(dict.fromkeys(group.produced, program))
 
@@ -237,11 +234,11 @@ class Grouping:
                 self._retire(group)
         for value in (*program.produced, *program.reshapes):
             del self._programs[value]
-        if self._rows.emit(program, self._pending):
+        if self._nests.emit_rows(program, self._pending):
             return
         for group in program.groups:
             group.refresh()
-            self._groups.emit(group, self._pending)
+            self._nests.emit_group(group, self._pending)
 
 
 @dataclasses.dataclass(frozen=True)

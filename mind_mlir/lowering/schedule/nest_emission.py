@@ -17,19 +17,23 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import (
 )
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
 from mind_mlir.lowering.schedule.fusion.groups.in_place import overwritten
+from mind_mlir.lowering.schedule.fusion.nests.body import Output
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
 from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.nests.output import Output
 from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import work_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_choice import choose_rows, emit_rows
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import starts_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import (
+    AnyRowSchedule,
+    choose_rows,
+    emit_rows,
+    starts_of,
+)
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
@@ -37,32 +41,20 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-class GroupEmission:
-    """Emits the groups of one block.
-
-    Args:
-        emitter: Where to emit.
-        shared: The nests that the function repeats.
-        target: The processor.
-        decisions: Is told what is decided.
-    """
+class NestEmission:
+    """Emits the groups and the row programs of one block."""
 
     def __init__(
-        self, emitter: Emitter, shared: DeduplicatedNests, target: Target, decisions: Decisions
+        self, emitter: Emitter, nests: DeduplicatedNests, target: Target, decisions: Decisions
     ) -> None:
         self._emitter = emitter
-        self._shared = shared
+        self._nests = nests
         self._target = target
         self._decisions = decisions
-        self._numbers = itertools.count()  # of products whose pieces groups end
+        self._numbers = itertools.count()  # of products whose macro-tiles groups end
 
-    def emit(self, group: Group, pending: Container[Value]) -> None:
-        """Replace the members of ``group`` by a nest.
-
-        Args:
-            group: What to emit.
-            pending: Results of operations that stand in the block, but are emitted later.
-        """
+    def emit_group(self, group: Group, pending: Container[Value]) -> None:
+        """Replace the members of ``group`` by a nest."""
         operations = [view.op for view in group.members]
         results = [
             (number, place)
@@ -71,11 +63,11 @@ class GroupEmission:
             if leaves(result, operations)
         ]
         if results:
-            self._emit_nest(group, operations, results, pending)
+            self._group_nest(group, operations, results, pending)
         for operation in reversed(operations):
             operation.erase()
 
-    def _emit_nest(
+    def _group_nest(
         self,
         group: Group,
         operations: list[Operation],
@@ -104,18 +96,28 @@ class GroupEmission:
             ]
             tensors = None
             if ending is None:
-                tensors = call_group(self._shared, group, outputs, schedule, self._target)
-            shared = call_choices(tensors)
-            self._decisions.add(
-                lambda: Decision(
-                    "fused", computed(operations), group.extents, (*schedule.choices(), *shared)
-                ),
-                group.place,
-            )
+                tensors = call_group(self._nests, group, outputs, schedule, self._target)
+            self._decide("fused", operations, group, schedule, tensors, group.place)
             if tensors is None:
                 tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
-            for old, value in zip(written, tensors, strict=True):
-                old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
+            _replace(written, tensors)
+
+    def _decide(
+        self,
+        kind: str,
+        operations: Iterable[Operation],
+        group: Group,
+        schedule: FusedSchedule | AnyRowSchedule,
+        called: list[Value] | None,
+        place: int,
+    ) -> None:
+        """Say how ``group`` is computed, and that it is ``called``, if it is."""
+
+        def decision() -> Decision:
+            choices = (*schedule.choices(), *call_choices(called))
+            return Decision(kind, computed(operations), group.extents, choices)
+
+        self._decisions.add(decision, place)
 
     def _output(
         self,
@@ -138,6 +140,76 @@ class GroupEmission:
             return Output(view, place, collapse_value(init, shape))
         element = ir.RankedTensorType(init.type).element_type
         return Output(view, place, self._emitter.empty(shape, element), start)
+
+    def emit_rows(self, program: RowProgram, pending: Container[Value]) -> bool:
+        """Replace the members of ``program`` by one nest.
+
+        Returns:
+            False, with the operations as they were, if its groups are better nests of their own.
+        """
+        if len(program.groups) < 2:
+            return False
+        operations = {view.op: None for view in program.members}
+        inside = {**operations, **dict.fromkeys(program.reshapes.values())}
+        seen: list[Operation] = []
+        for op in reversed(program.reshapes.values()):  # what one reads stands before it, and is kept, too
+            if leaves(op.results[0], inside):
+                seen.insert(0, op)
+                del inside[op]
+        written = [result for op in operations for result in op.results if leaves(result, inside)]
+        last = max(program.groups, key=lambda group: group.place)
+        end = last.members[-1].op
+        location = ir.Location.fused([op.location for op in operations])
+        with ir.InsertionPoint(end), location:
+            if not written or not self._row_nest(program, written, last, pending):
+                return False
+        for op in seen:
+            op.move_before(end)
+        _erase(program, seen)
+        return True
+
+    def _row_nest(
+        self, program: RowProgram, written: list[Value], last: Group, pending: Container[Value]
+    ) -> bool:
+        """Emit the nest and let ``written`` be its results; return False if it is not to be one."""
+        group = Group(program.space.extents, program.space.last, list(program.members), program.space.along)
+        group.produced = dict(program.produced)
+        end = [view for view in group.members if view.op == last.members[-1].op]
+        before = [view for view in group.members if view.op != end[0].op]
+        targets = targets_of(dataclasses.replace(group, members=[*before, *end]), written, pending)
+        loops = merged_loops(group.members)
+        if loops is not None and not collapse(group, loops):
+            return False
+        rank = len(group.extents)
+        if group.reductions != (rank - 1,) or group.vector != rank - 1:
+            return False
+        group.produced = {result: view for view in group.members for result in view.op.results}
+        chosen = choose_rows(group, written, self._target)
+        if chosen is None:
+            return False
+        passes, schedule = chosen
+        pairs = zip(written, targets, strict=True)
+        outputs = [self._row_output(group, passes, result, target) for result, target in pairs]
+        tensors = call_rows(self._nests, group, outputs, schedule, self._target)
+        operations = [view.op for view in program.members]
+        self._decide(schedule.kind, operations, group, schedule, tensors, last.place)
+        if tensors is None:
+            starts = starts_of(group.members)
+            tensors = emit_rows(self._emitter, group, outputs, starts, schedule, self._target, Known())
+        _replace(written, tensors)
+        return True
+
+    def _row_output(self, group: Group, passes: Passes, result: Value, target: Value | None) -> Output:
+        """Return where ``result`` is written: over ``target`` unless a later pass reads that."""
+        view, number = group.produced[result], result.result_number
+        access = view.accesses[len(view.inputs) + number]
+        shape = [group.extents[index.terms[0][0]] if index.terms else 1 for index in access]
+        if target is not None:
+            form = form_of(group, target, shape)
+            if not passes.reads_after(result, form):
+                return Output(view, number, form)
+        element = ir.RankedTensorType(result.type).element_type
+        return Output(view, number, self._emitter.empty(shape, element))
 
 
 def targets_of(
@@ -171,101 +243,9 @@ def leaves(result: Value, members: Container[Operation]) -> bool:
     return any(use.owner.operation not in members for use in result.uses)
 
 
-class RowEmission:
-    """Emits the row programs of one block.
-
-    Args:
-        emitter: Where to emit.
-        shared: The nests that the function repeats.
-        target: The processor.
-        decisions: Is told what is decided.
-    """
-
-    def __init__(
-        self, emitter: Emitter, shared: DeduplicatedNests, target: Target, decisions: Decisions
-    ) -> None:
-        self._emitter = emitter
-        self._shared = shared
-        self._target = target
-        self._decisions = decisions
-
-    def emit(self, program: RowProgram, pending: Container[Value]) -> bool:
-        """Replace the members of ``program`` by one nest.
-
-        Args:
-            program: What to emit.
-            pending: Results of operations that stand in the block, but are emitted later.
-
-        Returns:
-            False, with the operations as they were, if its groups are better nests of their own.
-        """
-        if len(program.groups) < 2:
-            return False
-        operations = {view.op: None for view in program.members}
-        inside = {**operations, **dict.fromkeys(program.reshapes.values())}
-        seen: list[Operation] = []
-        for op in reversed(program.reshapes.values()):  # what one reads stands before it, and is kept, too
-            if leaves(op.results[0], inside):
-                seen.insert(0, op)
-                del inside[op]
-        written = [result for op in operations for result in op.results if leaves(result, inside)]
-        last = max(program.groups, key=lambda group: group.place)
-        end = last.members[-1].op
-        location = ir.Location.fused([op.location for op in operations])
-        with ir.InsertionPoint(end), location:
-            if not written or not self._nest(program, written, last, pending):
-                return False
-        for op in seen:
-            op.move_before(end)
-        _erase(program, seen)
-        return True
-
-    def _nest(
-        self, program: RowProgram, written: list[Value], last: Group, pending: Container[Value]
-    ) -> bool:
-        """Emit the nest and let ``written`` be its results; return False if it is not to be one."""
-        group = Group(program.space.extents, program.space.last, list(program.members), program.space.along)
-        group.produced = dict(program.produced)
-        end = [view for view in group.members if view.op == last.members[-1].op]
-        before = [view for view in group.members if view.op != end[0].op]
-        targets = targets_of(dataclasses.replace(group, members=[*before, *end]), written, pending)
-        loops = merged_loops(group.members)
-        if loops is not None and not collapse(group, loops):
-            return False
-        rank = len(group.extents)
-        if group.reductions != (rank - 1,) or group.vector != rank - 1:
-            return False
-        group.produced = {result: view for view in group.members for result in view.op.results}
-        chosen = choose_rows(group, written, self._target)
-        if chosen is None:
-            return False
-        passes, schedule = chosen
-        pairs = zip(written, targets, strict=True)
-        outputs = [self._output(group, passes, result, target) for result, target in pairs]
-        tensors = call_rows(self._shared, group, outputs, schedule, self._target)
-        choices = (*schedule.choices(), *call_choices(tensors))
-        operations = [view.op for view in program.members]
-        self._decisions.add(
-            lambda: Decision(schedule.kind, computed(operations), group.extents, choices), last.place
-        )
-        if tensors is None:
-            starts = starts_of(group.members)
-            tensors = emit_rows(self._emitter, group, outputs, starts, schedule, self._target, Known())
-        for old, value in zip(written, tensors, strict=True):
-            old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
-        return True
-
-    def _output(self, group: Group, passes: Passes, result: Value, target: Value | None) -> Output:
-        """Return where ``result`` is written: over ``target`` unless a later pass reads that."""
-        view, number = group.produced[result], result.result_number
-        access = view.accesses[len(view.inputs) + number]
-        shape = [group.extents[index.terms[0][0]] if index.terms else 1 for index in access]
-        if target is not None:
-            form = form_of(group, target, shape)
-            if not passes.reads_after(result, form):
-                return Output(view, number, form)
-        element = ir.RankedTensorType(result.type).element_type
-        return Output(view, number, self._emitter.empty(shape, element))
+def _replace(results: Sequence[Value], tensors: Sequence[Value]) -> None:
+    for old, value in zip(results, tensors, strict=True):
+        old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
 
 
 def _erase(program: RowProgram, kept: list[Operation]) -> None:

@@ -86,34 +86,22 @@ def query_pack(schedule: AttentionSchedule, element: str, stored: Type, *, trans
 
 def score_kernel(schedule: AttentionSchedule, element: str, stored: Type) -> ProductKernel:
     """Return the kernel that multiplies keys and queries."""
-    return ProductKernel(
-        rows=schedule.rows,
-        vectors=schedule.vectors,
-        lanes=schedule.lanes,
-        element=element,
-        left=_conversions(schedule, element, stored),
-        right=element,
-        fma=schedule.fma,
-        masks=schedule.masks,
-        ragged=False,
-        copies=False,
-    )
+    left, tile = _conversions(schedule, element, stored), (schedule.rows, schedule.vectors)
+    return _product_kernel(schedule, element, tile, left, element, ragged=False)
 
 
 def output_kernel(schedule: AttentionSchedule, element: str, stored: Type, width: int) -> ProductKernel:
     """Return the kernel that multiplies what scores became and values of so many columns."""
-    return ProductKernel(
-        rows=schedule.out_rows,
-        vectors=schedule.out_vectors,
-        lanes=schedule.lanes,
-        element=element,
-        left=element,
-        right=_conversions(schedule, element, stored),
-        fma=schedule.fma,
-        masks=schedule.masks,
-        ragged=width % (schedule.lanes * schedule.out_vectors) > 0,
-        copies=False,
-    )
+    right, tile = _conversions(schedule, element, stored), (schedule.out_rows, schedule.out_vectors)
+    ragged = width % (schedule.lanes * schedule.out_vectors) > 0
+    return _product_kernel(schedule, element, tile, element, right, ragged=ragged)
+
+
+def _product_kernel(
+    schedule: AttentionSchedule, element: str, tile: tuple[int, int], left: str, right: str, *, ragged: bool
+) -> ProductKernel:
+    fma, masks = schedule.fma, schedule.masks
+    return ProductKernel(*tile, schedule.lanes, element, left, right, fma, masks, ragged, copies=False)
 
 
 #: Kinds of dot products: the second one where the first one would flush numbers.

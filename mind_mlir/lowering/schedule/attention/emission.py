@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Place, Scratch, Shared
+from mind_mlir.lowering.schedule.attention.memory import Elements, Place, Scratch, Shared
 from mind_mlir.lowering.schedule.attention.written import Written
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
@@ -57,15 +56,10 @@ class _Emission(Written):
         scratch = self._scratch(Shared(), parallel=False) if count == 1 else None
 
         def one(first: Index, number: Index, own: Scratch) -> list[Value]:
-            starts = number
-            digits: list[Index] = []
-            for place, extent in enumerate(counts):
-                is_last = math.prod(counts[place:]) == extent
-                digits.append(0 if extent == 1 else number if is_last else e.modulo(number, extent))
-                number = 0 if is_last else e.floordiv(number, extent)
+            digits = e.digits(number, counts)
             env = dict(zip(reversed(range(self._row)), digits[1:], strict=True))
             if s.pairs:
-                self._prepare(env, own, self._is_new(starts, first, digits[0]))
+                self._prepare(env, own, self._is_new(number, first, digits[0]))
             if by_row:
                 self._block(env, digits[0], own, None)
                 return []
@@ -85,9 +79,8 @@ class _Emission(Written):
         """Emit whether a chunk that starts with block ``first`` is at another head; None if it always is."""
         if isinstance(block, int):
             return None
-        e, equal = self._e, arith.CmpIPredicate.eq
-        starts = arith.CmpIOp(equal, e.index(number), e.index(first)).result
-        return arith.OrIOp(starts, arith.CmpIOp(equal, block, e.index(0)).result).result
+        e = self._e
+        return arith.OrIOp(e.compare("eq", number, first), e.compare("eq", block, 0)).result
 
     def _block(self, env: Env, block: Index, own: Scratch, finite: Value | None) -> list[Value]:
         e, s = self._e, self._s
@@ -130,8 +123,7 @@ class _Emission(Written):
             if info is not None:
                 self._pair_product(place, number, stored[term], limit, info[term])
             else:
-                is_first = e.constant(self._bit, ir.BoolAttr.get(False))
-                self._product(place, number, stored[term], (0, limit), is_first)
+                self._product(place, number, stored[term], (0, limit), e.flag(False))
             self._finish(place, number, limit)
         if not s.together:
             for number, node in enumerate(self._p.kept):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.attention.choice import kernels_of
 from mind_mlir.lowering.schedule.attention.marked import Factors, mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
+from mind_mlir.lowering.schedule.attention.nodes import batches_of
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
-from mind_mlir.lowering.schedule.attention.sources import batches_of
 from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
 from mind_mlir.lowering.schedule.linalg_view.values import used

@@ -112,7 +112,7 @@ class Layout:
 
 
 def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Operation]) -> Array:
-    """Return what ``kernel`` makes of the factor ``data``, and its notes; zeros where it writes anything.
+    """Return what ``kernel`` makes of the factor ``data``, and its info; zeros where it writes anything.
 
     Args:
         data: The elements as they lie in memory.
@@ -146,7 +146,7 @@ def _converted(array: Array, casts: Sequence[Operation]) -> Array:
 
 
 def _words(array: Array, kernel: PackKernel) -> Array:
-    """Return the words of ``array[batch][panel][1][step][column][term]`` and what is noted of them."""
+    """Return the words of ``array[batch][panel][1][step][column][term]`` and packing info of them."""
     if kernel.source == "i8:zext i16":
         array = array.view(np.uint8).astype(np.int16)
     words = array.view(np.int32).reshape(-1)

@@ -1,4 +1,4 @@
-"""Emits contractions on memory: factors are packed if need be, then pieces of the result are computed.
+"""Emits contractions on memory: factors are packed if need be, then macro-tiles of the result are computed.
 
 Both are loops over chunks that threads may share, around calls of kernels. Each element of a result is
 computed by one call of one chunk, in an order that depends on the shape and the target alone.
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
-from mind_mlir.lowering.schedule.contraction.gemv_emission import Gemv
+from mind_mlir.lowering.schedule.contraction.gemv import Gemv
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
 from mind_mlir.lowering.schedule.contraction.grouped import LoopNumbers, grouped_runs
 from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
 from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library
 from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
-from mind_mlir.lowering.schedule.contraction.layout import lay_out
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
+from mind_mlir.lowering.schedule.contraction.operands import lay_out
 from mind_mlir.lowering.schedule.contraction.schedule import reduction
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.view import Views
-from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value, arith, func, ir, linalg, memref, scf
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value, arith, func, ir, linalg, memref
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     #: Marked products in the order of a block, each with the loops over its result.
     Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]
-    #: The same, each with what ends its pieces, in runs that are computed together.
+    #: The same, each with what ends its macro-tiles, in runs that are computed together.
     Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
 
 
@@ -45,7 +45,7 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
 
     Args:
         module: Functions on memory.
-        end: Says of products that may be computed together which ones are, and what ends their pieces.
+        end: Says of products that may be computed together which ones are, and what ends their macro-tiles.
     """
     library = Library(module)
     views = Views()
@@ -73,7 +73,7 @@ def _emit(
     views: Views,
     numbers: LoopNumbers,
 ) -> None:
-    """Emit the products of ``run`` in the place of the last of them, or of what ends the last pieces."""
+    """Emit the products of ``run`` in the place of the last of them, or of what ends the last macro-tiles."""
     place = run[-1][0]
     for _, epilogue in run:
         if epilogue is not None and place.is_before_in_block(epilogue.loop):
@@ -162,7 +162,7 @@ class _Emission:
             self._few.finish()
 
     def compute(self) -> None:
-        """Emit the pieces."""
+        """Emit the macro-tiles."""
         g, s = self._g, self._s
         if self._few is not None:
             self._few.compute()
@@ -172,8 +172,8 @@ class _Emission:
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._f.panel
         if s.pack_macro_tiles:
-            right = 0  # each piece begins in its own panels
-        #: A loop over pieces: how many there are, and how far each operand moves.
+            right = 0  # each macro-tile begins in its own panels
+        #: A loop over macro-tiles: how many there are, and how far each operand moves.
         loops = [
             Loop(-(-extents[0] // s.mc), -(-s.mc // s.rows) * self._f.tile, 0, s.mc * g.rows[0].out),
             Loop(-(-extents[1] // s.planes), s.planes * planes.left, 0, s.planes * planes.out),
@@ -202,7 +202,7 @@ class _Emission:
                 self._epilogue.emit(self._e, digits, own)
 
         if self._epilogue is not None and self._epilogue.accesses:
-            # Each piece begins in its own memory.
+            # Each macro-tile begins in its own memory.
             loops = [dataclasses.replace(loop, out=0) for loop in loops]
             strides = self._epilogue.own_strides()
             self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
@@ -210,7 +210,7 @@ class _Emission:
         emit_chunks(self._e, counts, s.macro_tiles, macro_tile, brief=s.brief)
 
     def _own_result(self, *, is_shared: bool) -> Value | None:
-        """Emit memory for a piece, if that is not to be in its place of the result, and compute it there."""
+        """Emit memory for a macro-tile, if that is not to be in its place of the result, and use that."""
         if self._epilogue is None or not self._epilogue.accesses:
             return None
         own = self._epilogue.own(is_shared=is_shared)
@@ -220,7 +220,7 @@ class _Emission:
     def _product(
         self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop, sums: Index
     ) -> None:
-        """Emit the calls for one piece: in loops over the reductions that the kernel does not run over."""
+        """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
         e, s, g = self._e, self._s, self._g
         plan = reduction(self._f.depth, s.kc)
         left, right, out = (buffer.first for buffer in (self._f.left, self._f.right, self._out))
@@ -269,7 +269,7 @@ class _Emission:
         *inner, loop = loops
 
         def again(index: Index, _: list[Value]) -> list[Value]:
-            later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
+            later = e.compare("ne", index, 0)
             return self._reduce(
                 inner,
                 e.add(left, e.mul(index, loop.left)),
@@ -288,9 +288,9 @@ class _Emission:
 
     def _starts(self) -> tuple[Value, Value]:
         """Return the number that sums start from, and whether they start from what is in the result."""
-        bit, element = ir.IntegerType.get_signless(1), self._c.element
+        element = self._c.element
         start = self._e.constant(element, self._start or zero(element))
-        return start, self._e.constant(bit, ir.BoolAttr.get(self._start is None))
+        return start, self._e.flag(self._start is None)
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
@@ -302,15 +302,11 @@ class _Emission:
             kernel = product_kernel(self._c, self._g, s, streams=self._streams, dot=dot)
             self._library.call(kernel, [*buffers, *values, start, adds])
 
-        first, *others = vnni_kinds(self._c, s)
+        kinds = vnni_kinds(self._c, s)
         if self._is_first is None:
-            call(first)
-            return
-        branch = scf.IfOp(self._is_first, has_else=True)
-        for block, dot in zip((branch.then_block, branch.else_block), (first, *others), strict=True):
-            with ir.InsertionPoint(block):
-                call(dot)
-                scf.YieldOp([])
+            call(kinds[0])
+        else:
+            self._e.when(self._is_first, lambda: call(kinds[0]), lambda: call(kinds[1]))
 
     def _factors_are_normal(self) -> Value:
         """Emit whether no subnormal number is among the factors' or on the way to the result."""

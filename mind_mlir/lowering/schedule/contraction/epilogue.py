@@ -1,4 +1,4 @@
-"""Elementwise work on a product's result, done piece by piece while a piece is in the cache."""
+"""Elementwise work on a product's result, done to each macro-tile while that is in the cache."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Epilogue:
-    """The epilogue of a product: a loop whose body runs on each piece of it once that is complete.
+    """The epilogue of a product: a loop whose body runs on each macro-tile of it once that is complete.
 
     Attributes:
-        loop: A loop over the pieces, whose body does it.
-        tiled_loops: The loops over the result, in the order in which pieces are numbered.
+        loop: A loop over the macro-tiles, whose body does it.
+        tiled_loops: The loops over the result, in the order in which macro-tiles are numbered.
         dims: Which of them the dimensions of the result are, as the loop sees it.
         element: The type of the elements of the result.
         accesses: If the product and the loop alone use the result, the operations in the loop that do, and
@@ -39,20 +39,20 @@ class Epilogue:
 
     @property
     def own_shape(self) -> list[int]:
-        """The extents of the memory of one piece."""
+        """The extents of the memory of one macro-tile."""
         *outer, columns = (self.tiled_loops[number] for number in self.dims)
         return [*(min(part.size, part.extent) for part in outer), columns.size]
 
     def own(self, *, is_shared: bool) -> Value:
-        """Emit the memory of one piece.
+        """Emit the memory of one macro-tile.
 
         Args:
-            is_shared: Whether threads share the pieces.
+            is_shared: Whether threads share the macro-tiles.
         """
         return macro_tile_memory(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
 
     def own_strides(self) -> dict[int, int]:
-        """Return by how many elements each of the parts moves in the memory of one piece."""
+        """Return by how many elements each of the parts moves in the memory of one macro-tile."""
         shape = self.own_shape
         return {number: math.prod(shape[place + 1 :]) for place, number in enumerate(self.dims)}
 
@@ -61,8 +61,8 @@ class Epilogue:
 
         Args:
             emitter: Emits there.
-            digits: The piece: its number along each of the parts.
-            own: The memory of the piece, if it is not in its place of the result.
+            digits: The macro-tile: its number along each of the parts.
+            own: The memory of the macro-tile, if it is not in its place of the result.
         """
         number: Index = 0
         whole = 1

@@ -62,7 +62,7 @@ class Factors:
         left_batch: By how many the left factor moves in each batch loop.
         row: By how many the left factor moves from one row to the next.
         tile: By how many it moves from one tile to the next.
-        info: Where the packed right factor has notes, if any.
+        info: Where the packed right factor has packing info, if any.
         info_batch: By how many elements they move in each batch loop.
     """
 
@@ -97,8 +97,8 @@ class Factors:
             batch = tuple((loop.extent, loop.right) for loop in g.batch)
             source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
             columns = g.columns.extent, g.columns.right
-            hoist_depth = tuple((loop.extent, loop.right) for loop in outer)
-            layout = Layout(g.first[1], batch, columns, hoist_depth, (inner.extent, inner.right), steps)
+            around = tuple((loop.extent, loop.right) for loop in outer)
+            layout = Layout(g.first[1], batch, columns, around, (inner.extent, inner.right), steps)
             prepacked = self._constant(self._c.right, kernel, layout) if s.prepacked else None
             packed, is_new = prepacked or self._room(
                 kernel, size, panels * s.columns * batches, self.right, source_is
@@ -162,7 +162,7 @@ class Factors:
         Args:
             kernel: Packs them.
             size: How many there are.
-            columns: In how many columns; there is memory for what is noted besides, too.
+            columns: In how many columns; there is memory for packing info, too.
             source: Where they come from.
             what: Which of them they are.
         """
@@ -184,7 +184,7 @@ class Factors:
         return Buffer.of(value)
 
     def pack_macro_tile(self, number: Index, columns: Index, *, is_shared: bool) -> None:
-        """Emit the panels of piece ``number``, of ``columns``, into memory of its thread; take these instead.
+        """Emit the panels of macro-tile ``number``, of ``columns``, into memory of its thread; take these.
 
         They are read before they leave the second-level cache, and never get to memory.
         """
@@ -256,11 +256,7 @@ class Factors:
             numbers = (here, there, live, depth.extent, stride, tile, size)
             self._pack_call(kernel, buffers, numbers, (), 0)
 
-        width = tiles * tile
-        self.left_batch = []
-        for loop in g.batch:
-            self.left_batch.append(width)
-            width *= loop.extent
+        self.left_batch = self._batch_strides(tiles * tile)
         if is_new:
             emit_chunks(
                 e, [-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack, brief=s.brief
@@ -282,12 +278,13 @@ class Factors:
                 steps = -(-steps // kernel.square) * kernel.square
         self.depth = tuple(depth)
         self.panel = panel
-        self.batch = []
-        width = panels * panel
-        for loop in self._g.batch:
-            self.batch.append(width)
-            width *= loop.extent
+        self.batch = self._batch_strides(panels * panel)
         self.right = packed
+
+    def _batch_strides(self, width: int) -> list[int]:
+        """Return how far packed elements move in each batch loop, ``width`` of them a batch."""
+        extents = [loop.extent for loop in self._g.batch]
+        return [width * math.prod(extents[:place]) for place in range(len(extents))]
 
     def _before_loops(self) -> Operation:
         """Return the operation that the right factor is packed before: the contraction, or a loop around it.

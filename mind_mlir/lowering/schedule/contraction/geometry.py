@@ -144,11 +144,11 @@ def _stride(access: Access, strides: Sequence[int], dim: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class TiledLoop:
-    """A loop over the elements of a result, in pieces.
+    """A loop over the elements of a result, in macro-tiles.
 
     Attributes:
         extent: Its iterations.
-        size: Iterations in a piece; the last one may have fewer.
+        size: Iterations in a macro-tile; the last one may have fewer.
         stride: How far a step of it moves in the result, in elements.
     """
 
@@ -158,12 +158,12 @@ class TiledLoop:
 
     @property
     def count(self) -> int:
-        """The number of pieces along the loop."""
+        """The number of macro-tiles along the loop."""
         return -(-self.extent // self.size)
 
 
 def tiled_loops_of(geometry: Geometry, schedule: MatmulSchedule) -> tuple[TiledLoop, ...]:
-    """Return the loops over a result, in the order in which pieces are numbered: innermost first."""
+    """Return the loops over a result, in the order in which macro-tiles are numbered: innermost first."""
     rows, *others = geometry.rows
     planes, *around = others or (ONCE,)
     columns = geometry.columns

@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.contraction.match import Operand, match_contrac
 from mind_mlir.lowering.schedule.emission.constants import MOST_TOGETHER, TOGETHER_SHARE
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
 from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE, Emitter
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, unreshaped
 from mind_mlir.mlir.bindings import Block, Operation, Value, ir
 from mind_mlir.mlir.memory import VIEWS, element_bytes, root_of
 from mind_mlir.mlir.values import attributes_of, definition
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 #: What may stand anywhere behind its operands.
-_MOVABLE = (*_RESHAPES, "arith.constant", "tensor.empty")
+_MOVABLE = (*RESHAPES, "arith.constant", "tensor.empty")
 
 
 @dataclasses.dataclass
@@ -110,21 +110,12 @@ def _product(op: Operation, views: Views) -> _Product | None:
         return count // schedule.vnni * word if packs else 0
 
     factors = contraction.left, contraction.right
-    left, right = (_source(factor.value) for factor in factors)
+    left, right = (unreshaped(factor.value) for factor in factors)
     packed = (
         taken(factors[0], schedule.pack_left and not schedule.prepacked_left),
         taken(factors[1], schedule.pack and not schedule.prepacked),
     )
     return _Product(op, (left, right), packed)
-
-
-def _source(value: Value) -> Value:
-    """Return what ``value`` is a form of, element by element."""
-    op = definition(value)
-    while op is not None and op.name in _RESHAPES:
-        value = op.operands[0]
-        op = definition(value)
-    return value
 
 
 def _joins(product: _Product, group: _Group, target: Target, places: dict[Operation, int]) -> bool:

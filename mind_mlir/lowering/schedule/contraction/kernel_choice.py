@@ -164,7 +164,7 @@ def left_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSche
 
 
 def _vnni(kernel: PackKernel, schedule: MatmulSchedule, bytes_info: str) -> PackKernel:
-    """Return ``kernel`` as one that packs words where ``schedule`` has any; of bytes it notes so."""
+    """Return ``kernel`` as one that packs words where ``schedule`` has any; of bytes it stores this info."""
     if schedule.vnni == 1:
         return kernel
     kind, _ = _VNNI[kernel.source]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.linalg_view.body import MultiplyAdd, match_multiply_add
+from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd, match_multiply_add
 from mind_mlir.mlir.bindings import Operation, OpOperand, Type, Value, ir
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import field
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
-from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.mlir.records import spelled
 
 #: Products that one accumulator sums where there are several reductions.
@@ -15,17 +15,17 @@ _TAPS = 192
 
 @dataclasses.dataclass(frozen=True)
 class MatmulSchedule:
-    """The schedule of a contraction: in pieces of the result, by calls of a kernel.
+    """The schedule of a contraction: in macro-tiles of the result, by calls of a kernel.
 
     Attributes:
         lanes: Elements in a vector.
         rows: Rows of the accumulator tile.
         vectors: Vectors in a row of the accumulator tile.
         kc: Products, at most about, that one accumulator sums before it is added to the result.
-        mc: Rows of a piece.
-        planes: For how many values of the other loops over rows a piece stands.
-        nc: Columns of a piece.
-        macro_tiles: Pieces in a chunk, the unit of threads.
+        mc: Rows of a macro-tile.
+        planes: For how many values of the other loops over rows a macro-tile stands.
+        nc: Columns of a macro-tile.
+        macro_tiles: Macro-tiles in a chunk, the unit of threads.
         pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
         packings: Parts of that in a chunk: steps of all panels where `Geometry.packs_steps`, else panels.
         copy: Whether the kernel copies what it reads of the right factor, a block of a panel at a time.
@@ -33,7 +33,7 @@ class MatmulSchedule:
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
         streams: Whether results may go past the cache, if nothing but the contraction uses them.
-        brief: Whether the pieces are over so soon that no thread is to be woken for them.
+        brief: Whether the macro-tiles are over so soon that no thread is to be woken for them.
         hoist_depth: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         vnni: Terms in a word, into which both factors are packed; then ``kc`` counts words.
@@ -51,15 +51,15 @@ class MatmulSchedule:
     vectors: int
     kc: int
     mc: int
-    planes: int
     nc: int
-    macro_tiles: int = field(metadata=spelled("pieces"))
-    pack: bool
-    packings: int
-    copy: bool
-    pack_left: bool
     fma: bool
     masks: bool
+    planes: int = 1
+    macro_tiles: int = field(default=1, metadata=spelled("pieces"))
+    pack: bool = False
+    packings: int = 1
+    copy: bool = False
+    pack_left: bool = False
     streams: bool = False
     brief: bool = False
     hoist_depth: int = field(default=0, metadata=spelled("outside"))
@@ -93,37 +93,28 @@ class MatmulSchedule:
             left = right = "packed for the instruction that multiplies several terms"
         constant = "a constant, packed when the program is compiled"
         left, right = constant if self.prepacked_left else left, constant if self.prepacked else right
-        return (
-            Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
-            Choice(
-                "sums", str(self.kc * self.vnni), "products in registers before they are added to the result"
-            ),
-            Choice(
-                "piece", size, "the part of the right factor that it reads stays in the second-level cache"
-            ),
-            Choice("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
-            Choice("left", "packed" if self.pack_left else "in place", left),
-            Choice("right", packed, right),
-            *(
-                [Choice("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many")]
-                if self.vnni > 1
-                else []
-            ),
-            *(
-                [Choice("result", "past the cache", "larger than it, and written once")]
-                if self.streams
-                else []
-            ),
+        near = "the part of the right factor that it reads stays in the second-level cache"
+        sums = str(self.kc * self.vnni), "products in registers before they are added to the result"
+        return chosen(
+            ("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
+            ("sums", *sums),
+            ("piece", size, near),
+            ("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
+            ("left", "packed" if self.pack_left else "in place", left),
+            ("right", packed, right),
+            self.vnni > 1
+            and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
+            self.streams and ("result", "past the cache", "larger than it, and written once"),
         )
 
     def _gemv_choices(self) -> tuple[Choice, ...]:
         order = "row after row" if self.gemv_axpy else "column after column"
         size = f"{self.kc} x {self.nc}" if self.gemv_axpy else f"{self.nc} columns"
         sums = self.kc if self.gemv_axpy else -(-self.kc // (self.vectors * self.lanes))
-        return (
-            Choice("right", f"in place, {order}", "memory is read once, and from one end to the other"),
-            Choice("sums", str(sums), "products in an accumulator before it is added to another one"),
-            Choice("chunk", size, "what threads share"),
+        return chosen(
+            ("right", f"in place, {order}", "memory is read once, and from one end to the other"),
+            ("sums", str(sums), "products in an accumulator before it is added to another one"),
+            ("chunk", size, "what threads share"),
         )
 
 

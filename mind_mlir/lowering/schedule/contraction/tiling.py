@@ -44,7 +44,7 @@ def choose_matmul_schedule(
         converts: Whether elements of the left factor are not accumulators in memory.
         prepacked: Whether the left factor, and the right one, can be packed when the program is compiled.
             What is summed up in which order does not depend on it.
-        sums: How many products an accumulator sums, if that is settled.
+        sums: How many products an accumulator sums, if that is said.
     """
     lanes = target.lanes(bits)
     size = bits // 8
@@ -113,7 +113,7 @@ def choose_matmul_schedule(
     result = batch * planes * m * n * size
     tiles = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
     by_steps = geometry.packs_steps and vnni < _WHOLE
-    tiled_loops = geometry.steps if by_steps else batch if batch > 1 else -(-n // columns)
+    units = geometry.steps if by_steps else batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
         lanes=lanes,
         rows=rows,
@@ -124,7 +124,7 @@ def choose_matmul_schedule(
         nc=nc,
         macro_tiles=split(tiles, nanoseconds).step,
         pack=pack,
-        packings=round_up(split(tiled_loops, 2 * right * batch * BYTE_NS).step, vnni if by_steps else 1),
+        packings=round_up(split(units, 2 * right * batch * BYTE_NS).step, vnni if by_steps else 1),
         copy=copy,
         pack_left=pack_left,
         fma=target.fma,
@@ -161,7 +161,7 @@ _SUM = 160
 _WINDOW_SUM = 192
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 _WORDS = 128
-#: Words of so many terms are packed a column at a time: their sums are noted, too.
+#: Words of so many terms are packed a column at a time: their sums are stored, too.
 _WHOLE = 4
 #: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
 _PACK_LEFT = 2 << 20, 256
@@ -169,22 +169,24 @@ _PACK_LEFT = 2 << 20, 256
 _CONVERTED = 32 << 10
 #: Rows of tiles whose left factor can be packed.
 _SQUARES = (2, 4, 8)
-#: What part of the second-level cache the left and the right factor of a piece may take, a block of steps at
-#: a time: of the left one little where panels are packed, so that it stays while many of them go through, and
-#: so that rows of it and of the result do not displace each other where they are a power of two apart.
+#: What part of the second-level cache the left and the right factor of a macro-tile may take, a block of
+#: steps at a time: of the left one little where panels are packed, so that it stays while many of them go
+#: through, and so that rows of it and of the result do not displace each other where they are a power of two
+#: apart.
 _SHARES, _PANEL_SHARES, _PACKED_SHARES = (4, 4), (16, 4), (24, 6)
-#: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
+#: The fewest rows of a macro-tile whose kernel copies: copying takes a thirtieth of the time then.
 _COPY_ROWS = 64
-#: For more rows than this, a large right factor is packed once rather than copied for each piece; or rather
-#: than read in place, where a panel has so many bytes of each row: half of them where vectors are cache lines
-#: and rows at most a page apart.
+#: For more rows than this, a large right factor is packed once rather than copied for each macro-tile; or
+#: rather than read in place, where a panel has so many bytes of each row: half of them where vectors are
+#: cache lines and rows at most a page apart.
 _COPIED_FOR, _WIDE, _PAGE = 640, 256, 4096
 #: The least tile where the right factor is far and read in place, with rows more bytes than this apart: tiles
 #: of 8 x 32 take up to a quarter longer than those of 6 x 64 there.
 _LARGE, _CLOSE = (6, 3), 2048
 #: Rows of a tile, at most, that are looked for where panels are packed when compiled, and read from afar.
 _PANEL_ROWS = 4
-#: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
+#: Bytes of panels that a macro-tile packs for itself, at most; of their steps, a multiple of so many is
+#: there.
 _PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Up to so many rows are all in one tile if the right factor is far: it is read once.
 _ONCE_READ = 8
@@ -192,12 +194,12 @@ _ONCE_READ = 8
 _PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.
 _STREAM_BYTES = 4096
-#: Nanoseconds of work in a piece, about, where there is enough of it.
+#: Nanoseconds of work in a macro-tile, about, where there is enough of it.
 _PIECE_NS = 10_000
-#: The least number of pieces of a large contraction.
+#: The least number of macro-tiles of a large contraction.
 _MOST_PIECES = 32
 #: Several reductions with so many times as many products as the result has rows, or columns, are deep, as
-#: those of filters' gradients are: each piece reads much of both factors, so there are few of them.
+#: those of filters' gradients are: each macro-tile reads much of both factors, so there are few of them.
 _DEEP, _DEEP_PIECES = 4, 4
 
 
@@ -209,14 +211,15 @@ def _macro_tiles(
     *,
     tall: bool,
 ) -> tuple[int, int, int]:
-    """Return rows, columns and planes of the pieces of a result.
+    """Return rows, columns and planes of the macro-tiles of a result.
 
     Args:
         extents: Rows, columns, planes and batches.
-        least: Rows of the tile and, at least, of a piece; columns of the tile and, at least, of a piece.
-        room: The most rows and columns of the factors that a piece is to read.
-        wanted: How many pieces there are to be at least, if that can be.
-        tall: Whether pieces have few columns rather than few rows.
+        least: Rows of the tile and, at least, of a macro-tile; columns of the tile and, at least, of a
+            macro-tile.
+        room: The most rows and columns of the factors that a macro-tile is to read.
+        wanted: How many macro-tiles there are to be at least, if that can be.
+        tall: Whether macro-tiles have few columns rather than few rows.
     """
     m, n, planes, batch = extents
     rows, shortest, columns, fewest = least

@@ -74,7 +74,7 @@ BESIDE = 4
 #: vector are, for bodies of up to so many operations: an element of that row is loaded once for all of them.
 SHARED_ROWS, SHARED_OPERATIONS = 8, 4
 
-#: Reductions along rows that read so many times the last-level cache ask for what lies so many bytes ahead,
+#: Reductions along rows that read so many times the last-level cache prefetch what lies so many bytes ahead,
 #: past the second-level cache: what they read stays in no cache anyway.
 PREFETCH_CACHES, PREFETCH_BYTES = 2, 128
 
@@ -83,7 +83,7 @@ PREFETCH_CACHES, PREFETCH_BYTES = 2, 128
 ACCUMULATORS = ((12, 4), (48, 2))
 
 #: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache. Two threads that
-#: read memory in pieces of 64 KB get a fifth less of it than in pieces of 256 KB.
+#: read memory in parts of 64 KB get a fifth less of it than in parts of 256 KB.
 CHUNK_BYTES = 256 << 10
 
 #: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
@@ -170,7 +170,8 @@ FEW_SINGLES = 2
 #: smaller blocks are up to 5% faster where rows come from memory, larger ones where they come from the cache.
 BLOCK_SHARE = 2
 
-#: Bytes of a row from where on a row program asks for the rows that follow. Swept: rows of 3 KB gain a fifth.
+#: Bytes of a row from where on a row program prefetches the rows that follow. Swept: rows of 3 KB gain a
+#: fifth.
 PREFETCH_ROW = 1024
 
 #: Rows that a row program adds up in the same partial sums: few enough for their accuracy, and so many that
@@ -201,7 +202,7 @@ LARGEST_SQUARE = 16
 #: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
 BAND = 4
 
-#: Squares ahead along the rows of the source whose lines are asked for, where it exceeds the second-level
+#: Squares ahead along the rows of the source whose lines are prefetched, where it exceeds the second-level
 #: cache: the rows of a band lie on pages of their own, of which processors prefetch few.
 PREFETCH_SQUARES = 4
 

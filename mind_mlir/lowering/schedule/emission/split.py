@@ -29,7 +29,7 @@ class Split:
         count: Chunks; with one, the loop is not parallel.
         reason: Why so many, for people.
         brief: Whether it is so little work that no thread is to be woken for it.
-        epilogue: The number of the product whose pieces the chunks are, if they are such.
+        epilogue: The number of the product whose macro-tiles the chunks are, if they are such.
     """
 
     step: int
@@ -80,12 +80,7 @@ def emit_chunks(
     total = math.prod(counts)
 
     def one(number: Index) -> list[Value]:
-        digits: list[Index] = []
-        for place, count in enumerate(counts):
-            is_last = math.prod(counts[place:]) == count
-            digits.append(0 if count == 1 else number if is_last else e.modulo(number, count))
-            number = 0 if is_last else e.floordiv(number, count)
-        body(digits)
+        body(e.digits(number, counts))
         return []
 
     def several(first: Index, end: Index, _: list[Value]) -> list[Value]:
@@ -97,7 +92,7 @@ def emit_chunks(
 
 
 def least(e: Emitter, extent: int, digit: Index, size: int) -> Index:
-    """Return how much of ``extent`` the piece ``digit`` of ``size`` has."""
+    """Return how much of ``extent`` the macro-tile ``digit`` of ``size`` has."""
     if extent % size == 0:
         return size
     return e.minimum(e.sub(extent, e.mul(digit, size)), size)

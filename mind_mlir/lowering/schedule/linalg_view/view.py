@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
@@ -103,6 +103,11 @@ class View:
         """Return whether the body uses the element of operand ``number``."""
         return self.live[number]
 
+    @property
+    def has_index(self) -> bool:
+        """Whether the body computes with the numbers of iterations."""
+        return any(op.operation.name == "linalg.index" for op in self.body.operations)
+
     @cached_property
     def body(self) -> Block:
         """The block that computes one element; its arguments are one element of each operand."""
@@ -155,6 +160,20 @@ class Views:
         if attribute not in self._accesses:
             self._accesses[attribute] = _translate(attribute.value)
         return self._accesses[attribute]
+
+
+def generic_attributes(
+    accesses: Sequence[Access], loops: int, reductions: Container[int], outputs: int
+) -> dict[str, Attribute]:
+    """Return what a `linalg.generic` says of its operands, ``outputs`` of them last, and of its loops."""
+    maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
+    kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
+    types = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+    return {
+        "indexing_maps": ir.ArrayAttr.get(maps),
+        "iterator_types": ir.ArrayAttr.get(types),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(accesses) - outputs, outputs]),
+    }
 
 
 def affine_map(access: Access, dims: int) -> AffineMap:

@@ -18,10 +18,9 @@ from mind_mlir.lowering.schedule.emission.constants import (
     SKIP_NS,
     SKIPPED,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, chosen, computed
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.linalg_view.body import repeat
+from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
@@ -30,6 +29,7 @@ from mind_mlir.ops.scatter_rows import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.target import Target
 
 
@@ -142,10 +142,10 @@ class ScatterSchedule:
         """Return what was chosen, and why."""
         if self.digit is not None:
             what = "rows" if self.digit == 0 else "columns"
-            return (Choice("chunks", f"{self.split.count} of the {what}", self.split.reason),)
-        return (
-            Choice("vector", str(self.lanes), "a vector register has that many elements"),
-            Choice("chunks", f"{self.split.count} of the result's rows", self.split.reason),
+            return chosen(("chunks", f"{self.split.count} of the {what}", self.split.reason))
+        return chosen(
+            ("vector", str(self.lanes), "a vector register has that many elements"),
+            ("chunks", f"{self.split.count} of the result's rows", self.split.reason),
         )
 
 
@@ -231,10 +231,9 @@ class ScatterEmitter:
         with ir.InsertionPoint(inner):
             ends: list[Index] = [full, width]
             if self.schedule.split.count > 1 or self._scatter.skips:
-                below = arith.CmpIPredicate.ult
                 offset = arith.SubIOp(to_target, self._e.index(self._e.mul(first, width))).result
                 size = self._e.index(self._e.mul(self._e.sub(end, first), width))
-                here = arith.CmpIOp(below, offset, size).result
+                here = self._e.compare("ult", offset, size)
                 nothing = self._e.index(0)
                 ends = [arith.SelectOp(here, self._e.index(each), nothing).result for each in ends]
             inner.operands[3] = self._vectors(inner.operands[3], to_target, to_update, ends[0])
@@ -248,7 +247,7 @@ class ScatterEmitter:
     def _vectors(self, result: Value, to_target: Value, to_update: Value, end: Index) -> Value:
         """Emit the combination of the columns below ``end`` of a row in vectors."""
         type_ = self._e.vector_type(self.schedule.lanes, self._type)
-        padding = self._e.splat(self._type, zero(self._type))
+        padding = self._e.number(self._type, 0)
         combiner = self._scatter.combiner
 
         def body(column: Index, inside: list[Value]) -> list[Value]:

@@ -11,8 +11,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
+from mind_mlir.lowering.schedule.linalg_view.layout import slice_of, static_numbers
 from mind_mlir.lowering.schedule.linalg_view.values import filler, used
-from mind_mlir.lowering.schedule.linalg_view.windows import slice_of, static_numbers
 from mind_mlir.mlir.bindings import Operation, Value, ir, tensor
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
@@ -41,12 +41,7 @@ class Padded:
 
 
 def read_through_margins(function: Operation, views: Views) -> None:
-    """Let slices of padded tensors in ``function`` be padded slices, where elementwise operations read them.
-
-    Args:
-        function: A function of linalg operations on tensors.
-        views: Makes views of them.
-    """
+    """Let slices of padded tensors be padded slices where elementwise operations read them."""
     for insertion in find_all(function, tensor.InsertSliceOp):
         padded = padded_tensor(insertion.operation)
         if padded is None or not all(

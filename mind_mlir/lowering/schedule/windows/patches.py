@@ -8,19 +8,117 @@ whoever else uses it.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.marked import generic_like
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
-from mind_mlir.lowering.schedule.linalg_view.values import used
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of, used
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
-from mind_mlir.lowering.schedule.windows.division import DividedLoops, Division
 from mind_mlir.mlir.bindings import Operation, Value, ir, linalg, tensor
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Division:
+    """A tensor whose dimensions each stand for several loops, as those of reshaped windows do.
+
+    Attributes:
+        source: What its elements are those of.
+        access: How these are found, from the loops.
+        shape: The extents of the loops.
+        groups: Which of them each dimension of the tensor stands for.
+    """
+
+    source: Value
+    access: Access
+    shape: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+
+class DividedLoops:
+    """The loops of an operation, some of which are divided into several.
+
+    Args:
+        divided: The loops of the source that each divided loop becomes.
+    """
+
+    def __init__(self, view: View, divided: Mapping[int, tuple[int, ...]]) -> None:
+        self._view, self._divided = view, divided
+        #: The new loops that each old loop becomes, and that each loop of the source is.
+        self._new: dict[int, range] = {}
+        self._inner: dict[int, int] = {}
+        count = 0
+        for dim in range(len(view.extents)):
+            group = divided.get(dim, (-1,))
+            self._new[dim] = range(count, count + len(group))
+            self._inner |= dict(zip(group, self._new[dim], strict=True))
+            count += len(group)
+        self._count = count
+
+    def divides(self, access: Access) -> bool:
+        """Return whether an operand's dimensions can be divided as the loops are."""
+        return all(
+            index.dim is not None or not any(index.uses(dim) for dim in self._divided) for index in access
+        )
+
+    def shape(self, access: Access, inner: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+        """Return the new shape of an operand, and which dimensions each one becomes."""
+        shape: list[int] = []
+        groups = []
+        operand = self._view.shapes[self._view.accesses.index(access)]
+        for index, extent in zip(access, operand, strict=True):
+            group = () if index.dim is None else self._divided.get(index.dim, ())
+            extents = [inner[place] for place in group] or [extent]
+            groups.append(list(range(len(shape), len(shape) + len(extents))))
+            shape += extents
+        return shape, groups
+
+    def _access(self, access: Access) -> Access:
+        found: list[Linear] = []
+        for index in access:
+            if index.dim is not None:
+                found += (Linear(((new, 1),)) for new in self._new[index.dim])
+            else:
+                terms = tuple((self._new[dim][0], factor) for dim, factor in index.terms)
+                found.append(Linear(tuple(sorted(terms)), index.constant))
+        return tuple(found)
+
+    def emit(self, number: int, source: Division) -> Operation:
+        """Append the operation over the new loops, with ``source`` as operand ``number``."""
+        operands, accesses = [], []
+        for place, (value, access) in enumerate(zip(self._view.operands, self._view.accesses, strict=True)):
+            if place == number:
+                operands.append(source.source)
+                accesses.append(
+                    tuple(
+                        Linear(
+                            tuple(sorted((self._inner[dim], factor) for dim, factor in index.terms)),
+                            index.constant,
+                        )
+                        for index in source.access
+                    )
+                )
+                continue
+            shape, groups = self.shape(access, source.shape)
+            operands.append(_divided(value, shape, groups))
+            accesses.append(self._access(access))
+        reductions = {new for dim in self._view.reductions for new in self._new[dim]}
+        return generic_like(self._view.op, operands, accesses, self._count, reductions)
+
+
+def _divided(value: Value, shape: list[int], groups: list[list[int]]) -> Value:
+    """Return ``value`` in ``shape``, of whose dimensions ``groups`` says which its own become."""
+    type_ = value.type
+    if len(shape) == type_.rank:
+        return value
+    new = ir.RankedTensorType.get(shape, type_.element_type)
+    return tensor.ExpandShapeOp(new, value, groups, [], shape).result
 
 
 #: Columns that a product needs to run along the channels of an image: with fewer, rows of patches are longer.
@@ -28,12 +126,7 @@ _COLUMNS = 32
 
 
 def read_through_patches(function: Operation, views: Views) -> None:
-    """Let the products of ``function`` that read reshaped patches read the image instead.
-
-    Args:
-        function: A function of linalg operations on tensors.
-        views: Makes views of them.
-    """
+    """Let the products of ``function`` that read reshaped patches read the image instead."""
     for collapse in find_all(function, tensor.CollapseShapeOp):
         value = collapse.results[0]
         patches = _patches(value, views)
@@ -73,26 +166,32 @@ def copied_windows(op: Operation, views: Views) -> View | None:
     view = views.of(op)
     if view is None or view.reductions or len(view.operands) != 2:
         return None
-    yielded = view.body.operations[len(view.body.operations) - 1].operation
+    yielded = end_of(view.body)
     copies = len(view.body.operations) == 1 and list(yielded.operands) == [view.body.arguments[0]]
     slides = any(len(index.terms) > 1 for index in view.accesses[0])
     return view if copies and slides and is_identity(view.accesses[1], len(view.extents)) else None
 
 
-def _rewrite(view: View, value: Value, patches: Division, views: Views) -> None:
-    """Put a product that reads the image in the place of ``view``, if there is one and it is faster."""
+def _divided_loops(view: View, value: Value, division: Division) -> tuple[int, DividedLoops] | None:
+    """Return which operand of ``view`` is ``value``, and its loops, divided; None if they cannot be."""
     numbers = [number for number, operand in enumerate(view.operands) if operand == value]
     dims = [index.dim for index in view.accesses[numbers[0]]]
     if len(numbers) > 1 or numbers[0] >= len(view.inputs) or None in dims or len({*dims}) < len(dims):
+        return None
+    groups = zip(dims, division.groups, strict=True)
+    loops = DividedLoops(view, {dim: group for dim, group in groups if dim is not None})
+    others = (access for number, access in enumerate(view.accesses) if number != numbers[0])
+    return (numbers[0], loops) if all(map(loops.divides, others)) else None
+
+
+def _rewrite(view: View, value: Value, patches: Division, views: Views) -> None:
+    """Put a product that reads the image in the place of ``view``, if there is one and it is faster."""
+    divided = _divided_loops(view, value, patches)
+    if divided is None:
         return
-    loops = DividedLoops(
-        view, {dim: group for dim, group in zip(dims, patches.groups, strict=True) if dim is not None}
-    )
-    others = [number for number in range(len(view.operands)) if number not in numbers]
-    if not all(loops.divides(view.accesses[number]) for number in others):
-        return
+    number, loops = divided
     with ir.InsertionPoint(view.op), view.op.location:
-        new = loops.emit(numbers[0], patches)
+        new = loops.emit(number, patches)
         found = views.of(new)
         contraction = None if found is None else match_contraction(found)
         if contraction is None or (
@@ -106,16 +205,8 @@ def _rewrite(view: View, value: Value, patches: Division, views: Views) -> None:
     view.op.erase()
 
 
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
-
-
 def compute_on_patches(function: Operation, views: Views) -> None:
-    """Let operations of ``function`` that compute something of patches, and are no products, read the image.
-
-    Args:
-        function: A function of linalg operations on tensors.
-        views: Makes views of them.
-    """
+    """Let operations of ``function`` that compute something of patches, and no product, read the image."""
     for operation in find_all(function, linalg.GenericOp):
         view = copied_windows(operation.operation, views)
         if view is None:
@@ -167,7 +258,7 @@ def _forms(value: Value) -> list[Value]:
     while waiting:
         for use in waiting.pop().uses:
             user = use.owner.operation
-            if user.name in _RESHAPES:
+            if user.name in RESHAPES:
                 found.append(user.results[0])
                 waiting.append(user.results[0])
     return found
@@ -188,22 +279,13 @@ def _rewritten(op: Operation, value: Value, division: Division, views: Views) ->
     view = views.of(op)
     if view is None or view.results != 1 or not vector_dims(view) or match_contraction(view) is not None:
         return None
-    numbers = [number for number, operand in enumerate(view.operands) if operand == value]
-    if len(numbers) > 1 or numbers[0] >= len(view.inputs) or len(view.body.operations) < 2:
+    computes = len(view.body.operations) > 1 and not view.has_index
+    divided = _divided_loops(view, value, division) if computes else None
+    if divided is None:
         return None
-    if any(each.operation.name == "linalg.index" for each in view.body.operations):
-        return None
-    dims = [index.dim for index in view.accesses[numbers[0]]]
-    if None in dims or len({*dims}) < len(dims):
-        return None
-    loops = DividedLoops(
-        view, {dim: group for dim, group in zip(dims, division.groups, strict=True) if dim is not None}
-    )
-    others = [number for number in range(len(view.operands)) if number not in numbers]
-    if not all(loops.divides(view.accesses[number]) for number in others):
-        return None
+    number, loops = divided
     with ir.InsertionPoint(view.op), view.op.location:
-        new = loops.emit(numbers[0], division)
+        new = loops.emit(number, division)
         found = views.of(new)
         if found is None or not vector_dims(found):
             new.erase()

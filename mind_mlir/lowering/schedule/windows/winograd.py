@@ -26,8 +26,14 @@ from mind_mlir.lowering.schedule.emission.constants import (
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice, Computed, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
-from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler, used
-from mind_mlir.lowering.schedule.linalg_view.windows import static_numbers
+from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    RESHAPES,
+    constant_value,
+    is_filled_with,
+    unreshaped,
+    used,
+)
 from mind_mlir.lowering.schedule.windows.padded import erase_unused, padded_tensor
 from mind_mlir.lowering.schedule.windows.winograd_emission import Image, Tiles, WinogradEmitter
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
@@ -46,8 +52,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.linalg_view.view import Linear, View, Views
     from mind_mlir.target import Target
-
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +80,7 @@ def match_convolution(view: View, target: Target) -> Convolution | None:
     casts = contraction.left.casts or contraction.right.casts
     if casts or not isinstance(element, ir.F32Type | ir.F64Type) or not _slides(contraction):
         return None
-    start = filler(view.inits[0])
-    if start is None or constant_value(start) != zero(element):
+    if not is_filled_with(view.inits[0], zero(element)):
         return None
     n, h, w, f = view.shapes[2]
     channels = contraction.right.value.type.shape[2]
@@ -139,10 +142,6 @@ def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, tar
 class WinogradRewriter:
     """Puts Winograd's form in the place of convolutions.
 
-    Args:
-        emitter: Where to emit.
-        target: The processor.
-
     Attributes:
         made: What was emitted, which has nothing left to schedule, and what is said of it.
     """
@@ -202,25 +201,10 @@ class WinogradRewriter:
 
     def _products(self, data: Value, filter_: Value, element: Type) -> Value:
         planes, count, _ = data.type.shape
-        type_ = ir.RankedTensorType.get([planes, count, filter_.type.shape[2]], element)
-        segments = ir.DenseI32ArrayAttr.get([1, 1])
-        start = ir.Operation.create(
-            "linalg.fill",
-            results=[type_],
-            operands=[self._emitter.splat(element, zero(element)), self._emitter.empty(type_.shape, element)],
-            attributes={"operandSegmentSizes": segments},
-            regions=1,
-        )
-        linalg.fill_builtin_region(start)
-        product = ir.Operation.create(
-            "linalg.batch_matmul",
-            results=[type_],
-            operands=[data, filter_, start.results[0]],
-            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1])},
-            regions=1,
-        )
-        linalg.fill_builtin_region(product)
-        return product.results[0]
+        empty = self._emitter.empty([planes, count, filter_.type.shape[2]], element)
+        start = linalg.fill(self._emitter.number(element, 0), outs=[empty])
+        product: Value = linalg.batch_matmul(data, filter_, outs=[start])
+        return product
 
 
 def _image(value: Value) -> Image:
@@ -247,8 +231,7 @@ def _image(value: Value) -> Image:
 def _constant_filter(value: Value, outputs: int) -> Value | None:
     """Return the transform of a filter that is a constant, as a constant; None for any other."""
     shape = ir.RankedTensorType(value.type).shape
-    while (op := definition(value)) is not None and op.name in _RESHAPES:
-        value = op.operands[0]
+    value = unreshaped(value)
     attribute = constant_value(value)
     if attribute is None:
         return None
@@ -264,7 +247,7 @@ def _constant_filter(value: Value, outputs: int) -> Value | None:
 def _erase_constant(value: Value) -> None:
     """Erase the constant that ``value`` is a form of, if nothing reads it any more."""
     op = definition(value)
-    while op is not None and op.name in (*_RESHAPES, "arith.constant") and not used(op.results[0]):
-        source = definition(op.operands[0]) if op.name in _RESHAPES else None
+    while op is not None and op.name in (*RESHAPES, "arith.constant") and not used(op.results[0]):
+        source = definition(op.operands[0]) if op.name in RESHAPES else None
         op.erase()
         op = source

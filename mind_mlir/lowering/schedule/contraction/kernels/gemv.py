@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: The arguments behind the three buffers of a sweep: offsets, extents and strides in elements.
+#: The arguments behind the three buffers of an axpy product: offsets, extents and strides in elements.
 AXPY_ARGUMENTS = (
     *("left_first", "right_first", "out_first", "columns", "depth"),
     *("left_row", "left_step", "right_step", "out_row"),
@@ -31,10 +31,10 @@ DOT_ARGUMENTS = (
     *("left_row", "right_column", "out_row"),
 )
 
-#: Rows of the right factor that a sweep reads side by side, for one row of results and for several: so many
-#: streams the processor prefetches, and a result is loaded and stored once for all of them. For one row of
-#: results they are far apart, so that each stream goes on through memory, which is read faster by half on one
-#: thread. For several they are neighbours, and products are added up in the order of tiles.
+#: Rows of the right factor that an axpy product reads side by side, for one row of results and for several:
+#: so many streams the processor prefetches, and a result is loaded and stored once for all of them. For one
+#: row of results they are far apart, so that each stream goes on through memory, which is read faster by half
+#: on one thread. For several they are neighbours, and products are added up in the order of tiles.
 _BESIDE = 4, 8
 #: Partial results that one accumulator of a join sums.
 JOINED = 32
@@ -379,5 +379,5 @@ def _horizontal(t: Text, vectors: list[str], element: str, lanes: int) -> str:
             for first in (0, lanes // 2)
         ]
         lanes //= 2
-        value = t.sum(*halves, element, lanes)
+        value = t.sum(halves[0], halves[1], element, lanes)
     return t.op(f"llvm.extractelement {value}[{t.number(0)} : i64] : {vector(1, element)}")

@@ -13,7 +13,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, Dot
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Index
-from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
 from mind_mlir.mlir.memory import metadata_of
 from mind_mlir.mlir.records import read_record, record_attribute
 from mind_mlir.target.abi import ALIGNMENT
@@ -46,13 +46,17 @@ class Buffer:
 
 
 def macro_tile_memory(type_: Type, *, is_shared: bool) -> Value:
-    """Emit memory of ``type_`` for one piece of a product: of its thread, where threads share the pieces."""
-    attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+    """Emit memory of ``type_`` for one macro-tile of a product: of its thread, where threads share these."""
     if not is_shared:
-        return ir.Operation.create("memref.alloc", [type_], [], attributes).result
-    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
-    attributes |= {"alignment": alignment, PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
-    return ir.Operation.create("memref.alloca", [type_], [], attributes).result
+        return memref.AllocOp(type_, [], []).result
+    return private_memory(type_, alignment=ALIGNMENT)
+
+
+def private_memory(type_: Type, alignment: int | None = None) -> Value:
+    """Emit memory of ``type_`` for a chunk: none of another one reads what is written there."""
+    op = memref.AllocaOp(type_, [], [], alignment=alignment)
+    op.operation.attributes[PRIVATE_ATTRIBUTE] = ir.UnitAttr.get()
+    return op.result
 
 
 Kernel: TypeAlias = ProductKernel | PackKernel | AxpyKernel | JoinKernel | DotKernel

@@ -6,21 +6,21 @@ import dataclasses
 import functools
 
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import WORD
-from mind_mlir.lowering.schedule.contraction.kernels.vnni_packing import (
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
+    WORD,
     PackingInfo,
     append_vnni_packing,
     vnni_steps,
 )
-from mind_mlir.lowering.schedule.emission.shuffle import exchange
+from mind_mlir.lowering.schedule.movement.transposition import exchange
 from mind_mlir.mlir.records import spelled
 
 #: The arguments behind the two buffers of a packing.
 PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
-#: Steps of a panel are written in pieces of so many bytes: to choose instructions for shuffles across all of
-#: a wide register takes LLVM several times as long.
+#: Steps of a panel are written in macro-tiles of so many bytes: to choose instructions for shuffles across
+#: all of a wide register takes LLVM several times as long.
 _CHUNK_BYTES = 16
 
 

@@ -279,8 +279,8 @@ class _Product:
         """Append the loops over taps and steps around the accumulators.
 
         The processor follows a panel by itself, but not from one panel to the next, nor on to the next page.
-        So where kernels fetch, each tile asks for a vector of each step of the next panel, which it takes no
-        time for: the multiply-adds of a step take longer than all else.
+        So where kernels fetch, each tile prefetches a vector of each step of the next panel, which it takes
+        no time for: the multiply-adds of a step take longer than all else.
         """
         t = self._t
         walks = self._walks(*panels, depth[0])

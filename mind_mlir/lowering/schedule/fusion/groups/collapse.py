@@ -68,7 +68,7 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
     reductions = {dim for view in views for dim in view.reductions}
     if not all(_reshapable(value) for view in views for value in view.operands):
         return None
-    if any(_has_index(view) for view in views):
+    if any(view.has_index for view in views):
         return None
     distinct = {
         (id(access), shape): (access, shape)
@@ -100,7 +100,7 @@ def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
         return None if runs is None else Loops(old, runs)  # nothing merges
     pairs = [pair for run in runs for pair in itertools.pairwise(run)]
     for view in views:
-        if _has_index(view) or not all(_reshapable(value) for value in view.operands):
+        if view.has_index or not all(_reshapable(value) for value in view.operands):
             return None
         operands = zip(view.accesses, view.shapes, strict=True)
         if not all(_consecutive(*operand, *pair) for operand in operands for pair in pairs):
@@ -130,10 +130,6 @@ def _reshapable(value: Value) -> bool:
         "tensor.extract_slice",
         "tensor.pad",
     )
-
-
-def _has_index(view: View) -> bool:
-    return any(op.operation.name == "linalg.index" for op in view.body.operations)
 
 
 def _consecutive(access: Access, shape: tuple[int, ...], first: int, second: int) -> bool:

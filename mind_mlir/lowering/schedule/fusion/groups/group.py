@@ -71,12 +71,7 @@ class Group:
         self.produced = {result: view for view in self.members for result in view.op.results}
 
     def accepts(self, view: View, dims: tuple[int, ...]) -> bool:
-        """Return whether ``view`` can run in the same loops, reading earlier members' results in registers.
-
-        Args:
-            view: the operation.
-            dims: its `vector_dims`.
-        """
+        """Return whether ``view`` can run in the same loops, reading members' results in registers."""
         if view.extents != self.extents or self.vector not in dims or self.weight >= GROUP_LIMIT:
             return False
         if self.reductions and view.reductions and view.reductions != self.reductions:

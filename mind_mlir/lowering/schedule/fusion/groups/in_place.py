@@ -13,17 +13,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of, filler, unreshaped
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from mind_mlir.lowering.schedule.linalg_view.view import View
-    from mind_mlir.mlir.bindings import Block, Operation, Value
+    from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value
 
 
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 #: Operations that compute a tensor in a buffer of its own.
 _COMPUTING = ("func.call", "scf.for")
 #: With more readers than these, bufferization is told that nothing writes a value (see `buffers.fan_out`).
@@ -54,9 +52,8 @@ def _read_last(group: Group, result: Value, pending: Container[Value], spared: V
         for value in view.inputs:
             if value.type != result.type or value in group.produced or filler(value) is not None:
                 continue
-            source = value
-            while (op := definition(source)) is not None and op.name in _RESHAPES:
-                source = op.operands[0]
+            source = unreshaped(value)
+            op = definition(source)
             if op is None or (spared is not None and source == spared):
                 continue
             if not (op.name in _COMPUTING or op.name.startswith("linalg.")):
@@ -71,21 +68,22 @@ def _dies(group: Group, value: Value, last: Operation, pending: Container[Value]
     if len(list(islice(value.uses, _MANY + 1))) > _MANY:
         return False
     for use in value.uses:
-        user = use.owner.operation
-        view = group.produced.get(user.results[0]) if len(user.results) else None
-        if view is not None:
-            if not _reads_each(view, use.operand_number):
-                return False
-        elif user.name in _RESHAPES:
-            if not _dies(group, user.results[0], last, pending):
-                return False
-        elif user.block != last.block or not _is_before(user, [last], pending):
+        user, reads_each = use.owner.operation, _reads_each(group, use)
+        if reads_each is None and user.name in RESHAPES:
+            reads_each = _dies(group, user.results[0], last, pending)
+        elif reads_each is None:
+            reads_each = user.block == last.block and _is_before(user, [last], pending)
+        if not reads_each:
             return False
     return True
 
 
-def _reads_each(view: View, operand: int) -> bool:
-    """Return whether ``view`` reads ``operand`` element by element, in the order of its loops."""
+def _reads_each(group: Group, use: OpOperand) -> bool | None:
+    """Return whether ``use`` is by elements, in the order of the loops; None for one outside of ``group``."""
+    user, operand = use.owner.operation, use.operand_number
+    view = group.produced.get(user.results[0]) if len(user.results) else None
+    if view is None:
+        return None
     return operand < len(view.inputs) and is_identity(view.accesses[operand], len(view.extents))
 
 
@@ -133,26 +131,18 @@ def _carried(terminator: Operation, position: int) -> Value | None:
     before, after = (region.blocks[0] for region in loop.regions)
     if terminator.name == "scf.condition":
         handed_on = after.arguments[position - 1]
-        numbers = [number for number, value in enumerate(_last(after).operands) if value == handed_on]
+        numbers = [number for number, value in enumerate(end_of(after).operands) if value == handed_on]
         alone = len(numbers) == 1 and len(list(islice(handed_on.uses, 2))) == 1
         return before.arguments[numbers[0]] if alone else None
-    forwarded = list(_last(before).operands)[1:]
+    forwarded = list(end_of(before).operands)[1:]
     numbers = [number for number, value in enumerate(forwarded) if value == before.arguments[position]]
     return after.arguments[numbers[0]] if len(numbers) == 1 else None
 
 
-def _last(block: Block) -> Operation:
-    return block.operations[len(block.operations) - 1].operation
-
-
 def _is_last_user(group: Group, carried: Value, chain: list[Operation], pending: Container[Value]) -> bool:
     for use in carried.uses:
-        user = use.owner.operation
-        view = group.produced.get(user.results[0]) if len(user.results) else None
-        if view is not None:
-            if not _reads_each(view, use.operand_number):
-                return False
-        elif not _is_before(user, chain, pending):
+        reads_each = _reads_each(group, use)
+        if not (_is_before(use.owner.operation, chain, pending) if reads_each is None else reads_each):
             return False
     return True
 

@@ -11,6 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import RADIX
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of
 from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
 from mind_mlir.mlir.passes import find_all
 
@@ -104,7 +105,7 @@ def match_combiners(block: Block, results: int) -> list[Combiner] | None:
     None if it does not: each accumulator must be combined with something that depends on none of them, and
     that combination must be yielded for it and used for nothing else.
     """
-    terminator = block.operations[len(block.operations) - 1].operation
+    terminator = end_of(block)
     if len(terminator.operands) != results:
         return None
     found = [_match(accumulator, value) for accumulator, value in _pairs(block, results)]
@@ -121,7 +122,7 @@ def combined_value(block: Block, results: int, number: int) -> Value:
 
 def _pairs(block: Block, results: int) -> list[tuple[Value, Value]]:
     """Return each accumulator with the value yielded for it."""
-    terminator = block.operations[len(block.operations) - 1].operation
+    terminator = end_of(block)
     arguments = list(block.arguments)
     return list(zip(arguments[len(arguments) - results :], terminator.operands, strict=True))
 
@@ -142,7 +143,6 @@ class Accumulators:
     """The accumulators of a nest: how many, and how each is combined.
 
     Args:
-        emitter: Where to emit.
         combiners: How each accumulator is combined, in their order.
         neutral: For each, the vector that changes nothing.
     """
@@ -199,7 +199,6 @@ class Accumulators:
 
 
 _MAXIMUM = "arith.maximumf"
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 #: Operations of bodies that leave a zero a zero, and anything else what it is.
 _CASTS = ("arith.extf", "arith.truncf")
 
@@ -216,7 +215,7 @@ def _only_subtracted(tensor: Value, *, already: bool = False) -> bool:
     """Return whether elements of ``tensor`` are subtracted, or have been, under exponentials."""
     for use in tensor.uses:
         op = use.owner
-        if op.name in _RESHAPES:
+        if op.name in RESHAPES:
             if not _only_subtracted(op.results[0], already=already):
                 return False
         elif not op.name.startswith("linalg.") or len(op.results) != 1:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root, Step
 from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
-from mind_mlir.lowering.schedule.linalg_view.body import repeat
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.linalg_view.layout import reach
+from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
-from mind_mlir.lowering.schedule.linalg_view.windows import reach
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, vector
 
 if TYPE_CHECKING:
@@ -66,8 +65,6 @@ class Elements:
     """Emits elements of one group in vectors of ``lanes``.
 
     Args:
-        emitter: where to emit.
-        group: what to compute.
         lanes: elements in a vector.
         wanted: values of the bodies, or results, that will be asked for as vectors.
         live_ins: Results that are known as single elements (see `Plan`).

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
-from mind_mlir.lowering.schedule.linalg_view.windows import window_of
 from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Schedules of groups' nests, as data: chosen from their work and the target alone.
 
-So that threads can share a nest, some of its loops are cut; each combination of their pieces is a chunk.
+So that threads can share a nest, some of its loops are cut; each combination of their parts is a chunk.
 Nests over the same rows are cut alike, so that a thread finds in its cache what it computed in the one
 before. Where there is too little to cut among the loops that are kept, a reduced one is: each part of it is
 reduced into a partial result, and a second nest joins these.
@@ -35,7 +35,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     WAKING_NS,
     WORTHWHILE_NS,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.work import Work
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """A loop in pieces.
+    """A loop in parts.
 
     Attributes:
         dim: The loop.
-        step: Iterations in a piece; the last one may have fewer.
-        count: Pieces, at least two.
+        step: Iterations in a part; the last one may have fewer.
+        count: Parts, at least two.
     """
 
     dim: int
@@ -71,9 +71,9 @@ class FusedSchedule:
         brief: Whether no thread is to be woken for them.
         streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
-        epilogue: The number of the product whose pieces the chunks are, if they are such.
+        epilogue: The number of the product whose macro-tiles the chunks are, if they are such.
         beside: Iterations of the loop around the vector loop that are computed at once, with what they read.
-        prefetch_distance: Elements ahead along the vector loop that are asked for; 0: none.
+        prefetch_distance: Elements ahead along the vector loop that are prefetched; 0: none.
     """
 
     lanes: int
@@ -109,33 +109,20 @@ class FusedSchedule:
         return next((cut for cut in self.cuts if cut.dim == dim), None)
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, in words."""
-        found = [Choice("vectors", f"{self.vectors} x {self.lanes}", "side by side, they hide latency")]
-        if self.strip:
-            found.append(
-                Choice("strips", f"of {self.strip} rows", "rows are too long to be prefetched one by one")
-            )
+        """Return what was chosen, for people."""
         cuts = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
-        found.append(Choice("chunks", f"{self.chunks} ({cuts})" if cuts else "1", self.reason))
-        if self.beside > 1:
-            found.append(Choice("rows", f"{self.beside} at once", "they read the same elements"))
-        if self.prefetch_distance:
-            found.append(
-                Choice(
-                    "prefetch", f"{self.prefetch_distance} elements ahead", "what is read exceeds the caches"
-                )
-            )
-        if self.streaming:
-            found.append(Choice("stores", "past the cache", "the results are larger than it"))
-        if self.parts is not None:
-            found.append(
-                Choice(
-                    "parts",
-                    f"{self.parts.count} of d{self.parts.dim}",
-                    "partial results are joined afterwards",
-                )
-            )
-        return tuple(found)
+        distance, parts = self.prefetch_distance, self.parts
+        return chosen(
+            ("vectors", f"{self.vectors} x {self.lanes}", "side by side, they hide latency"),
+            self.strip > 0
+            and ("strips", f"of {self.strip} rows", "rows are too long to be prefetched one by one"),
+            ("chunks", f"{self.chunks} ({cuts})" if cuts else "1", self.reason),
+            self.beside > 1 and ("rows", f"{self.beside} at once", "they read the same elements"),
+            distance > 0 and ("prefetch", f"{distance} elements ahead", "what is read exceeds the caches"),
+            self.streaming and ("stores", "past the cache", "the results are larger than it"),
+            parts is not None
+            and ("parts", f"{parts.count} of d{parts.dim}", "partial results are joined afterwards"),
+        )
 
 
 def choose_schedule(work: Work, target: Target) -> FusedSchedule:
@@ -149,10 +136,8 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     side = vectors(work, lanes, streaming=streaming)
     full = side * lanes
     nanoseconds = work.nanoseconds(target)
-    parallel = nanoseconds >= WORTHWHILE_NS
-    brief = nanoseconds < WAKING_NS
-    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
-    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
+    parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
+    fewest, wanted = _chunk_counts(work, brief=brief)
     cuts = _outer_cuts(work, wanted) if parallel else []
     count = math.prod(cut.count for cut in cuts)
     strip = _strip(work)
@@ -176,8 +161,8 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     beside = _beside(work, parts, target)
     if beside > 1 and work.reductions:
         side = 1
-    asks = work.vector in work.reductions and beside == 1 and work.bytes >= PREFETCH_CACHES * target.l3_bytes
-    distance = PREFETCH_BYTES * 8 // work.bits if asks else 0
+    far = work.vector in work.reductions and beside == 1 and work.bytes >= PREFETCH_CACHES * target.l3_bytes
+    distance = PREFETCH_BYTES * 8 // work.bits if far else 0
     return FusedSchedule(
         lanes,
         side,
@@ -203,24 +188,22 @@ def _beside(work: Work, parts: Cut | None, target: Target) -> int:
 
 
 def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
-    """Return how the loops around the vector loop are cut for ``work``; None if there are too few to share.
-
-    Args:
-        work: What is done; its vector loop is reduced.
-        lanes: Elements in a vector register.
-        target: The processor.
-    """
+    """Return how the loops around a reduced vector loop are cut; None if there are too few to share."""
     nanoseconds = work.nanoseconds(target)
-    parallel = nanoseconds >= WORTHWHILE_NS
-    brief = nanoseconds < WAKING_NS
-    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
-    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
+    parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
+    fewest, wanted = _chunk_counts(work, brief=brief)
     cuts = _outer_cuts(work, wanted) if parallel else []
     if parallel and math.prod(cut.count for cut in cuts) < fewest:
         return None
     about = f"about {nanoseconds / 1000:.1f} us of work"
     reason = about if parallel else f"one thread: {about}"
     return FusedSchedule(lanes, 1, 0, tuple(cuts), None, parallel, brief, streaming=False, reason=reason)
+
+
+def _chunk_counts(work: Work, *, brief: bool) -> tuple[int, int]:
+    """Return the fewest chunks that threads share, and how many there are to be."""
+    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
+    return fewest, min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
 
 
 def streams(work: Work, target: Target) -> bool:

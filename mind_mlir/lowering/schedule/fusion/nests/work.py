@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
+from mind_mlir.lowering.schedule.linalg_view.layout import overlap, window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
-from mind_mlir.lowering.schedule.linalg_view.windows import overlap, window_of
 from mind_mlir.mlir.bindings import Type, Value, ir
 from mind_mlir.mlir.values import definition
 

@@ -1,8 +1,8 @@
 """Emits a row program over long rows: one row after the other, and each in stages.
 
-A stage goes along the row piece by piece, and what its passes reduce of the pieces is joined behind it. Where
-rows are many, threads share these; where they are few, the pieces of each. What the stage before has read is
-then still in the cache that all of them share, if that is large enough.
+A stage goes along the row segment by segment, and what its passes reduce of the segments is joined behind it.
+Where rows are many, threads share these; where they are few, the segments of each. What the stage before has
+read is then still in the cache that all of them share, if that is large enough.
 """
 
 from __future__ import annotations
@@ -14,62 +14,36 @@ from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
 from mind_mlir.lowering.schedule.fusion.nests.body import Place
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks
-from mind_mlir.lowering.schedule.fusion.row_programs.long_join import SegmentJoiner
-from mind_mlir.lowering.schedule.fusion.row_programs.long_segments import Segments, SegmentValues
-from mind_mlir.lowering.schedule.fusion.row_programs.long_stages import Stage, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import LongSchedule, Stage, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.long_segments import (
+    SegmentJoiner,
+    Segments,
+    SegmentValues,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.emission.split import Split
-    from mind_mlir.lowering.schedule.fusion.nests.output import Output
-    from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import LongSchedule
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
     from mind_mlir.mlir.bindings import Value
-    from mind_mlir.target import Target
 
 
 class LongRowEmitter:
-    """Emits one row program over long rows.
+    """Emits one row program over long rows."""
 
-    Args:
-        emitter: Where to emit.
-        group: All operations of the program; their rows lie along the last loop.
-        passes: What is computed when.
-        outputs: The results that are used outside of it.
-        starts: The number that each reduction starts from, where that is known.
-        schedule: How.
-        target: The processor.
-    """
-
-    def __init__(
-        self,
-        emitter: Emitter,
-        group: Group,
-        passes: Passes,
-        outputs: Sequence[Output],
-        starts: Mapping[Value, Value],
-        schedule: LongSchedule,
-        target: Target,
-    ) -> None:
-        self._e = emitter
-        self._g = group
-        self._s = schedule
-        self._stages = stages_of(passes, group.produced)
-        self._outputs = {output.result: output for output in outputs}
-        self._starts = starts
+    def __init__(self, emitter: Emitter, plan: RowPlan[LongSchedule]) -> None:
+        self._e, self._g, self._s = emitter, plan.group, plan.schedule
+        self._stages = stages_of(plan.passes, plan.group.produced)
+        self._outputs = {output.result: output for output in plan.outputs}
+        self._starts = plan.starts
         self._segments = [
-            Segments(emitter, group, self._outputs, *each, target)
-            for each in zip(self._stages, schedule.stages, strict=True)
+            Segments(emitter, plan.group, self._outputs, *each, plan.target)
+            for each in zip(self._stages, plan.schedule.stages, strict=True)
         ]
 
     def emit(self, known: Known) -> list[Value]:
-        """Emit the nest at the insertion point; return the tensors of the outputs, in their order.
-
-        Args:
-            known: Other values for some that the bodies take from outside.
-        """
+        """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
         rows = self._s.rows
         chunks = Chunks(self._e, self._g.extents, self._g.vector, self._g.reductions, rows)
         carried = [output.destination for output in self._outputs.values()]
@@ -101,7 +75,7 @@ class LongRowEmitter:
     def _along(
         self, stage: Stage, segments: Segments, split: Split, place: Place, results: dict[Value, Value]
     ) -> SegmentValues:
-        """Run ``stage`` over all pieces of a row; return what is reduced of each."""
+        """Run ``stage`` over all segments of a row; return what is reduced of each."""
         memory = segments.memory()
         stored = stage.stored
 
@@ -156,7 +130,7 @@ class LongRowEmitter:
         return known
 
     def _row_scalars(self, part: Pass, place: Place, known: Known, results: dict[Value, Value]) -> Known:
-        """Compute what ``part`` settles, and store those numbers that are results."""
+        """Compute the row scalars of ``part``, and store those numbers that are results."""
         group = Group(self._g.extents, self._g.vector, part.row_scalars)
         outer = frozenset(range(self._g.vector))
         elements = Elements(self._e, group, 1, (), dict.fromkeys(known.scalars, outer))

@@ -1,8 +1,9 @@
-"""Schedules of row programs over long rows, as data: chosen from their work and the target alone.
+"""Stages of row programs over long rows, and their schedules, as data: each goes once along a row.
 
-Groups keep what one of them computes along the row, and another one reads, in memory; each reads its operands
-anew. Stages compute such values again instead, and some have two passes that read the same: a program is only
-computed in stages where that takes less time than moving what groups would keep.
+Schedules are chosen from their work and the target alone. Groups keep what one of them computes along the
+row, and another one reads, in memory; each reads its operands anew. Stages compute such values again instead,
+and some have two passes that read the same: a program is only computed in stages where that takes less time
+than moving what groups would keep.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from mind_mlir.lowering.schedule.emission.constants import (
     WAKING_NS,
     WORTHWHILE_NS,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
-from mind_mlir.lowering.schedule.fusion.groups.row_space import RowSpace
+from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, chunked, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, read_by
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, cost_of
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes, cost_of
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative, relative_sums
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import (
     power_of_two,
     row_bytes_of,
@@ -41,12 +43,73 @@ from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.fusion.row_programs.long_stages import Stage
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Passes that go along a row together.
+
+    Attributes:
+        passes: One or two; the second reduces nothing but sums relative to what the first one reduces.
+        relative: These sums.
+    """
+
+    passes: tuple[Pass, ...]
+    relative: tuple[Relative, ...] = ()
+
+    @property
+    def reduces(self) -> bool:
+        """Return whether any pass reduces anything."""
+        return any(part.reduced for part in self.passes)
+
+    @property
+    def is_online(self) -> bool:
+        """Return whether exponentials are summed that are relative to the maximum so far."""
+        return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
+
+    @property
+    def members(self) -> list[View]:
+        """The operations that are computed along the row."""
+        return [view for part in self.passes for view in part.members]
+
+    @property
+    def stored(self) -> list[Value]:
+        """Values along the row that go to memory."""
+        return [value for part in self.passes for value in part.stored]
+
+
+def stages_of(passes: Passes, produced: Mapping[Value, View]) -> tuple[Stage, ...]:
+    """Return the stages of a row program, as few as possible.
+
+    Args:
+        passes: What it computes in each pass over a row.
+        produced: Which member computes each value.
+    """
+    stages: list[Stage] = []
+    left = list(passes.passes)
+    while left:
+        first = left.pop(0)
+        relative = _relative(first, left[0], produced) if left else None
+        if relative is None:
+            stages.append(Stage((first,)))
+        else:
+            stages.append(Stage((first, left.pop(0)), relative))
+    return tuple(stages)
+
+
+def _relative(first: Pass, second: Pass, produced: Mapping[Value, View]) -> tuple[Relative, ...] | None:
+    """Return the sums of ``second`` if it may go along a row together with ``first``."""
+    if second.stored or not second.reduced or not first.reduced:
+        return None
+    numbers = {result for view in (*first.reduced, *first.row_scalars) for result in view.op.results}
+    found = relative_sums(second.reduced, first.reduced, produced, numbers)
+    online = found is not None and any(each.kind is Kind.EXPONENTIALS for each in found)
+    return None if online and first.stored else found
 
 
 def pays(
@@ -112,8 +175,8 @@ class StageSchedule:
 
     Attributes:
         passes: How each of its passes is.
-        segment: Elements of a row of which it has numbers of their own; passes go over a piece one by one.
-        split: How the whole pieces of a row are cut in chunks; one chunk where threads share the rows.
+        segment: Elements of a row of which it has numbers of their own; passes go over a segment one by one.
+        split: How the whole segments of a row are cut in chunks; one chunk where threads share the rows.
         summary: What it does, for people.
     """
 
@@ -141,7 +204,7 @@ class LongSchedule:
         return "long rows"
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, in words."""
+        """Return what was chosen, for people."""
         found = [
             Choice(
                 f"stage {number}",
@@ -151,32 +214,22 @@ class LongSchedule:
             for number, stage in enumerate(self.stages, 1)
         ]
         segments = ", ".join(str(stage.segment) for stage in self.stages[:-1])
-        found.append(
-            Choice("pieces", f"of {segments}", "what is reduced of them is joined behind each stage")
-        )
+        found += chosen(("pieces", f"of {segments}", "what is reduced of them is joined behind each stage"))
         if self.rows.cuts:
             *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
             found.append(chunks)
         else:
             counts = ", ".join(str(stage.split.count) for stage in self.stages)
-            found.append(Choice("chunks", counts, f"of each row: {self.stages[0].split.reason}"))
-        if any(schedule.streaming for stage in self.stages for schedule in stage.passes):
-            found.append(Choice("stores", "past the cache", "the results are larger than it"))
+            found += chosen(("chunks", counts, f"of each row: {self.stages[0].split.reason}"))
+        past = any(schedule.streaming for stage in self.stages for schedule in stage.passes)
+        found += chosen(past and ("stores", "past the cache", "the results are larger than it"))
         return tuple(found)
 
 
 def choose_long_schedule(
     group: Group, passes: Passes, stages: Sequence[Stage], results: Sequence[Value], target: Target
 ) -> LongSchedule | None:
-    """Return how a row program over long rows is computed; None if it is better left to groups.
-
-    Args:
-        group: All its operations, over its loops; their rows lie along the last one.
-        passes: What is computed when.
-        stages: Which passes go along a row together.
-        results: The results that are used outside of it.
-        target: The processor.
-    """
+    """Return how a row program over long rows is computed; None if it is better left to groups."""
     if len(passes.passes) < 2 or passes.kept or passes.summed:
         return None
     lanes = target.lanes(widest(group.members))
@@ -214,7 +267,7 @@ def _pass(work: Work, stage: Stage, plain: FusedSchedule, whole: Work, target: T
 
 
 def _segment(group: Group, stage: Stage, width: int, target: Target) -> int:
-    """Return the elements of a piece: what a stage reads of it takes a part of the first-level cache."""
+    """Return the elements of a segment: what a stage reads of it takes a part of the first-level cache."""
     if stage.is_online:
         return width * ONLINE_STEPS
     read = row_bytes_of(group, read_by(stage.members, group.produced))
@@ -223,7 +276,7 @@ def _segment(group: Group, stage: Stage, width: int, target: Target) -> int:
 
 
 def _split(count: int, row_bytes: int, nanoseconds: float) -> Split:
-    """Return how ``count`` pieces of a row are cut in chunks."""
+    """Return how ``count`` segments of a row are cut in chunks."""
     wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, row_bytes // CHUNK_BYTES))
     step = power_of_two(count // wanted)
     about = f"about {nanoseconds / 1000:.1f} us of work"

@@ -7,24 +7,21 @@ from here on, and what has been summed is scaled. So elements are read once, and
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
 from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner, match_combiners
-from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Range
+from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Range, reductions_of, wanted_values
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
-from mind_mlir.lowering.schedule.fusion.nests.output import reductions_of, wanted_values
 from mind_mlir.mlir.bindings import arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import StageSchedule
-    from mind_mlir.lowering.schedule.fusion.row_programs.long_stages import Stage
+    from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import Stage, StageSchedule
     from mind_mlir.mlir.bindings import Type, Value
     from mind_mlir.target import Target
-
-_INFINITY = float("inf")
 
 
 class Online:
@@ -32,13 +29,6 @@ class Online:
 
     What goes from step to step is the maximum so far, what is subtracted for it, and the sums. While all
     elements are minus infinity, that is zero: exponentials are zero then.
-
-    Args:
-        emitter: Where to emit.
-        group: All operations of the program; their rows lie along the last loop.
-        stage: What is computed.
-        schedule: How.
-        target: The processor.
     """
 
     def __init__(
@@ -53,28 +43,26 @@ class Online:
 
     def begin(self) -> list[Value]:
         """Return the maximum of nothing, and what is subtracted for it."""
-        return [self._number(-_INFINITY), self._number(0.0)]
+        return [self._e.number(self._type, -math.inf), self._e.number(self._type, 0.0)]
 
     def run(
         self, place: Place, range_: Range, running: list[Value]
     ) -> tuple[dict[Value, Value], list[Value]]:
-        """Go over a piece of a row.
+        """Go over a segment of a row.
 
         Args:
             place: The loops over the rows, and the numbers of the row so far.
-            range_: The piece.
+            range_: The segment.
             running: The maximum of what was before, and what is subtracted for it.
 
         Returns:
-            The maximum so far and the sums of the piece, and ``running`` behind it.
+            The maximum so far and the sums of the segment, and ``running`` behind it.
         """
         first, second = (self._body(number, place) for number in range(2))
         known = [self._known(body, place) for body in (first, second)]
         (result,) = (output.result for output in first.reducers)
         (value,) = wanted_values(first.reducers[0])
-        lowest = self._e.splat(
-            self._e.vector_type(first.schedule.width, self._type), ir.FloatAttr.get(self._type, -_INFINITY)
-        )
+        lowest = self._e.number(self._e.vector_type(first.schedule.width, self._type), -math.inf)
 
         def step(chunk: Chunk, inside: list[Value]) -> list[Value]:
             computed = first.elements.chunk(place.env, known[0], chunk, place.now)
@@ -123,8 +111,9 @@ class Online:
             (combiner,) = self._maximum
             own = combiner.horizontal(self._tree(combiner.name, parts))
             maximum = combiner.combine(before, own)
-            is_lowest = arith.CmpFOp(arith.CmpFPredicate.OEQ, maximum, self._number(-_INFINITY)).result
-            subtracted = self._e.select(is_lowest, self._number(0.0), maximum)
+            nothing, zero = self.begin()
+            is_lowest = arith.CmpFOp(arith.CmpFPredicate.OEQ, maximum, nothing).result
+            subtracted = self._e.select(is_lowest, zero, maximum)
             # A vector as elsewhere, so that the loop has one set of constants.
             less = self._e.broadcast(elements.type, arith.SubFOp(before, subtracted).result)
             factor = math_.ExpOp(less).result
@@ -158,6 +147,3 @@ class Online:
         known = body.elements.advance(place.env, Known(dict(place.known.scalars)))
         body.elements.spread(known)
         return known
-
-    def _number(self, number: float) -> Value:
-        return self._e.splat(self._type, ir.FloatAttr.get(self._type, number))

@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.fusion.nests.work import operations_of
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.fusion.groups.row_space import RowSpace
+    from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
 
@@ -32,7 +32,7 @@ class Pass:
         row_scalars: What is computed of that then, one number for each row.
         stored: Values along the row that go to memory: results, and what is kept for later passes.
         loaded: Values along the row that come from there.
-        live_ins: What passes before have reduced or settled and this one needs.
+        live_ins: What passes before have reduced, or computed of that, and this one needs.
     """
 
     members: list[View] = dataclasses.field(default_factory=list)
@@ -128,7 +128,6 @@ class _Planner:
         self._levels: dict[int, int] = {}
         self._costs: dict[int, int] = {}
         self._first: dict[int, int] = {}  # the pass that first computes a member along the row
-        self._stored: set[Value] = set()
         for view in self._members:
             self._rate(view)
 

@@ -34,7 +34,6 @@ class RowGraph:
     """The graph; nodes are added when they are asked for.
 
     Args:
-        produced: The members of the row program, by their results.
         numbers: The results that are leaves: numbers of the row.
     """
 

@@ -1,39 +1,49 @@
-"""Emits a row program as one loop nest: over blocks of rows, and the passes over each block.
+"""Emits row programs as nests: over blocks of rows, and the passes over each block, or over long rows.
 
-The last pass over a block runs while the first numbers of the next one are settled: the processor waits for
+The last pass over a block runs while the first scalars of the next one are computed: the processor waits for
 no pass to end, and writes while it reads. Where there is one block, passes follow one another.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.fusion.nests.body import Place
+from mind_mlir.lowering.schedule.emission.constants import REPEATED, REPEATED_LONG
+from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
+from mind_mlir.lowering.schedule.fusion.nests.body import Output, Place
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks
-from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
-from mind_mlir.lowering.schedule.fusion.row_programs.row_sums import RowSums
+from mind_mlir.lowering.schedule.fusion.row_programs.long_nest import LongRowEmitter
+from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import (
+    LongSchedule,
+    choose_long_schedule,
+    stages_of,
+)
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, passes_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses, RowSums
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import (
+    RowPlan,
+    RowSchedule,
+    choose_row_schedule,
+    is_long,
+)
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
+    from mind_mlir.target import Target
 
 
 class RowEmitter:
-    """Emits one row program.
+    """Emits one row program."""
 
-    Args:
-        emitter: Where to emit.
-        plan: What to emit, and how.
-    """
-
-    def __init__(self, emitter: Emitter, plan: RowPlan) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan[RowSchedule]) -> None:
         self._e = emitter
         self._g = group = plan.group
         self._s = plan.schedule
@@ -51,11 +61,7 @@ class RowEmitter:
         }
 
     def emit(self, known: Known) -> list[Value]:
-        """Emit the nest at the insertion point; return the tensors of the outputs, in their order.
-
-        Args:
-            known: Other values for some that the bodies take from outside.
-        """
+        """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
         rows = self._s.rows
         chunks = Chunks(self._e, self._g.extents, self._g.vector, self._g.reductions, rows)
         carried = list(self._destinations)
@@ -149,3 +155,45 @@ def starts_of(members: Sequence[View]) -> dict[Value, Value]:
         for result, init in zip(view.op.results, view.inits, strict=True)
     ]
     return {result: start for result, start in inits if start is not None}
+
+
+AnyRowSchedule: TypeAlias = RowSchedule | LongSchedule
+
+
+def choose_rows(
+    group: Group, results: Sequence[Value], target: Target
+) -> tuple[Passes, AnyRowSchedule] | None:
+    """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
+    passes = _passes(group, results, REPEATED)
+    schedule = choose_row_schedule(group, passes, results, target)
+    if schedule is not None:
+        return passes, schedule
+    if not is_long(group, passes, results, target):
+        return None
+    passes = _passes(group, results, REPEATED_LONG)
+    long = choose_long_schedule(group, passes, stages_of(passes, group.produced), results, target)
+    return None if long is None else (passes, long)
+
+
+def emit_rows(
+    emitter: Emitter,
+    group: Group,
+    outputs: Sequence[Output],
+    starts: Mapping[Value, Value],
+    schedule: AnyRowSchedule,
+    target: Target,
+    known: Known,
+) -> list[Value]:
+    """Emit a row program at the insertion point; return the tensors of the outputs, in their order."""
+    results = [output.result for output in outputs]
+    if isinstance(schedule, LongSchedule):
+        passes = _passes(group, results, REPEATED_LONG)
+        plan = RowPlan(group, passes, outputs, starts, schedule, target)
+        return LongRowEmitter(emitter, plan).emit(known)
+    passes = _passes(group, results, REPEATED)
+    return RowEmitter(emitter, RowPlan(group, passes, outputs, starts, schedule, target)).emit(known)
+
+
+def _passes(group: Group, results: Sequence[Value], repeated: int) -> Passes:
+    space = RowSpace(group.extents, group.reductions)
+    return passes_of(group.members, group.produced, space, results, repeated)

@@ -2,20 +2,31 @@
 
 Numbers of a row and what is kept along it are in memory of a few rows, a slot for each: with passes that are
 a block of rows apart, those of two blocks.
+
+A pass over a row adds to a partial sum in memory, which has as many elements as the row and stays in the
+cache. Some rows that follow one another have one in common: no more than an accumulator may take, and never
+rows of different chunks. So what is added up in which order depends on the schedule alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
-from mind_mlir.lowering.schedule.fusion.groups.row_space import stored_form
-from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Prefetch, Range
-from mind_mlir.lowering.schedule.fusion.nests.columns import Columns
+from mind_mlir.lowering.schedule.fusion.groups.row_program import stored_form
+from mind_mlir.lowering.schedule.fusion.nests.body import (
+    NestBody,
+    Output,
+    Place,
+    Prefetch,
+    Range,
+    combiner_of,
+)
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
-from mind_mlir.lowering.schedule.fusion.nests.output import Output
-from mind_mlir.lowering.schedule.fusion.nests.rows import Rows
+from mind_mlir.lowering.schedule.fusion.nests.nest import Joiner, partial_results
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import Columns, Rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, View
 from mind_mlir.mlir.bindings import Value, ir
@@ -25,8 +36,65 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_sums import RowSums
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
+
+
+class RowSums:
+    """Emits them."""
+
+    def __init__(self, emitter: Emitter, group: Group, schedule: RowSchedule) -> None:
+        self._e = emitter
+        self._outer = group.extents[: group.vector]
+        self._rows = schedule.summed
+        self._lanes = schedule.rows.lanes
+
+    def partial(self, output: Output) -> Value:
+        """Emit memory for the partial sums of ``output``, which is indexed by the last loop alone."""
+        slots = math.prod(self._outer[:-1]) * -(-self._outer[-1] // self._rows)
+        return partial_results(self._e, output, slots, last=False)
+
+    def slot(self, env: Env) -> Index:
+        """Return which partial sum the row at ``env`` is added to."""
+        return self._slot(env, env[len(self._outer) - 1])
+
+    def _slot(self, env: Env, row: Index) -> Index:
+        place: Index = 0
+        for dim, extent in enumerate(self._outer[:-1]):
+            place = self._e.add(self._e.mul(place, extent), env[dim])
+        place = self._e.mul(place, -(-self._outer[-1] // self._rows))
+        return self._e.add(place, self._e.floordiv(row, self._rows))
+
+    def clear(self, output: Output, partial: Value, env: Env, rows: tuple[Index, Index]) -> Value:
+        """Write what changes nothing to the partial sums of ``rows``; return them.
+
+        Args:
+            output: What is summed.
+            partial: The partial sums.
+            env: The loops around the one over rows.
+            rows: The first row, which is the first one of a partial sum, and the one behind the last.
+        """
+        element = ir.RankedTensorType(partial.type).element_type
+        count = partial.type.shape[-1]
+        type_ = self._e.vector_type(self._lanes, element)
+        neutral = self._e.splat(type_, combiner_of(output).neutral_attribute(element))
+
+        def slot(number: Index, inside: list[Value]) -> list[Value]:
+            return self._e.vectors(
+                count,
+                self._lanes,
+                inside,
+                lambda at, mask, now: [self._e.write(neutral, now[0], [number, at], mask)],
+            )
+
+        first = self._slot(env, rows[0])
+        last = self._slot(env, self._e.sub(rows[1], 1))
+        (found,) = self._e.loop((first, self._e.add(last, 1), 1), [partial], slot)
+        return found
+
+    def join(self, output: Output, partial: Value) -> Value:
+        """Return the sums that the ``partial`` ones of ``output`` add up to."""
+        joiner = Joiner(self._e, self._lanes)
+        return joiner.join(output, combiner_of(output), partial, last=False)
 
 
 @dataclasses.dataclass
@@ -63,15 +131,9 @@ class Block:
 
 
 class RowPasses:
-    """Emits passes over rows.
+    """Emits passes over rows."""
 
-    Args:
-        emitter: Where to emit.
-        plan: What to emit, and how.
-        sums: Of the rows.
-    """
-
-    def __init__(self, emitter: Emitter, plan: RowPlan, sums: RowSums) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan[RowSchedule], sums: RowSums) -> None:
         group, passes, schedule = plan.group, plan.passes, plan.schedule
         self._e = emitter
         self._g = group
@@ -135,7 +197,7 @@ class RowPasses:
         return self._e.modulo(row, self._slots)
 
     def _prefetches(self, number: int, env: Env, block: Block) -> list[Prefetch]:
-        """Return what pass ``number`` asks for: rows to be read in a while, and those of the last pass."""
+        """Return what pass ``number`` prefetches: rows to be read in a while, and those of the last pass."""
         found: list[Prefetch] = []
         last = len(self._p.passes) - 1
         if self._s.prefetch_pass >= 0 and number == last - 1 and not self._s.passes[last].streaming:
@@ -259,7 +321,7 @@ class RowPasses:
                 block.outputs[value] = self._e.insert(scalar, block.outputs[value], indices)
 
     def _emit_scalars_of_rows(self, part: Pass, known: Known, slot: Index, block: Block) -> None:
-        """Compute what ``part`` settles for the rows of the block that begins at ``slot``."""
+        """Compute the row scalars of ``part`` for the rows of the block that begins at ``slot``."""
         access: Access = (Linear(((self._slot, 1),)),)
         shape = (self._slots,)
         members: list[View] = []

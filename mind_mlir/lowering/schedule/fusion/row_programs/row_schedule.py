@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mind_mlir.lowering.schedule.emission.constants import (
     BLOCK_SHARE,
@@ -14,7 +14,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     SINGLE_COST,
     SUMMED_ROWS,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, chunked, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by
@@ -25,7 +25,7 @@ from mind_mlir.mlir.locations import label_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.fusion.nests.output import Output
+    from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes
     from mind_mlir.target import Target
 
@@ -39,7 +39,7 @@ class RowSchedule:
         block: Rows that a pass runs over before the next one does, a power of two.
         passes: How each pass over a row is computed.
         vectors: Whether what there is one of for each row is computed for many rows at a time.
-        prefetch_pass: Which pass asks for rows that the first one reads in a while; -1: none does.
+        prefetch_pass: Which pass prefetches rows that the first one reads in a while; -1: none does.
         pipelined: Whether the last pass over a block runs after the first over the next.
         summaries: What each pass does, for people.
         summed: Rows that are reduced to one partial result, where all are reduced to one; else 0.
@@ -60,29 +60,33 @@ class RowSchedule:
         return "rows"
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, in words."""
-        found = [
-            Choice(f"pass {number}", f"{schedule.vectors} x {schedule.lanes}", summaries)
-            for number, (schedule, summaries) in enumerate(zip(self.passes, self.summaries, strict=True), 1)
-        ]
-        rows = f"of {self.block} row{'s' * (self.block > 1)}"
-        found.append(Choice("blocks", rows, "passes find them in the first-level cache"))
-        if self.pipelined:
-            found.append(Choice("order", "last pass after the next first", "no pass waits for a number"))
+        """Return what was chosen, for people."""
+        passes = enumerate(zip(self.passes, self.summaries, strict=True), 1)
         *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
-        found.append(chunks)
-        if self.summed:
-            summaries = f"of {self.summed} row{'s' * (self.summed > 1)}"
-            found.append(Choice("partial sums", summaries, "they are joined afterwards"))
-        if self.prefetch_pass >= 0:
-            found.append(Choice("prefetch", f"in pass {self.prefetch_pass + 1}", "memory answers late"))
-        if any(schedule.streaming for schedule in self.passes):
-            found.append(Choice("stores", "past the cache", "the results are larger than it"))
-        return tuple(found)
+        blocks, summed = (f"of {count} row{'s' * (count > 1)}" for count in (self.block, self.summed))
+        return (
+            *(Choice(f"pass {n}", f"{each.vectors} x {each.lanes}", text) for n, (each, text) in passes),
+            *chosen(
+                ("blocks", blocks, "passes find them in the first-level cache"),
+                self.pipelined and ("order", "last pass after the next first", "no pass waits for a number"),
+            ),
+            chunks,
+            *chosen(
+                self.summed > 0 and ("partial sums", summed, "they are joined afterwards"),
+                self.prefetch_pass >= 0
+                and ("prefetch", f"in pass {self.prefetch_pass + 1}", "memory answers late"),
+                any(schedule.streaming for schedule in self.passes)
+                and ("stores", "past the cache", "the results are larger than it"),
+            ),
+        )
+
+
+#: The schedule of a row program, over rows that the cache holds or over long ones.
+ScheduleT = TypeVar("ScheduleT")
 
 
 @dataclasses.dataclass(frozen=True)
-class RowPlan:
+class RowPlan(Generic[ScheduleT]):
     """A row program that is to be emitted.
 
     Attributes:
@@ -98,21 +102,14 @@ class RowPlan:
     passes: Passes
     outputs: Sequence[Output]
     starts: Mapping[Value, Value]
-    schedule: RowSchedule
+    schedule: ScheduleT
     target: Target
 
 
 def choose_row_schedule(
     group: Group, passes: Passes, results: Sequence[Value], target: Target
 ) -> RowSchedule | None:
-    """Return how a row program is computed; None if its operations are not to be one nest.
-
-    Args:
-        group: All its operations, over its loops; their rows lie along the last one.
-        passes: What is computed when.
-        results: The results that are used outside of it.
-        target: The processor.
-    """
+    """Return how a row program is computed; None if its operations are not to be one nest."""
     if len(passes.passes) < 2:
         return None
     if is_long(group, passes, results, target):
@@ -247,7 +244,7 @@ def _work(group: Group, part: Pass, bits: int, results: Sequence[Value]) -> Work
 
 
 def summary_of(part: Pass, kept: Sequence[Value]) -> str:
-    """Return what ``part`` does with a row, in words; ``kept`` is what is no result."""
+    """Return what ``part`` does with a row, as text; ``kept`` is what is no result."""
     names = [label_of(view.op.location) or "a value" for view in part.reduced]
     found = [f"reduces {' and '.join(names)}"] if names else []
     names = [label_of(view.op.location) or "a value" for view in part.summed]

@@ -1,4 +1,4 @@
-"""Memory of the layout that kernels read and schedules are for: copies where operands have another one.
+"""Products whose results are transposed at once, and operands copied to the layout that products read.
 
 Kernels read vectors along the rows of a factor, and whoever looks at indices alone (`contraction.match`) says
 that a last index moves from one element to the next. A slice with a step, or one column of a tensor, is a
@@ -11,19 +11,89 @@ not, the product works on memory that is as planned, and elements are copied.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import reads_of
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, planned_strides
+from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, generic_like, planned_strides
 from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
-from mind_mlir.mlir.bindings import Operation, Value, ir, linalg, memref, tensor
+from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.movement.transposition import match_transposition
+from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, linalg, memref, tensor
 from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.linalg_view.view import Views
+    from collections.abc import Callable
+
+    from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+
+
+def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand], bool]) -> None:
+    """Let products in ``block`` that only a transposition reads write what that does, in its place.
+
+    A gradient with regard to weights is such a product, where it is that of the weights transposed. The
+    factors change places with one another by themselves, since vectors run along another dimension.
+
+    Args:
+        block: Linalg on tensors.
+        views: Reads operations.
+        absorbs: Says whether a use reads through transpositions, so that these cost nothing.
+    """
+    for operation in list(block.operations):
+        op = operation.operation
+        view = views.of(op) if op.name == "linalg.transpose" else None
+        product = None if view is None else _product(view, views)
+        if view is None or product is None or match_transposition(view) is None:
+            continue
+        if all(absorbs(use) for use in op.results[0].uses):
+            continue
+        transposed = _transposed(product, view)
+        if match_contraction(transposed) is not None:
+            _replace(op, product, transposed)
+
+
+def _product(transposition: View, views: Views) -> View | None:
+    """Return the product that is computed for ``transposition`` alone, and starts from a number."""
+    value = transposition.inputs[0]
+    op = definition(value)
+    view = None if op is None else views.of(op.operation)
+    if view is None or view.op.block != transposition.op.block or len(list(value.uses)) != 1:
+        return None
+    if match_contraction(view) is None or 0 in view.extents or filler(view.inits[0]) is None:
+        return None
+    return view
+
+
+def _transposed(product: View, transposition: View) -> View:
+    """Return ``product`` with its result indexed as ``transposition`` has it; it still has its own init."""
+    source, result = transposition.accesses
+    order = [next(place for place, each in enumerate(source) if each.dim == index.dim) for index in result]
+    out, shape = product.accesses[2], product.shapes[2]
+    return dataclasses.replace(
+        product,
+        accesses=(*product.accesses[:2], tuple(out[place] for place in order)),
+        shapes=(*product.shapes[:2], tuple(shape[place] for place in order)),
+    )
+
+
+def _replace(transposition: Operation, product: View, transposed: View) -> None:
+    """Emit ``transposed`` in the place of both."""
+    start = filler(product.inits[0])
+    assert start is not None
+    with ir.InsertionPoint(product.op), product.op.location:
+        empty = tensor.EmptyOp(list(transposed.shapes[2]), start.type).result
+        init = linalg.fill(start, outs=[empty])
+        operands = [*product.inputs, init]
+        new = generic_like(
+            product.op, operands, transposed.accesses, len(product.extents), product.reductions
+        )
+    transposition.results[0].replace_all_uses_with(new.results[0])
+    transposition.erase()
+    product.op.erase()
 
 
 def make_factors_dense(function: Operation, views: Views) -> None:

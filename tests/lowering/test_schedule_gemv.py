@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, tensor_type
 
-from mind_mlir.lowering.schedule.contraction.gemv_schedule import gemv_schedule
+from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
 from mind_mlir.target import Target
 
