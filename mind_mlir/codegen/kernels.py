@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.ahead import making
 from mind_mlir.codegen.library import NativeCode
-from mind_mlir.lowering.schedule.contraction.library import define_kernel
+from mind_mlir.lowering.schedule.contraction.kernels.library import define_kernel
 from mind_mlir.lowering.to_llvm import target_attributes
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.target import Target
 
 #: LLVM's passes would take as long as making the code, and leave it as fast as it is.

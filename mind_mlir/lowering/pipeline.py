@@ -18,8 +18,7 @@ from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.schedule.emission.decision import Decisions
-from mind_mlir.lowering.schedule.listing import listing
+from mind_mlir.lowering.schedule.emission.decision import Decisions, listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.mlir.bindings import new_context
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.buffers.plan import Arena
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
-    from mind_mlir.lowering.schedule.listing import Opcodes
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.emission.decision import Opcodes
     from mind_mlir.mlir.bindings import Context
     from mind_mlir.mlir.bindings import Module as MLIRModule
     from mind_mlir.mlir.context import Outcome

@@ -21,7 +21,7 @@ from mind_mlir.lowering.functions.threads import define_launches, outline_chunks
 from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations, fence_shuffles
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
-from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
+from mind_mlir.lowering.schedule.contraction.kernels.library import declared_kernels, link_library
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.memory import reinterpreted

@@ -24,15 +24,24 @@ def attribute_of(value: bool | int | str) -> Attribute:
 
 def record_attribute(record: Any, **others: bool | int | str) -> Attribute:
     """Return the fields of ``record``, a dataclass of flags, integers and strings, and ``others`` as one."""
-    fields = {**others, **dataclasses.asdict(record)}
+    fields = {**others, **{_key(each): getattr(record, each.name) for each in dataclasses.fields(record)}}
     return ir.DictAttr.get({name: attribute_of(value) for name, value in fields.items()})
 
 
 def read_record(type_: type[Record], attribute: Attribute) -> Record:
     """Return the record of ``type_`` that `record_attribute` made ``attribute`` of."""
     values = ir.DictAttr(attribute)
-    names = [field.name for field in dataclasses.fields(type_)]  # type: ignore[arg-type] # a dataclass, which no type says
-    return type_(**{name: _read(values[name]) for name in names})
+    fields = dataclasses.fields(type_)  # type: ignore[arg-type] # a dataclass, which no type says
+    return type_(**{each.name: _read(values[_key(each)]) for each in fields})
+
+
+def spelled(name: str) -> dict[str, str]:
+    """Return the metadata of a field that attributes, which people read in dumps, call ``name``."""
+    return {"name": name}
+
+
+def _key(field: dataclasses.Field[Any]) -> str:
+    return str(field.metadata.get("name", field.name))
 
 
 def _read(attribute: Attribute) -> bool | int | str:

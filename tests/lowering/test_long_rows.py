@@ -14,7 +14,7 @@ from examples.gpt2.builder import Body, program
 from mind_mlir import DType
 from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.lowering.schedule.fusion import long_schedule
+from mind_mlir.lowering.schedule.fusion.row_programs import long_schedule
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target import TARGETS, named_target, runs_here
 

@@ -9,7 +9,7 @@ import pytest
 from control_harness import agrees, compiled, module
 
 from mind_mlir import Builder, DType, TensorType
-from mind_mlir.lowering.schedule.fusion.work import touched_bytes
+from mind_mlir.lowering.schedule.fusion.nests.work import touched_bytes
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.mlir.passes import survey
 

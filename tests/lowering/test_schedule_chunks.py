@@ -22,9 +22,9 @@ from schedule_harness import (
 )
 
 from mind_mlir.lowering.schedule.emission.constants import FEWEST_CHUNKS, PAGE
-from mind_mlir.lowering.schedule.fusion import schedule as fused
-from mind_mlir.lowering.schedule.fusion.schedule import choose_schedule
-from mind_mlir.lowering.schedule.fusion.work import Work
+from mind_mlir.lowering.schedule.fusion.nests import schedule as fused
+from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
+from mind_mlir.lowering.schedule.fusion.nests.work import Work
 from mind_mlir.target import Target, host_target
 
 SHAPES = [(700,), (33, 70), (70, 33), (2, 35, 67), (3, 1, 40, 9), (21, 2, 300), (300, 2, 21)]

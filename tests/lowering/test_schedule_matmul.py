@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
 
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, choose_matmul_schedule
+from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
 from mind_mlir.target import Target, host_target
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
 
 AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
 SSE = Target()
@@ -209,9 +213,9 @@ def test_a_far_right_factor_is_read_by_one_tile_of_few_rows() -> None:
 
 def test_a_large_transposed_factor_is_packed_by_the_pieces_that_read_it() -> None:
     m, n, k = 33, 3000, 700
-    assert chosen(m, n, k, AVX512, strided_right=True).pack_pieces
-    assert not chosen(1000, n, k, AVX512, strided_right=True).pack_pieces, "read by many pieces"
-    assert not chosen(m, n, 3000, AVX512, strided_right=True).pack_pieces, "no room for a panel"
+    assert chosen(m, n, k, AVX512, strided_right=True).pack_macro_tiles
+    assert not chosen(1000, n, k, AVX512, strided_right=True).pack_macro_tiles, "read by many pieces"
+    assert not chosen(m, n, 3000, AVX512, strided_right=True).pack_macro_tiles, "no room for a panel"
     text = bufferized(matmul(m, n, k, "f32", "nt"), AVX512)
     own = [int(size) for size in re.findall(r"memref\.view.* to memref<(\d+)xf32>", text)]
     assert max(own) < k * n // 8
@@ -236,10 +240,10 @@ def test_tiles_fit_the_registers(target: Target) -> None:
 def test_large_products_have_pieces_for_many_threads(target: Target) -> None:
     for m, n, k in [(512, 512, 512), (2048, 2048, 2048), (4096, 4096, 64), (64, 4096, 4096)]:
         schedule = chosen(m, n, k, target)
-        pieces = -(-m // schedule.mc) * -(-n // schedule.nc)
-        assert pieces // schedule.pieces >= 16
+        macro_tiles = -(-m // schedule.mc) * -(-n // schedule.nc)
+        assert macro_tiles // schedule.macro_tiles >= 16
     schedule = chosen(20, 20, 20, target)
-    assert (schedule.mc, schedule.pieces, schedule.packings) == (20, 1, 20)
+    assert (schedule.mc, schedule.macro_tiles, schedule.packings) == (20, 1, 20)
 
 
 def test_choices_say_what_and_why() -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
+from mind_mlir.lowering.schedule.contraction.geometry import in_memory_order
+from mind_mlir.lowering.schedule.contraction.kernels.library import LIBRARY_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
-from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of, views_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.contraction.emission import Ended, Products
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.lowering.schedule.contraction.geometry import TiledLoop
     from mind_mlir.mlir.bindings import Operation, Value
 
 #: Accesses of elements and of vectors, whose indices stand behind the buffer.
@@ -80,7 +80,7 @@ def _ended(products: Products) -> list[tuple[Operation, Epilogue | None]] | None
     ]
 
 
-def _epilogue(product: Operation, parts: tuple[Part, ...], loop: Operation) -> Epilogue:
+def _epilogue(product: Operation, parts: tuple[TiledLoop, ...], loop: Operation) -> Epilogue:
     dims = in_memory_order(parts)
     out = product.operands[2]
     root = root_of(out)
@@ -94,7 +94,7 @@ def _epilogue(product: Operation, parts: tuple[Part, ...], loop: Operation) -> E
     return dataclasses.replace(found, accesses=accesses, views=views) if accesses else found
 
 
-def _loop(product: Operation, parts: tuple[Part, ...]) -> Operation | None:
+def _loop(product: Operation, parts: tuple[TiledLoop, ...]) -> Operation | None:
     """Return the loop over the pieces of ``product``, behind it in its block, that reads its result."""
     out = root_of(product.operands[2])
     if EPILOGUE_ATTRIBUTE not in product.attributes or in_memory_order(parts) is None or out is None:
@@ -220,7 +220,7 @@ def _accesses(
         return ()
     if math.prod(epilogue.own_shape) * element_bytes(epilogue.element) > OWN_BYTES // 2:
         return ()
-    shape = [epilogue.parts[number].extent for number in epilogue.dims]
+    shape = [epilogue.tiled_loops[number].extent for number in epilogue.dims]
     found: list[tuple[Operation, int]] = []
     for view in views:
         for use in view.uses:

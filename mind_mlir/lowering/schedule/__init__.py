@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.driver import FunctionScheduler
 from mind_mlir.lowering.schedule.emission.decision import Decisions
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Module, ir
 from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
-    from mind_mlir.mlir.bindings import Module
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.target import Target
 
 __all__ = ["schedule"]

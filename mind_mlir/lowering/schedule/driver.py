@@ -7,60 +7,52 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
-from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
 from mind_mlir.lowering.schedule.contraction.constant_factors import (
     constant_of,
     constants_for_products,
     is_exact,
 )
-from mind_mlir.lowering.schedule.contraction.dense_factors import make_factors_dense
-from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule, may_be_tiled
+from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule, may_be_tiled
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
+from mind_mlir.lowering.schedule.contraction.grouped import group_products
+from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
-from mind_mlir.lowering.schedule.contraction.shared_factors import compute_together
-from mind_mlir.lowering.schedule.contraction.turned import turn_products
-from mind_mlir.lowering.schedule.emission.constants import FEW_ROWS
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
+from mind_mlir.lowering.schedule.contraction.operands import make_factors_dense, transpose_products
+from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
+from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
+from mind_mlir.lowering.schedule.emission.constants import GEMV_ROWS
+from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
-from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
-from mind_mlir.lowering.schedule.fusion.group import vector_dims
-from mind_mlir.lowering.schedule.fusion.zeros import ignore_signs_of_zeros
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, expand_value, merged_loops
+from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
+from mind_mlir.lowering.schedule.fusion.groups.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.grouping import Grouping
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    erase_unused,
+    filling_constant,
+    hoistable_loops,
+)
+from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.lowering.schedule.movement.margins import carry_margins
-from mind_mlir.lowering.schedule.movement.rows import share_rows
-from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
+from mind_mlir.lowering.schedule.movement.row_loops import Scatter, ScatterEmitter, match_scatter, split_rows
 from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
     TranspositionEmitter,
     match_transposition,
     through_transposes,
 )
-from mind_mlir.lowering.schedule.reading.values import (
-    constant_value,
-    filler,
-    loops_without,
-    sweep,
-)
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.lowering.schedule.sharing.nests import SharedNests
-from mind_mlir.lowering.schedule.windows.elementwise import compute_on_patches
-from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
+from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Block, Operation, Value, ir
 from mind_mlir.mlir.values import definition
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
-    from mind_mlir.lowering.schedule.emission.decision import Decisions
-    from mind_mlir.lowering.schedule.movement.scatter import Scatter
-    from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.mlir.bindings import Block, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
@@ -91,10 +83,10 @@ class FunctionScheduler:
         self._kernels = kernels
         self._emitter = Emitter(function)
         self._views = Views()
-        self._shared = SharedNests(function, located=options.debug)
+        self._nests = DeduplicatedNests(function, located=options.debug)
         self._winograd = WinogradRewriter(self._emitter, target) if options.winograd else None
         #: Constants that only products read: these take them as kernels do, packed when compiled.
-        self._given: set[Value] = set()
+        self._prepacked: set[Value] = set()
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
@@ -105,7 +97,7 @@ class FunctionScheduler:
         compute_on_patches(self._function, self._views)
         read_through_margins(self._function, self._views)
         make_factors_dense(self._function, self._views)
-        self._given = constants_for_products(self._function, self._views)
+        self._prepacked = constants_for_products(self._function, self._views)
         ignore_signs_of_zeros(self._function)
         self._regions(self._function)
 
@@ -117,8 +109,8 @@ class FunctionScheduler:
 
     def _block(self, block: Block) -> None:
         attentions = mark_attentions(block, self._views, self._target, self._kernels)
-        turn_products(block, self._views, partial(is_factor, self._views))
-        groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
+        transpose_products(block, self._views, partial(is_factor, self._views))
+        groups = Grouping(self._emitter, self._nests, self._target, self._decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
@@ -145,11 +137,11 @@ class FunctionScheduler:
                 fills[op] = self._decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
-            elif op.name != "tensor.pad" and not share_rows(op, self._emitter, self._decisions):
+            elif op.name != "tensor.pad" and not split_rows(op, self._emitter, self._decisions):
                 self._regions(op)
         groups.close_all()
-        sweep(block)
-        compute_together(block, self._views, self._target, self._decisions)
+        erase_unused(block)
+        group_products(block, self._views, self._target, self._decisions)
         self._fills(block, groups, fills)
 
     def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:
@@ -244,7 +236,7 @@ class FunctionScheduler:
 
     def _by_rows(self, contraction: Contraction) -> bool:
         """Return whether a product is rather computed as sums along contiguous rows of both factors."""
-        few = contraction.extent(contraction.m) <= FEW_ROWS
+        few = contraction.extent(contraction.m) <= GEMV_ROWS
         rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
         return few and rows and not contraction.inner
 
@@ -252,25 +244,24 @@ class FunctionScheduler:
         """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
         loops = geometry(contraction, memory_strides(contraction))
         bits = contraction.element.width
-        outside = loops_without(contraction.view.op, contraction.right.value)
-        start = filler(contraction.view.inits[0])
-        first = None if start is None else constant_value(start)
-        given = [
-            constant_of(factor.value) in self._given and is_exact(factor)
+        hoist_depth = hoistable_loops(contraction.view.op, contraction.right.value)
+        first = filling_constant(contraction.view.inits[0])
+        prepacked = [
+            constant_of(factor.value) in self._prepacked and is_exact(factor)
             for factor in (contraction.left, contraction.right)
         ]
-        chosen = few_rows_schedule(loops, bits=bits, target=self._target, outside=outside)
+        chosen = gemv_schedule(loops, bits=bits, target=self._target, hoist_depth=hoist_depth)
         if chosen is None or (
-            given[1] and first == zero(contraction.element) and may_be_tiled(chosen, loops)
+            prepacked[1] and first == zero(contraction.element) and may_be_tiled(chosen, loops)
         ):
             chosen = choose_matmul_schedule(
                 loops,
                 bits=bits,
                 target=self._target,
-                outside=outside,
-                group=words_of(contraction, loops, self._target) if chosen is None else 1,
+                hoist_depth=hoist_depth,
+                vnni=vnni_factor(contraction, loops, self._target) if chosen is None else 1,
                 converts=bool(contraction.left.casts),
-                given=(given[0], given[1]),
+                prepacked=(prepacked[0], prepacked[1]),
                 sums=0 if chosen is None else chosen.kc,
             )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))

@@ -1,8 +1,8 @@
-"""Groups that end the pieces of a product: elementwise work on its result, cut like the product.
+"""Groups that end the macro-tiles of a product: elementwise work on its result, cut like the product.
 
 A group of elementwise operations that reads a marked contraction element by element gets one chunk for each
-piece of it, and both get the same number. So `buffers/epilogues` can do the group's work piece by piece while
-a piece is in the cache: a bias, an activation, a residual, a conversion, an optimiser's update.
+macro-tile of it, and both get the same number. So `buffers/epilogues` can do the group's work on each of them
+while that is in the cache: a bias, an activation, a residual, a conversion, an optimiser's update.
 """
 
 from __future__ import annotations
@@ -11,44 +11,38 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.geometry import COLUMNS, TiledLoop, in_memory_order
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product, schedule_of
-from mind_mlir.lowering.schedule.contraction.pieces import COLUMNS, in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
-from mind_mlir.lowering.schedule.fusion.collapse import loops_of
-from mind_mlir.lowering.schedule.fusion.group import is_identity
-from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule, streams, vectors
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.fusion.groups.collapse import Loops, loops_of
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
+from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
+from mind_mlir.lowering.schedule.linalg_view.values import unreshaped
+from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
-    from mind_mlir.lowering.schedule.fusion.collapse import Loops
-    from mind_mlir.lowering.schedule.fusion.group import Group
-    from mind_mlir.lowering.schedule.fusion.work import Work
-    from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.fusion.nests.work import Work
     from mind_mlir.target import Target
-
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """A product, and how a group runs over its pieces.
+    """A product, and how a group runs over its macro-tiles.
 
     Attributes:
         product: The marked contraction.
-        loops: What the loops of the group become: those over the result that is in pieces.
-        parts: The loops over the result, in the order in which pieces are numbered.
+        loops: What the loops of the group become: those over the result that is in macro-tiles.
+        tiled_loops: The loops over the result, in the order in which macro-tiles are numbered.
         dims: Which of them the loops of the group are.
     """
 
     product: Operation
     loops: Loops
-    parts: tuple[Part, ...]
+    tiled_loops: tuple[TiledLoop, ...]
     dims: tuple[int, ...]
 
     @property
@@ -61,12 +55,12 @@ class Ending:
         lanes = target.lanes(work.bits)
         streaming = streams(work, target)
         side = vectors(work, lanes, streaming=streaming)
-        while self.parts[COLUMNS].size % (side * lanes):
+        while self.tiled_loops[COLUMNS].size % (side * lanes):
             side //= 2
         cuts = tuple(
-            Cut(self.dims.index(place), part.size, part.count)
-            for place, part in reversed(list(enumerate(self.parts)))
-            if part.count > 1
+            Cut(self.dims.index(place), loop.size, loop.count)
+            for place, loop in reversed(list(enumerate(self.tiled_loops)))
+            if loop.count > 1
         )
         index = ir.IndexType.get()
         self.product.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(index, number)
@@ -87,7 +81,7 @@ class Ending:
 
 
 def ending_of(group: Group, target: Target) -> Ending | None:
-    """Return the product whose pieces ``group`` may end, the last one that it reads; None if there is none.
+    """Return the product whose macro-tiles ``group`` may end, the last one that it reads, if there is one.
 
     Args:
         group: What is about to be emitted behind its last member.
@@ -102,23 +96,21 @@ def ending_of(group: Group, target: Target) -> Ending | None:
         product = other if product is not None and product.is_before_in_block(other) else product
     if product is None or not all(_element_by_element(group, product)):
         return None
-    parts = _parts(product)
-    dims = None if parts is None else in_memory_order(parts)
-    if parts is None or dims is None or math.prod(part.count for part in parts) == 1:
+    tiled_loops = _tiled_loops(product)
+    dims = None if tiled_loops is None else in_memory_order(tiled_loops)
+    if tiled_loops is None or dims is None or math.prod(part.count for part in tiled_loops) == 1:
         return None
-    loops = loops_of(group.members, [parts[place].extent for place in dims])
-    if loops is None or parts[COLUMNS].size % max(1, target.vector_bytes // 4):
+    loops = loops_of(group.members, [tiled_loops[place].extent for place in dims])
+    if loops is None or tiled_loops[COLUMNS].size % max(1, target.vector_bytes // 4):
         return None
-    return Ending(product, loops, parts, dims)
+    return Ending(product, loops, tiled_loops, dims)
 
 
 def _read(group: Group) -> Iterator[tuple[Operation, View, int]]:
     """Iterate over the marked contractions that ``group`` reads, each with the reader and the operand."""
     for view in group.members:
         for number, value in enumerate(view.operands):
-            op = definition(value)
-            while op is not None and op.name in _RESHAPES:
-                op = definition(op.operands[0])
+            op = definition(unreshaped(value))
             if op is not None and SCHEDULE_ATTRIBUTE in op.attributes and view.used(number):
                 yield op.operation, view, number
 
@@ -130,10 +122,10 @@ def _element_by_element(group: Group, product: Operation) -> Iterator[bool]:
             yield number < len(view.inputs) and is_identity(view.accesses[number], len(group.extents))
 
 
-def _parts(product: Operation) -> tuple[Part, ...] | None:
-    """Return the loops over the result of ``product``; None if another group ends its pieces, or none can."""
+def _tiled_loops(product: Operation) -> tuple[TiledLoop, ...] | None:
+    """Return the loops over the result of ``product``; None if a group ends its macro-tiles, or none can."""
     found = Product.of(product, Views())
     schedule = found.schedule
-    if schedule.sweeps or schedule.dots or EPILOGUE_ATTRIBUTE in product.attributes:
+    if schedule.gemv_axpy or schedule.gemv_dot or EPILOGUE_ATTRIBUTE in product.attributes:
         return None
-    return None if found.loops.first[2] else found.parts
+    return None if found.loops.first[2] else found.tiled_loops

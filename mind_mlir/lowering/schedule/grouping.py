@@ -5,25 +5,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.group import Group, extractions
-from mind_mlir.lowering.schedule.fusion.row_program import begun_by
-from mind_mlir.lowering.schedule.fusion.row_space import space_of
-from mind_mlir.lowering.schedule.group_emission import GroupEmission
-from mind_mlir.lowering.schedule.row_emission import RowEmission
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions
+from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by, space_of
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
+from mind_mlir.lowering.schedule.nest_emission import NestEmission
+from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
-    from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.lowering.schedule.sharing.nests import SharedNests
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
-
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 class Grouping:
@@ -42,9 +37,10 @@ class Grouping:
     they are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
-    def __init__(self, emitter: Emitter, shared: SharedNests, target: Target, decisions: Decisions) -> None:
-        self._groups = GroupEmission(emitter, shared, target, decisions)
-        self._rows = RowEmission(emitter, shared, target, decisions)
+    def __init__(
+        self, emitter: Emitter, nests: DeduplicatedNests, target: Target, decisions: Decisions
+    ) -> None:
+        self._nests = NestEmission(emitter, nests, target, decisions)
         self._decisions = decisions
         self._open: dict[Value, Group] = {}
         #: Of each result of a row program that is still to be emitted, and each reshape of one, the program.
@@ -157,11 +153,11 @@ class Grouping:
         """
         group = Group(view.extents, dims[0])
         group.add(view, self._decisions.place if place is None else place)
-        self._groups.emit(group, self._pending)
+        self._nests.emit_group(group, self._pending)
 
     def takes_reshape(self, op: Operation) -> bool:
         """Return whether ``op`` reshapes what a row program has one of for each row, and joined it."""
-        if op.name not in _RESHAPES:
+        if op.name not in RESHAPES:
             return False
         value = op.operands[0]
         group = self._open.get(value)
@@ -211,7 +207,7 @@ class Grouping:
         else:
             program.add(group)
         if program is None:
-            self._groups.emit(group, self._pending)
+            self._nests.emit_group(group, self._pending)
             return
         self._programs.update(dict.fromkeys(group.produced, program))
 
@@ -238,11 +234,11 @@ class Grouping:
                 self._retire(group)
         for value in (*program.produced, *program.reshapes):
             del self._programs[value]
-        if self._rows.emit(program, self._pending):
+        if self._nests.emit_rows(program, self._pending):
             return
         for group in program.groups:
             group.refresh()
-            self._groups.emit(group, self._pending)
+            self._nests.emit_group(group, self._pending)
 
 
 @dataclasses.dataclass(frozen=True)

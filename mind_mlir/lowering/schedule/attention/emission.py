@@ -9,23 +9,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Place, Shared
+from mind_mlir.lowering.schedule.attention.memory import Elements, Place, Scratch, Shared
 from mind_mlir.lowering.schedule.attention.written import Written
-from mind_mlir.lowering.schedule.contraction.library import Library
-from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.schedule.contraction.kernels.library import Library
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.mlir.bindings import arith, func, ir, linalg
+from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
+from mind_mlir.mlir.bindings import Module, Value, arith, func, ir, linalg
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Module, Value
 
 
 def emit_attentions(module: Module) -> None:
@@ -61,15 +56,10 @@ class _Emission(Written):
         scratch = self._scratch(Shared(), parallel=False) if count == 1 else None
 
         def one(first: Index, number: Index, own: Scratch) -> list[Value]:
-            starts = number
-            digits: list[Index] = []
-            for place, extent in enumerate(counts):
-                is_last = math.prod(counts[place:]) == extent
-                digits.append(0 if extent == 1 else number if is_last else e.modulo(number, extent))
-                number = 0 if is_last else e.floordiv(number, extent)
+            digits = e.digits(number, counts)
             env = dict(zip(reversed(range(self._row)), digits[1:], strict=True))
             if s.pairs:
-                self._prepare(env, own, self._is_new(starts, first, digits[0]))
+                self._prepare(env, own, self._is_new(number, first, digits[0]))
             if by_row:
                 self._block(env, digits[0], own, None)
                 return []
@@ -89,9 +79,8 @@ class _Emission(Written):
         """Emit whether a chunk that starts with block ``first`` is at another head; None if it always is."""
         if isinstance(block, int):
             return None
-        e, equal = self._e, arith.CmpIPredicate.eq
-        starts = arith.CmpIOp(equal, e.index(number), e.index(first)).result
-        return arith.OrIOp(starts, arith.CmpIOp(equal, block, e.index(0)).result).result
+        e = self._e
+        return arith.OrIOp(e.compare("eq", number, first), e.compare("eq", block, 0)).result
 
     def _block(self, env: Env, block: Index, own: Scratch, finite: Value | None) -> list[Value]:
         e, s = self._e, self._s
@@ -121,21 +110,20 @@ class _Emission(Written):
         for number in range(len(self._m.scores)):
             self._score(place, number, 0, limit)
         stored = dict(zip(self._p.scores, range(len(self._p.scores)), strict=True))
-        noted: dict[Node, Value] | None = None
+        info: dict[Node, Value] | None = None
         for stage in self._p.stages:
             if s.pairs and stage is self._p.stages[-1]:
-                noted = self._in_pairs(place, stage, stored, limit)
+                info = self._in_pairs(place, stage, stored, limit)
             else:
                 self._stage(place, stage, stored, (0, limit))
             kept = {array for array, _ in stage.stores}
             stored = {node: array for node, array in stored.items() if array not in kept}
             stored |= {node: array for array, node in stage.stores}
         for number, term in enumerate(self._p.terms):
-            if noted is not None:
-                self._pair_product(place, number, stored[term], limit, noted[term])
+            if info is not None:
+                self._pair_product(place, number, stored[term], limit, info[term])
             else:
-                is_first = e.constant(self._bit, ir.BoolAttr.get(False))
-                self._product(place, number, stored[term], (0, limit), is_first)
+                self._product(place, number, stored[term], (0, limit), e.flag(False))
             self._finish(place, number, limit)
         if not s.together:
             for number, node in enumerate(self._p.kept):

@@ -5,34 +5,41 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.attention.scaling import match_scale
-from mind_mlir.lowering.schedule.attention.sources import (
+from mind_mlir.lowering.schedule.attention.nodes import (
+    Node,
     OpaqueError,
+    Scale,
     Score,
+    SeenViews,
     Source,
     SplitError,
     joined,
+    match_scale,
+    ordered,
     reassociation,
     substituted,
 )
-from mind_mlir.lowering.schedule.fusion.combiner import combined_value, match_combiners
-from mind_mlir.lowering.schedule.reading.body import match_multiply_add
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler
-from mind_mlir.lowering.schedule.reading.view import Linear
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.fusion.groups.reductions import combined_value, match_combiners
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    RESHAPES,
+    constant_value,
+    end_of,
+    filler,
+    inverse_permutation,
+    is_filled_with,
+    match_multiply_add,
+)
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir
 from mind_mlir.mlir.values import attributes_of, definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.sources import Scale, SeenViews
-    from mind_mlir.lowering.schedule.reading.view import Access, View
-    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 #: Values that a graph has at most: more would not stay in registers anyway.
 _LIMIT = 192
-_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 _ZERO = Linear(())
 _FLOATS = ("f32", "f64")
 
@@ -41,7 +48,6 @@ class Expressions:
     """Makes graphs over dimensions that are shared by all of them.
 
     Args:
-        views: Makes views.
         extents: The extents of the dimensions: batches, then ``i`` and ``j``; those of products follow.
 
     Attributes:
@@ -83,10 +89,6 @@ class Expressions:
                 raise OpaqueError
             self._built[key] = self._build(value, access)
         return self._built[key]
-
-    def built(self, value: Value, access: Access) -> Node | None:
-        """Return the graph of the element of ``value`` at ``access`` if it has been made."""
-        return self._built.get((value, self._without_units(access)))
 
     def term(self, view: View, number: int, env: Mapping[int, Linear]) -> Node:
         """Return what ``view`` reduces to its result ``number``, where ``env`` says its dimensions.
@@ -163,10 +165,8 @@ class Expressions:
     def _moved(self, op: Operation, access: Access) -> tuple[Value, Access] | None:
         """Return the operand of ``op`` and its element, if ``op`` moves elements only."""
         if op.name == "linalg.transpose":
-            permutation = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
-            inverse = [permutation.index(place) for place in range(len(permutation))]
-            return op.operands[0], tuple(access[place] for place in inverse)
-        if op.name not in _RESHAPES:
+            return op.operands[0], tuple(access[place] for place in inverse_permutation(op))
+        if op.name not in RESHAPES:
             return None
         groups = reassociation(op)
         source = op.operands[0]
@@ -234,7 +234,7 @@ class Expressions:
     def _element(self, view: View, number: int, env: Mapping[int, Linear]) -> Node:
         if any(view.used(place) for place in range(len(view.inputs), len(view.operands))):
             raise OpaqueError
-        end = view.body.operations[len(view.body.operations) - 1].operation
+        end = end_of(view.body)
         return self._value(end.operands[number], view, env, {})
 
     def _value(self, value: Value, view: View, env: Mapping[int, Linear], done: dict[Value, Node]) -> Node:
@@ -272,12 +272,11 @@ class Expressions:
             raise OpaqueError
         combiner = combiners[number]
         init = view.inits[number]
-        start = filler(init)
         element = ir.ShapedType(init.type).element_type
         if str(element) not in _FLOATS or combiner.name not in ("arith.addf", "arith.maximumf"):
             raise OpaqueError
         neutral = (combiner.neutral_attribute(element), ir.FloatAttr.get(element, 0.0))
-        if start is None or constant_value(start) not in neutral[: 2 if combiner.name == "arith.addf" else 1]:
+        if not is_filled_with(init, *neutral[: 2 if combiner.name == "arith.addf" else 1]):
             raise OpaqueError
         env[dim] = Linear(((self.column, 1),))
         term = self.term(view, number, env)
@@ -289,11 +288,10 @@ class Expressions:
 
     def _score(self, view: View, access: Access, env: dict[int, Linear]) -> Node:
         product = match_multiply_add(view.body)
-        start = filler(view.inits[0])
         element = ir.ShapedType(view.inits[0].type).element_type
-        if product is None or not product.extends or str(element) not in _FLOATS or start is None:
+        if product is None or not product.extends or str(element) not in _FLOATS:
             raise OpaqueError
-        if constant_value(start) != ir.FloatAttr.get(element, 0.0) or len(view.reductions) != 1:
+        if not is_filled_with(view.inits[0], zero(element)) or len(view.reductions) != 1:
             raise OpaqueError
         (dim,) = view.reductions
         key = ("score", view.op, access)

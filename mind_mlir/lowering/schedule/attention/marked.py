@@ -10,20 +10,17 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.nodes import Node
-from mind_mlir.lowering.schedule.attention.program import Output, Program
+from mind_mlir.lowering.schedule.attention.nodes import Node, Scale, Source
+from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-from mind_mlir.lowering.schedule.reading.body import repeat
-from mind_mlir.lowering.schedule.reading.view import affine_map
-from mind_mlir.mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.lowering.schedule.linalg_view.values import end_of, repeat
+from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
+from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.sources import Scale, Source
-    from mind_mlir.lowering.schedule.reading.view import Access
-    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 #: The schedule of an attention, a dictionary.
 ATTENTION_ATTRIBUTE = "mind.attention"
@@ -60,7 +57,7 @@ class Factors:
     kept_results: tuple[Type, ...]
 
 
-def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
+def mark(program: AttentionProgram, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
     """Emit an attention as a marked operation at the insertion point and return its results.
 
     These are the outputs, then tensors of elements.
@@ -75,18 +72,8 @@ def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> lis
     ]
     accesses = [*(source.access for source in sources), *written]
     dims = len(factors.extents)
-    batches = program.row
-    kinds = ["parallel" if dim < batches else "reduction" for dim in range(dims)]
-    attributes = {
-        "indexing_maps": ir.ArrayAttr.get(
-            [ir.AffineMapAttr.get(affine_map(each, dims)) for each in accesses]
-        ),
-        "iterator_types": ir.ArrayAttr.get(
-            [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-        ),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sources), len(inits)]),
-        ATTENTION_ATTRIBUTE: record_attribute(schedule),
-    }
+    attributes = generic_attributes(accesses, dims, range(program.row, dims), len(inits))
+    attributes[ATTENTION_ATTRIBUTE] = record_attribute(schedule)
     operands = [*(source.value for source in sources), *inits]
     op = ir.Operation.create("linalg.generic", [init.type for init in inits], operands, attributes, regions=1)
     types = [operand.type.element_type for operand in operands]
@@ -96,7 +83,7 @@ def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> lis
     return list(op.results)
 
 
-def _body(program: Program, factors: Factors, block: Block) -> None:
+def _body(program: AttentionProgram, factors: Factors, block: Block) -> None:
     arguments = list(block.arguments)
     count = 2 * len(factors.scores)
     inputs = arguments[count : count + len(factors.inputs)]
@@ -165,7 +152,7 @@ class Marked:
     Of scaled queries, ``scales`` has the operation, one operand of which is a constant.
     """
 
-    program: Program
+    program: AttentionProgram
     scores: tuple[tuple[int, int], ...]
     scales: tuple[Operation | None, ...]
     inputs: tuple[int, ...]
@@ -182,7 +169,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     kinds = [str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"])]
     row = sum("parallel" in kind for kind in kinds)
     reader = _Reader(accesses, row)
-    end = block.operations[len(block.operations) - 1].operation
+    end = end_of(block)
     outputs: list[Output] = []
     values: list[int] = []
     first = len(accesses) - outs
@@ -197,7 +184,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
         values.append(_unwidened(value).arg_number)
     kept = tuple(reader.node(result) for result in list(end.operands)[products:])
     return Marked(
-        Program(tuple(outputs), row, row + 1, kept),
+        AttentionProgram(tuple(outputs), row, row + 1, kept),
         tuple(reader.scores[number] for number in sorted(reader.scores)),
         tuple(reader.scales.get(number) for number in sorted(reader.scores)),
         tuple(reader.inputs),

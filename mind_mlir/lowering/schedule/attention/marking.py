@@ -6,27 +6,23 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.choice import kernels_of
-from mind_mlir.lowering.schedule.attention.marked import mark
+from mind_mlir.lowering.schedule.attention.marked import Factors, mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
-from mind_mlir.lowering.schedule.attention.schedule import Shape, choose_attention_schedule
-from mind_mlir.lowering.schedule.attention.sources import batches_of
+from mind_mlir.lowering.schedule.attention.nodes import batches_of
+from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
 from mind_mlir.lowering.schedule.attention.sums import Ones
-from mind_mlir.lowering.schedule.emission.decision import Decision, computed
-from mind_mlir.lowering.schedule.reading.values import used
-from mind_mlir.mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
+from mind_mlir.lowering.schedule.linalg_view.values import used
+from mind_mlir.mlir.bindings import Block, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.attention.candidate import Attention
-    from mind_mlir.lowering.schedule.attention.marked import Factors
-    from mind_mlir.lowering.schedule.attention.program import Program
-    from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
-    from mind_mlir.lowering.schedule.emission.decision import Computed
-    from mind_mlir.lowering.schedule.reading.view import Access, Views
-    from mind_mlir.mlir.bindings import Block, Type, Value
+    from mind_mlir.lowering.schedule.attention.program import AttentionProgram
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
     from mind_mlir.target import Target
 
 
@@ -66,8 +62,8 @@ def mark_attentions(
         extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)
         found.append(_decision(operations, extents, schedule, shape))
     if found:
-        _sweep(block)
-    ones.sweep()
+        _erase_unused(block)
+    ones.erase_unused()
     return found
 
 
@@ -77,7 +73,7 @@ def _decision(
     return lambda: Decision("attention", operations, extents, schedule.choices(shape))
 
 
-def _shape(program: Program, factors: Factors) -> Shape:
+def _shape(program: AttentionProgram, factors: Factors) -> Shape:
     row = program.row
     first = row + 2
     last = first + len(factors.scores)
@@ -95,13 +91,13 @@ def _shape(program: Program, factors: Factors) -> Shape:
         kept=len(set(program.kept)),
         members=math.prod(factors.extents[dim] for dim in summed),
         bits=program.scores[0].type.width,
-        halves=len(set(program.turned)),
+        halves=len(set(program.column_terms)),
         short=short,
         pairs=short and _in_pairs(program, factors),
     )
 
 
-def _in_pairs(program: Program, factors: Factors) -> bool:
+def _in_pairs(program: AttentionProgram, factors: Factors) -> bool:
     """Return whether two terms of each product may go into a word.
 
     Keys are read where they lie: their features are contiguous, and of an even number. The terms of outputs
@@ -116,7 +112,9 @@ def _in_pairs(program: Program, factors: Factors) -> bool:
     return are_short and terms <= computed and terms.isdisjoint(program.kept)
 
 
-def _replace(attention: Attention, program: Program, factors: Factors, schedule: AttentionSchedule) -> None:
+def _replace(
+    attention: Attention, program: AttentionProgram, factors: Factors, schedule: AttentionSchedule
+) -> None:
     """Put a marked operation in the place of the products of ``attention``."""
     with ir.InsertionPoint(attention.first), attention.roots[-1].view.op.location:
         results = mark(program, factors, schedule)
@@ -232,7 +230,7 @@ def _with_units(value: Value, shape: list[int]) -> Value:
     return tensor.ExpandShapeOp(type_, value, groups, [], shape).result
 
 
-def _sweep(block: Block) -> None:
+def _erase_unused(block: Block) -> None:
     """Erase the operations on tensors in ``block`` that nothing uses."""
     for operation in reversed(list(block.operations)):
         op = operation.operation

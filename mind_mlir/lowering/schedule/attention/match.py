@@ -11,34 +11,26 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, element_of
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Root, element_of, roots_of
 from mind_mlir.lowering.schedule.attention.expression import Expressions
-from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.attention.roots import roots_of
-from mind_mlir.lowering.schedule.attention.sources import (
+from mind_mlir.lowering.schedule.attention.nodes import (
+    Node,
     OpaqueError,
     SeenViews,
     Source,
     SplitError,
+    ordered,
     substituted,
 )
-from mind_mlir.lowering.schedule.attention.sums import (
-    sums_of,
-    with_elements,
-    with_returned,
-    with_sums,
-)
-from mind_mlir.lowering.schedule.reading.body import match_multiply_add
-from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.lowering.schedule.attention.sums import Ones, sums_of, with_elements, with_returned, with_sums
+from mind_mlir.lowering.schedule.linalg_view.values import match_multiply_add
+from mind_mlir.lowering.schedule.linalg_view.view import Linear, Views
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.attention.marked import Factors
-    from mind_mlir.lowering.schedule.attention.roots import Root
-    from mind_mlir.lowering.schedule.attention.sums import Ones
-    from mind_mlir.lowering.schedule.reading.view import Views
     from mind_mlir.mlir.bindings import Block, Operation
 
 

@@ -1,20 +1,20 @@
-"""The memory that an attention works on."""
+"""The memory that an attention works on, and elements of its graph: scalars, or vectors along queries."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
+from mind_mlir.lowering.schedule.linalg_view.values import repeat
+from mind_mlir.mlir.bindings import Operation, Value, arith, ir, memref, vector
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.elements import Elements
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.reading.view import Access, Env
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Scratch:
     """Memory of a thread.
 
     Attributes:
-        queries: The rows of each kind of scores, ``[depth][query]``; of words, a row more, for what is noted.
-        values: The values of each output in words, panel after panel, and a row for what is noted: those of a
+        queries: The rows of each kind of scores, ``[depth][query]``; of words, a row more, for packing info.
+        values: The values of each output in words, panel after panel, and a row for packing info: those of a
             block of queries where an output has rows for keys.
-        least: What is noted of the keys of each kind of scores.
+        least: Packing info of the keys of each kind of scores.
         arrays: Scores and what becomes of them, ``[key][query]``.
         halves: What becomes of scores as bf16, ``[key][query]``, by the array that has it otherwise.
-        tiles: Elements of inputs that were turned, ``[key][query]``, by number.
+        tiles: Elements of inputs that were transposed, ``[key][query]``, by number.
         row: A number for each query.
         greatest: The greatest score of each query so far.
         sums: The sum of each query so far.
@@ -99,7 +99,7 @@ class Shared:
     Attributes:
         arrays: Arrays of `Scratch`, by number.
         values: Values of it in words, by number.
-        least: What is noted of keys; none if nothing is.
+        least: Packing info of keys; none if nothing is.
     """
 
     arrays: dict[int, Value] = dataclasses.field(default_factory=dict)
@@ -143,3 +143,115 @@ def extents_of(op: Operation, accesses: Sequence[Access]) -> list[int]:
                 found[index.dim] = extent
     dims = len(ir.ArrayAttr(op.attributes["iterator_types"]))
     return [found.get(dim, 1) for dim in range(dims)]  # nobody has to index a dimension of one
+
+
+class Elements:
+    """The elements that are known at a place, in the loops around it too.
+
+    What does not depend on the query is a scalar, all else a vector for each register of queries.
+
+    Args:
+        vectors: Vectors of queries.
+        row: The dimension of the queries.
+    """
+
+    def __init__(self, emitter: Emitter, lanes: int, vectors: int, row: int) -> None:
+        self._e = emitter
+        self._lanes = lanes
+        self._vectors = vectors
+        self._row = row
+        self._scalars: dict[Node, Value] = {}
+        self._several: dict[Node, list[Value]] = {}
+        self._env: dict[int, Index] = {}
+        self._read: Callable[[Node], Value | list[Value]] | None = None
+
+    def inside(
+        self, env: Mapping[int, Index], read: Callable[[Node], Value | list[Value]] | None = None
+    ) -> Elements:
+        """Return the elements at a place within: where dimensions are known, and ``read`` reads inputs."""
+        inner = Elements(self._e, self._lanes, self._vectors, self._row)
+        inner._scalars, inner._several = dict(self._scalars), dict(self._several)
+        inner._env = {**self._env, **env}
+        inner._read = read or self._read
+        return inner
+
+    def know(self, node: Node, vectors: Sequence[Value]) -> None:
+        """Let ``node`` be ``vectors``."""
+        self._several[node] = list(vectors)
+
+    def compute(self, roots: Iterable[Node], stop: Collection[Node], without: int) -> None:
+        """Emit what ``roots`` are computed from down to ``stop``, where it does not depend on ``without``.
+
+        Reductions have to be known.
+        """
+        for node in ordered(roots, stop=stop):
+            if without not in node.dims and node not in stop and node.kind != "row":
+                self.vectors(node)
+
+    def vectors(self, node: Node) -> list[Value]:
+        """Return ``node`` as vectors; emits what it is computed from."""
+        if node not in self._several:
+            self._several[node] = self._vectors_of(node)
+        return self._several[node]
+
+    def _vectors_of(self, node: Node) -> list[Value]:
+        type_ = self._e.vector_type(self._lanes, node.type)
+        if node.kind == "constant":
+            return [self._e.splat(type_, node.value)] * self._vectors
+        if self._is_scalar(node):
+            return [self._e.broadcast(type_, self.scalar(node))] * self._vectors
+        if node.kind == "index":
+            return [self._positions(type_, number) for number in range(self._vectors)]
+        if node.kind == "input":
+            assert self._read is not None
+            found = self._read(node)
+            return found if isinstance(found, list) else [found] * self._vectors
+        assert node.op is not None, f"{node.kind} is not known yet"
+        operands = [self.vectors(operand) for operand in node.operands]
+        return [
+            repeat(node.op, [operand[number] for operand in operands], (self._lanes,))[0]
+            for number in range(self._vectors)
+        ]
+
+    def _is_scalar(self, node: Node) -> bool:
+        return self._row not in node.dims and not node.scored
+
+    def scalar(self, node: Node) -> Value:
+        """Return ``node``, which is the same for all queries, as a scalar."""
+        if node not in self._scalars:
+            self._scalars[node] = self._scalar_of(node)
+        return self._scalars[node]
+
+    def _scalar_of(self, node: Node) -> Value:
+        if node.kind == "constant":
+            return self._e.constant(node.type, node.value)
+        if node.kind == "index":
+            return self._e.index(self._env[node.number])
+        if node.kind == "input":
+            assert self._read is not None
+            found = self._read(node)
+            assert not isinstance(found, list)
+            return found
+        assert node.op is not None
+        return repeat(node.op, [self.scalar(operand) for operand in node.operands], ())[0]
+
+    def _positions(self, type_: ir.Type, number: int) -> Value:
+        first = self._e.add(self._env[self._row], number * self._lanes)
+        start = self._e.broadcast(type_, self._e.index(first))
+        return arith.AddIOp(start, vector.StepOp(type_).result).result
+
+
+def load(emitter: Emitter, lanes: int, source: Value, indices: Sequence[Index]) -> Value:
+    """Emit a load of ``lanes`` elements of a buffer, all of which are there."""
+    type_ = emitter.vector_type(lanes, source.type.element_type)
+    return vector.LoadOp(type_, source, [emitter.index(each) for each in indices]).result
+
+
+def store(emitter: Emitter, value: Value, target: Value, indices: Sequence[Index]) -> None:
+    """Emit a store of a vector to a buffer, all of which is there."""
+    vector.StoreOp(value, target, [emitter.index(each) for each in indices])
+
+
+def element(emitter: Emitter, source: Value, indices: Sequence[Index]) -> Value:
+    """Emit a load of one element of a buffer."""
+    return memref.LoadOp(source, [emitter.index(each) for each in indices]).result

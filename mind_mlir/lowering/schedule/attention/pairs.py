@@ -2,7 +2,7 @@
 
 Keys are read where they lie, two features at a time. Queries and values are packed in words of two terms, the
 values of a head once for all of its queries that a chunk computes, and the last pass over the scores puts two
-keys in a word. The least magnitude in each of the factors is noted, as `contraction.dots` says.
+keys in a word. The least magnitude in each of the factors is stored, as `contraction.kernels.vnni` says.
 """
 
 from __future__ import annotations
@@ -15,23 +15,27 @@ from mind_mlir.lowering.schedule.attention.choice import (
     pair_score_kernel,
     value_pack,
 )
-from mind_mlir.lowering.schedule.attention.elements import load, store
-from mind_mlir.lowering.schedule.attention.memory import base_of, start_of
+from mind_mlir.lowering.schedule.attention.memory import (
+    Buffer,
+    Place,
+    Scratch,
+    base_of,
+    load,
+    start_of,
+    store,
+)
 from mind_mlir.lowering.schedule.attention.passes import TERMS, Passes
-from mind_mlir.lowering.schedule.contraction.dots import BF16, NO_MAGNITUDE, WIDENED, are_normal
-from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
-from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import BF16, NO_MAGNITUDE, WIDENED, are_normal
+from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
-    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 
 class Pairs(Passes):
@@ -40,16 +44,13 @@ class Pairs(Passes):
     def _prepare(self, env: Env, own: Scratch, needed: Value | None) -> None:
         """Emit what is done once for all queries of a head, where it is ``needed``: always if that is None.
 
-        Values are packed, and the least magnitude among the keys is noted.
+        Values are packed, and the least magnitude among the keys is stored.
         """
         if needed is not None:
-            branch = scf.IfOp(needed)
-            with ir.InsertionPoint(branch.then_block):
-                self._prepare(env, own, None)
-                scf.YieldOp([])
+            self._e.when(needed, lambda: self._prepare(env, own, None))
             return
         for number, (_, keys) in enumerate(self._m.scores):
-            self._note_keys(self._buffers[keys], env, number, own)
+            self._reduce_keys(self._buffers[keys], env, number, own)
         for number, output in enumerate(self._p.outputs):
             if output.by_row:
                 self._pack_values(number, self._column, self._keys, env, own)
@@ -60,7 +61,7 @@ class Pairs(Passes):
         bounds = (self._extents[self._widths[number]], count, buffer.strides.get(rows, 0))
         self._pack_words(value_pack(self._s), buffer, env, own.values[number], bounds, self._words_of(number))
 
-    def _note_keys(self, keys: Buffer, env: Env, number: int, own: Scratch) -> None:
+    def _reduce_keys(self, keys: Buffer, env: Env, number: int, own: Scratch) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
         e = self._e
         lanes, depth = 2 * self._s.lanes, self._depths[number]
@@ -80,17 +81,16 @@ class Pairs(Passes):
                 found.append(self._least(arith.BitcastOp(halves, value).result, least))
             return found
 
-        start = e.splat(halves, ir.IntegerAttr.get(halves.element_type, -1))
-        results = e.loop((0, self._keys, 1), [start] * len(columns), key)
+        results = e.loop((0, self._keys, 1), [e.number(halves, -1)] * len(columns), key)
         for other in results[1:]:
             results[0] = arith.MinUIOp(results[0], other).result
-        self._store_note(self._reduced(results[0]), own.least, number)
+        self._store_info(self._reduced(results[0]), own.least, number)
 
     def _least(self, halves: Value, least: Value) -> Value:
         """Emit the lesser of magnitudes less one: zero less one is the greatest number of all."""
         e, type_ = self._e, halves.type
-        magnitude = arith.AndIOp(halves, e.splat(type_, ir.IntegerAttr.get(type_.element_type, 0x7FFF)))
-        less = arith.AddIOp(magnitude.result, e.splat(type_, ir.IntegerAttr.get(type_.element_type, -1)))
+        magnitude = arith.AndIOp(halves, e.number(type_, 0x7FFF))
+        less = arith.AddIOp(magnitude.result, e.number(type_, -1))
         return arith.MinUIOp(less.result, least).result
 
     def _reduced(self, least: Value) -> Value:
@@ -98,10 +98,10 @@ class Pairs(Passes):
         lowest = vector.ReductionOp(least.type.element_type, kind, least).result
         return arith.ExtUIOp(self._word, lowest).result
 
-    def _store_note(self, note: Value, memory: Value, row: int) -> None:
-        memref.StoreOp(note, memory, [self._e.index(row), self._e.index(0)])
+    def _store_info(self, info: Value, memory: Value, row: int) -> None:
+        memref.StoreOp(info, memory, [self._e.index(row), self._e.index(0)])
 
-    def _noted(self, memory: Value, row: int) -> Value:
+    def _load_info(self, memory: Value, row: int) -> Value:
         return memref.LoadOp(memory, [self._e.index(row), self._e.index(0)]).result
 
     def _pack_words(
@@ -113,30 +113,25 @@ class Pairs(Passes):
         bounds: tuple[Index, Index, int],
         words: int,
     ) -> None:
-        """Emit a packing into panels of so many words; the last row of ``target`` has the note."""
+        """Emit a packing into panels of so many words; the last row of ``target`` has the packing info."""
         e = self._e
         rows, columns = target.type.shape
-        nothing = e.constant(self._word, ir.IntegerAttr.get(self._word, NO_MAGNITUDE))
-        self._store_note(nothing, target, rows - 1)
+        self._store_info(e.number(self._word, NO_MAGNITUDE), target, rows - 1)
         first = start_of(target)
-        given: dict[str, Index] = {
+        places: dict[str, Index] = {
             "source_first": source.at(e, env),
             "target_first": first,
-            "columns": bounds[0],
-            "depth": bounds[1],
-            "stride": bounds[2],
             "panel": words * columns,
-            "notes_first": e.add(first, (rows - 1) * columns),
+            "info_first": e.add(first, (rows - 1) * columns),
         }
-        numbers = [e.index(given.get(name, 0)) for name in PACK_ARGUMENTS]
-        self._library.call(kernel, [source.base, base_of(target), *numbers])
+        self._pack(kernel, source.base, target, bounds, **places)
 
     def _pack_queries(self, queries: Buffer, env: Env, live: Index, number: int, own: Scratch) -> None:
         if not self._s.pairs:
             super()._pack_queries(queries, env, live, number, own)
             return
         depth = self._depths[number]
-        kernel = pair_query_pack(self._s, turned=queries.access[-1].dim != self._row)
+        kernel = pair_query_pack(self._s, transposed=queries.access[-1].dim != self._row)
         stride = queries.strides.get(self._row if kernel.transposes else depth, 1)
         target = own.queries[number]
         bounds = (live, self._extents[depth], stride)
@@ -148,43 +143,28 @@ class Pairs(Passes):
             return
         e, s = self._e, self._s
         keys, queries = self._buffers[self._m.scores[number][1]], place.own.queries[number]
-        row = keys.strides.get(self._column, 0)
-        blocks, size, last = self._blocks(self._extents[self._depths[number]] // 2, s.kc // 2)
         target = place.own.arrays[number]
-        numbers: dict[str, Index] = {
-            "left_first": keys.at(e, {**place.env, self._column: first}),
-            "rows": count,
-            "columns": s.queries,
-            "depth": size,
-            "last_depth": last,
-            "blocks": blocks,
-            "left_row": row,
-            "left_tile": row * s.rows,
-            "left_step": 2,
-            "left_block": 2 * size,
-            "right_panel": s.queries,
-            "right_step": s.queries,
-            "right_block": s.queries * size,
-            "out_first": start_of(target),
-            "out_row": s.queries,
-        }
+        numbers = self._numbers(
+            s.rows,
+            (count, s.queries),
+            self._blocks(self._extents[self._depths[number]] // 2, s.kc // 2),
+            left=(keys.at(e, {**place.env, self._column: first}), *self._steps(keys, self._column), 2),
+            right=(0, s.queries, s.queries),
+            out=(start_of(target), s.queries),
+        )
         buffers = [keys.base, base_of(queries), base_of(target)]
-        notes = self._noted(queries, queries.type.shape[0] - 1), self._noted(place.own.least, number)
-        adds = e.constant(self._bit, ir.BoolAttr.get(False))
-        self._either(notes, lambda dot: self._call(pair_score_kernel(s, dot), buffers, numbers, adds))
+        info = self._load_info(queries, queries.type.shape[0] - 1), self._load_info(place.own.least, number)
+        adds = e.flag(False)
+        self._either(info, lambda dot: self._call(pair_score_kernel(s, dot), buffers, numbers, adds))
 
-    def _either(self, notes: tuple[Value, Value], call: Callable[[str], None]) -> None:
+    def _either(self, info: tuple[Value, Value], call: Callable[[str], None]) -> None:
         """Emit a call by the instruction where both factors allow it, else one that widens them."""
-        branch = scf.IfOp(are_normal(*notes), has_else=True)
-        for block, dot in ((branch.then_block, BF16), (branch.else_block, WIDENED)):
-            with ir.InsertionPoint(block):
-                call(dot)
-                scf.YieldOp([])
+        self._e.when(are_normal(*info), lambda: call(BF16), lambda: call(WIDENED))
 
     def _in_pairs(
         self, place: Place, stage: Stage, stored: Mapping[Node, int], count: Index
     ) -> dict[Node, Value]:
-        """Emit the last pass: terms in words; return what is noted of each of them.
+        """Emit the last pass: terms in words; return the packing info of each of them.
 
         Words of two keys take half of the rows of an array; a key without another one has zero beside it.
         Two queries lie side by side in memory of their own. Elements that are results stay as they are.
@@ -196,12 +176,11 @@ class Pairs(Passes):
         arrays = dict(zip(nodes, (array for array, _ in stage.stores), strict=True))
         place.elements.compute(nodes, stored.keys(), self._column)
         halves = e.vector_type(2 * s.lanes, ir.IntegerType.get_signless(16))
-        nothing = e.splat(halves, ir.IntegerAttr.get(halves.element_type, -1))
         is_even = self._keys % 2 == 0  # then so is `count`
 
         def several(start: Index, carried: list[Value]) -> list[Value]:
             end = e.minimum(e.add(start, TERMS), count)
-            self._turn(place, nodes, stored, start, e.sub(end, start))
+            self._emit_tiles(place, nodes, stored, start, e.sub(end, start))
 
             def one(local: Index) -> dict[Node, list[Value]]:
                 env = {**place.env, self._column: local}
@@ -235,8 +214,8 @@ class Pairs(Passes):
 
             return e.loop((start, end, 2), carried, two)
 
-        notes = e.loop((0, count, TERMS), [nothing] * len(terms), several)
-        return {term: self._reduced(note) for term, note in zip(terms, notes, strict=True)}
+        info = e.loop((0, count, TERMS), [e.number(halves, -1)] * len(terms), several)
+        return {term: self._reduced(info) for term, info in zip(terms, info, strict=True)}
 
     def _store_elements(
         self,
@@ -252,7 +231,7 @@ class Pairs(Passes):
             for key, every in zip(keys, both, strict=True):
                 for c, value in enumerate(every[node]):
                     at = [key, c * self._s.lanes]
-                    store(self._e, self._as(value, self._element), place.own.arrays[arrays[node]], at)
+                    store(self._e, self._e.cast(value, self._element), place.own.arrays[arrays[node]], at)
 
     def _store_half(self, bits: Value, place: Place, array: int, row: Index, c: int) -> None:
         """Emit a store of the upper halves of f32; what belongs to no query is zero."""
@@ -260,8 +239,8 @@ class Pairs(Passes):
         if self._queries % self._s.queries:
             mask = e.mask(lanes, e.index(self._live_from(place, c * lanes)))
             assert mask is not None
-            bits = arith.SelectOp(mask, bits, e.splat(self._words, ir.IntegerAttr.get(self._word, 0))).result
-        upper = arith.ShRUIOp(bits, e.splat(self._words, ir.IntegerAttr.get(self._word, 16))).result
+            bits = arith.SelectOp(mask, bits, e.number(self._words, 0)).result
+        upper = arith.ShRUIOp(bits, e.number(self._words, 16)).result
         half = arith.TruncIOp(e.vector_type(lanes, ir.IntegerType.get_signless(16)), upper).result
         store(e, half, place.own.halves[array], [row, c * lanes])
 
@@ -275,18 +254,18 @@ class Pairs(Passes):
         if is_even:
             return high
         e = self._e
-        is_there = arith.CmpIOp(arith.CmpIPredicate.ult, e.index(after), e.index(count)).result
-        return arith.SelectOp(is_there, high, e.splat(high.type, ir.IntegerAttr.get(self._word, 0))).result
+        is_there = e.compare("ult", after, count)
+        return arith.SelectOp(is_there, high, e.number(high.type, 0)).result
 
     def _word_of(self, low: Value, high: Value) -> Value:
         """Emit words of two numbers of bf16, each the upper half of an f32."""
         e, type_ = self._e, low.type
-        upper = arith.AndIOp(high, e.splat(type_, ir.IntegerAttr.get(self._word, -(1 << 16)))).result
-        lower = arith.ShRUIOp(low, e.splat(type_, ir.IntegerAttr.get(self._word, 16))).result
+        upper = arith.AndIOp(high, e.number(type_, -(1 << 16))).result
+        lower = arith.ShRUIOp(low, e.number(type_, 16)).result
         return arith.OrIOp(upper, lower).result
 
-    def _pair_product(self, place: Place, number: int, array: int, count: Index, noted: Value) -> None:
-        """Emit the product of the words of ``array`` with values; ``noted`` is what was noted of them."""
+    def _pair_product(self, place: Place, number: int, array: int, count: Index, info: Value) -> None:
+        """Emit the product of the words of ``array`` with values; ``info`` is their packing info."""
         e, s, own = self._e, self._s, place.own
         out, width = self._buffers[self._m.outputs[number]], self._widths[number]
         sums, values = own.outputs.get(number), own.values[number]
@@ -299,34 +278,21 @@ class Pairs(Passes):
             self._pack_values(number, self._row, place.live, place.env, own)
             left, env = own.halves[array], {**place.env, self._column: 0}
             terms, rows, row, step = place.live, count, s.queries, 2
-        blocks, size, last = self._blocks(e.floordiv(e.add(terms, 1), 2), s.kc // 2)
-        numbers: dict[str, Index] = {
-            "left_first": start_of(left),
-            "right_first": start_of(values),
-            "out_first": 0 if sums is not None else out.at(e, env),
-            "rows": rows,
-            "columns": self._extents[width],
-            "depth": size,
-            "last_depth": last,
-            "blocks": blocks,
-            "left_row": row,
-            "left_tile": row * s.out_rows,
-            "left_step": step,
-            "left_block": step * size,
-            "right_panel": self._words_of(number) * columns,
-            "right_step": columns,
-            "right_block": columns * size,
-            "out_row": sums.type.shape[1] if sums is not None else self._out_row(out, number),
-        }
+        blocks = self._blocks(e.floordiv(e.add(terms, 1), 2), s.kc // 2)
+        summed = self._row if by_row else self._column
+        numbers = self._numbers(
+            s.out_rows,
+            (rows, self._extents[width]),
+            blocks,
+            left=(start_of(left), row, step),
+            right=(start_of(values), self._words_of(number) * columns, columns),
+            out=(0, sums.type.shape[1]) if sums is not None else (out.at(e, env), out.strides.get(summed, 0)),
+        )
         target = out.base if sums is None else base_of(sums)
         buffers = [base_of(left), base_of(values), target]
-        adds = self._adds(place, number, e.constant(self._bit, ir.BoolAttr.get(False)))
-        notes = noted, self._noted(values, values.type.shape[0] - 1)
+        adds = self._adds(place, number, e.flag(False))
+        info = info, self._load_info(values, values.type.shape[0] - 1)
         self._either(
-            notes,
+            info,
             lambda dot: self._call(pair_output_kernel(s, dot, by_row=by_row), buffers, numbers, adds),
         )
-
-    def _out_row(self, out: Buffer, number: int) -> int:
-        """Return how far the rows of an output are apart."""
-        return out.strides.get(self._row if self._p.outputs[number].by_row else self._column, 0)

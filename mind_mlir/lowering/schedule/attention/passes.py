@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.choice import tile_pack
-from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
+from mind_mlir.lowering.schedule.attention.memory import Elements, Place, Scratch, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
-from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
-from mind_mlir.lowering.schedule.fusion.combiner import combined
-from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE, Index
+from mind_mlir.lowering.schedule.fusion.groups.reductions import combined
+from mind_mlir.mlir.bindings import Value, arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Type, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
-_INFINITY = float("inf")
 #: Keys whose terms are summed one after the other.
 TERMS = 32
 
@@ -49,14 +46,14 @@ class Passes(Products):
             kept = [(array, elements.vectors(node)) for array, node in stage.stores]
             for array, several in kept:
                 for c, value in enumerate(several):
-                    store(e, self._as(value, self._element), place.own.arrays[array], [local, c * s.lanes])
+                    store(e, e.cast(value, self._element), place.own.arrays[array], [local, c * s.lanes])
             return self._combined(stage, carried, terms)
 
         first, count = keys
         memory = place.own, place.live
 
         def several(start: Index, end: Index) -> list[Value]:
-            self._turn(place, roots, stored, e.add(first, start), e.sub(end, start))
+            self._emit_tiles(place, roots, stored, e.add(first, start), e.sub(end, start))
 
             def inner(local: Index, inside: list[Value]) -> list[Value]:
                 env = {**place.env, self._column: e.add(first, local)}
@@ -69,7 +66,7 @@ class Passes(Products):
         def block(start: Index, carried: list[Value]) -> list[Value]:
             return self._combined(stage, carried, several(start, e.minimum(e.add(start, TERMS), count)))
 
-        if self._is_sum(stage) or self._is_turned(place, roots, stored):
+        if self._is_sum(stage) or self._needs_tiles(place, roots, stored):
             results = e.loop((0, count, TERMS), neutral, block)
         else:
             results = several(0, count)
@@ -81,12 +78,12 @@ class Passes(Products):
         """Return whether ``stage`` sums terms, in blocks for the sake of accuracy."""
         return any(row.combiner == "arith.addf" for row in stage.rows)
 
-    def _is_turned(self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int]) -> bool:
-        """Return whether ``roots`` need inputs that are turned some keys at a time."""
+    def _needs_tiles(self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int]) -> bool:
+        """Return whether ``roots`` need inputs that are transposed some keys at a time."""
         needed = elements_below(roots, stored)
-        return any(node in needed for node in self._turned(place.own))
+        return any(node in needed for node in self._tiled_inputs(place.own))
 
-    def _turned(self, own: Scratch) -> list[Node]:
+    def _tiled_inputs(self, own: Scratch) -> list[Node]:
         """Return the inputs that have a tile for some keys at a time."""
         return [each for each in self._p.inputs if each.number in own.tiles and self._column in each.dims]
 
@@ -101,7 +98,7 @@ class Passes(Products):
             for each in found:
                 if mark:
                     each.owner.attributes[mark] = ir.UnitAttr.get()
-            elements.know(node, [self._as(each, node.type) for each in found])
+            elements.know(node, [e.cast(each, node.type) for each in found])
 
     def _marks(self, node: Node) -> str:
         """Return what is known of the numbers of bf16 that ``node`` is, or is a sum of products of."""
@@ -110,18 +107,9 @@ class Passes(Products):
         is_short = node.name == "arith.extf" and str(node.operands[0].type) == "bf16"
         return EXACT_ATTRIBUTE if is_short else ""
 
-    def _as(self, value: Value, element: Type) -> Value:
-        """Emit ``value``, a vector of accumulators or of floats that fit them, with elements of a type."""
-        type_ = self._e.vector_type(self._s.lanes, element)
-        if value.type == type_:
-            return value
-        cast = arith.TruncFOp if value.type.element_type == self._element else arith.ExtFOp
-        return cast(type_, value).result
-
     def _neutral(self, row: Node) -> Value:
-        type_ = self._e.vector_type(self._s.lanes, row.type)
-        value = -0.0 if row.combiner == "arith.addf" else -_INFINITY
-        return self._e.splat(type_, ir.FloatAttr.get(row.type, value))
+        value = -0.0 if row.combiner == "arith.addf" else -math.inf
+        return self._e.number(self._e.vector_type(self._s.lanes, row.type), value)
 
     def _combined(self, stage: Stage, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         rows = [row for row in stage.rows for _ in range(self._s.vectors)]
@@ -131,7 +119,7 @@ class Passes(Products):
         ]
 
     def _read(self, memory: tuple[Scratch, Index], node: Node, env: Env, tile: Index) -> Value | list[Value]:
-        """Emit the elements of an input for a key, the one number ``tile`` of those that were turned."""
+        """Emit the elements of an input for a key, the one number ``tile`` of those that were transposed."""
         e, s = self._e, self._s
         own, live = memory
         buffer = self._buffers[self._input(node)]
@@ -141,7 +129,7 @@ class Passes(Products):
             source = own.tiles[node.number]
             if self._column not in node.dims:  # the same for all keys, and read before the first of them
                 tile = 0
-                self._turn_one(node, memory, env, 1)
+                self._emit_tile(node, memory, env, 1)
             found = [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
             return [self._condition(each) for each in found] if node.type == self._bit else found
         indices = buffer.indices(e, env)
@@ -157,27 +145,26 @@ class Passes(Products):
 
     def _condition(self, bytes_: Value) -> Value:
         """Emit conditions of the bytes that they are in memory."""
-        off = self._e.splat(bytes_.type, ir.IntegerAttr.get(bytes_.type.element_type, 0))
-        return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, off).result
+        return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, self._e.number(bytes_.type, 0)).result
 
-    def _turn(
+    def _emit_tiles(
         self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int], first: Index, count: Index
     ) -> None:
         """Emit tiles of the inputs that ``roots`` need and that have any."""
         needed = elements_below(roots, stored)
-        for node in self._turned(place.own):
+        for node in self._tiled_inputs(place.own):
             if node in needed:
                 env = {**place.env, self._column: first}
-                self._turn_one(node, (place.own, place.live), env, count)
+                self._emit_tile(node, (place.own, place.live), env, count)
 
-    def _turn_one(self, node: Node, memory: tuple[Scratch, Index], env: Env, count: Index) -> None:
+    def _emit_tile(self, node: Node, memory: tuple[Scratch, Index], env: Env, count: Index) -> None:
         """Emit the tile of an input, for ``count`` keys from the one of ``env`` on."""
         own, live = memory
         buffer = self._buffers[self._input(node)]
         kernel = tile_pack(self._s, self._p, node, buffer.access)
         step = buffer.strides.get(self._row if kernel.transposes else self._column, 0)
-        start = buffer.at(self._e, env)
-        self._pack(kernel, buffer.base, own.tiles[node.number], start, (live, count, step))
+        target = own.tiles[node.number]
+        self._pack(kernel, buffer.base, target, (live, count, step), source_first=buffer.at(self._e, env))
 
 
 def elements_below(roots: Sequence[Node], stored: Mapping[Node, int]) -> set[Node]:

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
@@ -102,29 +102,22 @@ class AttentionSchedule:
     def choices(self, shape: Shape) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
         whole = self.keys >= shape.keys
-        kept = "a row of scores at a time fits the cache"
         blocks = "scores of a block stay in the cache; sums are scaled when the maximum grows"
-        found = [
-            Choice("queries", str(self.queries), "a vector register for each tile of scores"),
-            Choice("keys", "all" if whole else f"{self.keys} at a time", kept if whole else blocks),
-            Choice("scores", f"tiles of {self.rows} x {self.queries}", "fits the vector registers"),
-            Choice(
-                "outputs",
-                f"tiles of {self.out_rows} x {self.out_vectors * self.lanes}",
-                "fits the vector registers, and the result",
-            ),
-            Choice("chunk", str(self.units), "enough work to be worth a claim"),
-        ]
-        if self.pairs:
-            found.append(Choice("terms", "2 at a time", "one instruction multiplies and adds as many"))
-        if self.together:
-            reason = "a block of queries of each, then sums over heads"
-            found.append(Choice("heads", f"{self.together} at a time", reason))
-        if self.skips:
-            found.append(
-                Choice("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query")
-            )
-        return tuple(found)
+        outputs = f"tiles of {self.out_rows} x {self.out_vectors * self.lanes}"
+        return chosen(
+            ("queries", str(self.queries), "a vector register for each tile of scores"),
+            ("keys", "all", "a row of scores at a time fits the cache")
+            if whole
+            else ("keys", f"{self.keys} at a time", blocks),
+            ("scores", f"tiles of {self.rows} x {self.queries}", "fits the vector registers"),
+            ("outputs", outputs, "fits the vector registers, and the result"),
+            ("chunk", str(self.units), "enough work to be worth a claim"),
+            self.pairs and ("terms", "2 at a time", "one instruction multiplies and adds as many"),
+            self.together > 0
+            and ("heads", f"{self.together} at a time", "a block of queries of each, then sums over heads"),
+            self.skips
+            and ("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query"),
+        )
 
 
 def choose_attention_schedule(

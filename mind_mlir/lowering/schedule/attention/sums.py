@@ -10,29 +10,27 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, element_of
-from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.attention.roots import Root
-from mind_mlir.lowering.schedule.attention.sources import (
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Root, element_of
+from mind_mlir.lowering.schedule.attention.nodes import (
+    Node,
     OpaqueError,
+    SeenViews,
     Source,
     SplitError,
     batches_of,
+    ordered,
     substituted,
 )
-from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
-from mind_mlir.lowering.schedule.reading.view import Linear
-from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
+from mind_mlir.lowering.schedule.linalg_view.values import is_filled_with, used
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
+from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.attention.expression import Expressions
-    from mind_mlir.lowering.schedule.attention.sources import SeenViews
-    from mind_mlir.lowering.schedule.reading.view import Access
-    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 #: Columns of ones that sums are products with: whole vectors of every target.
 ONES = 16
@@ -59,7 +57,7 @@ class Ones:
                 self._known[element] = arith.ConstantOp(type_, ones).result
         return self._known[element]
 
-    def sweep(self) -> None:
+    def erase_unused(self) -> None:
         """Erase those that nothing uses."""
         for value in self._known.values():
             if not used(value):
@@ -80,12 +78,10 @@ def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
     if target != [dim for dim in dims if dim not in view.reductions]:
         return None
     combiners = match_combiners(view.body, 1)
-    start = filler(view.inits[0])
     element = element_of(view.inits[0])
     if combiners is None or combiners[0].name != "arith.addf" or str(element) not in _FLOATS:
         return None
-    zeros = [ir.FloatAttr.get(element, zero) for zero in (0.0, -0.0)]
-    if start is None or constant_value(start) not in zeros:
+    if not is_filled_with(view.inits[0], *(ir.FloatAttr.get(element, zero) for zero in (0.0, -0.0))):
         return None
     *batch, row, column = dims
     by_row = column in view.reductions

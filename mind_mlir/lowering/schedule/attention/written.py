@@ -1,6 +1,6 @@
-"""Emits tensors of elements of the scores: written as they are, or summed over batches.
+"""Emits the memory of an attention, and tensors of elements: written as they are, or summed over batches.
 
-Elements lie in memory ``[key][query]`` and are turned in squares of a vector. Where they are summed, the
+Elements lie in memory ``[key][query]`` and are transposed in squares of a vector. Where they are summed, the
 heads whose elements are terms compute the same queries side by side, each into a tile of its own that all
 threads see; then each thread sums some keys of all of these tiles, in the order of the heads.
 """
@@ -12,21 +12,21 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.elements import load, store
-from mind_mlir.lowering.schedule.attention.memory import Shared
-from mind_mlir.lowering.schedule.attention.scratch import Scratches
+from mind_mlir.lowering.schedule.attention.choice import has_tiles, query_pack
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Scratch, Shared, load, store
+from mind_mlir.lowering.schedule.attention.online import Online
+from mind_mlir.lowering.schedule.attention.passes import TERMS
+from mind_mlir.lowering.schedule.contraction.kernels.library import private_memory
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
-from mind_mlir.lowering.schedule.emission.shuffle import transpose
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
+from mind_mlir.lowering.schedule.movement.transposition import transpose
+from mind_mlir.mlir.bindings import Type, Value, arith, ir, memref, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer, Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.reading.view import Env
-    from mind_mlir.mlir.bindings import Type, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +46,60 @@ class Tiles:
     adds: Value | None
 
 
-class Written(Scratches):
-    """Emits what one attention writes of its elements."""
+class Written(Online):
+    """Emits the memory of chunks of one attention, and what it writes of its elements."""
+
+    def _scratch(self, shared: Shared, *, parallel: bool) -> Scratch:
+        """Emit the memory of a chunk, but for what is ``shared``."""
+        s = self._s
+        square = query_pack(s, str(self._element), self._stored, transposed=True).square
+        rounded = [-(-self._extents[dim] // square) * square for dim in self._depths]
+        tiled = [
+            node
+            for node in self._p.inputs
+            if has_tiles(self._p, node, self._buffers[self._input(node)].access)
+        ]
+
+        def memory(rows: int, type_: Type, columns: int = s.queries) -> Value:
+            return self._memory(rows, type_, columns, parallel=parallel)
+
+        columns = s.out_vectors * s.lanes
+        words = [self._word_rows(number) for number in range(len(self._widths))] if s.pairs else []
+        values = [
+            shared.values[number] if number in shared.values else memory(count, self._word, columns)
+            for number, count in enumerate(words)
+        ]
+        half = ir.IntegerType.get_signless(16)
+        even = 2 * self._value_words
+        column_places = self._places_of(self._p.column_terms) if s.pairs else []
+        halves = [-(-self._extents[dim] // 2 // square) * square for dim in self._depths]
+        queries = [memory(depth + 1, self._word) for depth in halves] if s.pairs else []
+        row, greatest, sums = (memory(1, self._element) for _ in range(3))
+        return Scratch(
+            queries=[memory(depth, self._element) for depth in rounded] if not s.pairs else queries,
+            values=values,
+            least=shared.least or memory(len(self._m.scores), self._word, 1),
+            arrays=[
+                shared.arrays[place] if place in shared.arrays else memory(s.keys, self._element)
+                for place in range(self._p.arrays)
+            ],
+            halves={place: memory(even, half) for place in column_places},
+            tiles={
+                node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in tiled
+            },
+            row=row,
+            greatest=greatest,
+            sums=sums,
+            outputs={
+                number: memory(s.queries, self._element, -(-self._extents[width] // s.lanes) * s.lanes)
+                for number, width in enumerate(self._widths)
+                if self._rounds(number)
+            },
+        )
+
+    def _memory(self, rows: int, type_: Type, columns: int, *, parallel: bool) -> Value:
+        shape = ir.MemRefType.get([rows, columns], type_)
+        return private_memory(shape) if parallel else memref.AllocOp(shape, [], []).result
 
     def _side_by_side(self, block: Callable[[Env, Index, Scratch], object]) -> None:
         """Emit all of an attention, given what emits a block of queries of a head.
@@ -150,10 +202,7 @@ class Written(Scratches):
         if not bounds:
             body()
             return
-        branch = scf.IfOp(self._e.all([self._e.compare("ult", *each) for each in bounds]))
-        with ir.InsertionPoint(branch.then_block):
-            body()
-            scf.YieldOp([])
+        self._e.when(self._e.all([self._e.compare("ult", *each) for each in bounds]), body)
 
     def _sum(
         self,
@@ -241,8 +290,7 @@ class Written(Scratches):
         if adds is not None:
             old = self._old(out, indices, mask)
             value = arith.AddFOp(value, arith.SelectOp(adds, old, self._splat(0.0)).result).result
-        if element != self._element:
-            value = arith.TruncFOp(e.vector_type(lanes, element), value).result
+        value = e.cast(value, element)
         if mask is None:
             store(e, value, out.value, indices)
         else:
@@ -263,3 +311,8 @@ def _rows(buffer: Value, first: Value, size: int) -> Value:
     layout = ir.StridedLayoutAttr.get(anywhere, [columns, 1])
     part = ir.MemRefType.get([size, columns], buffer.type.element_type, layout)
     return memref.SubViewOp(part, buffer, [first], [], [], [anywhere, 0], [size, columns], [1, 1]).result
+
+
+def _in_memory(type_: Type) -> Type:
+    """Return the type of elements that are kept: a condition is a byte."""
+    return ir.IntegerType.get_signless(8) if str(type_) == "i1" else type_

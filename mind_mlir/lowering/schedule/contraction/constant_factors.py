@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, RAISED, SUMS
-from mind_mlir.lowering.schedule.contraction.match import is_factor
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
+from mind_mlir.lowering.schedule.contraction.match import Operand, is_factor
 from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
 from mind_mlir.mlir.memory import METADATA, VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
@@ -24,9 +24,8 @@ from mind_mlir.target.abi import ALIGNMENT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.match import Operand
-    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
-    from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+    from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.mlir.bindings import Attribute, Module, Operation, OpOperand, Value
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -113,7 +112,7 @@ class Layout:
 
 
 def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Operation]) -> Array:
-    """Return what ``kernel`` makes of the factor ``data``, and its notes; zeros where it writes anything.
+    """Return what ``kernel`` makes of the factor ``data``, and its info; zeros where it writes anything.
 
     Args:
         data: The elements as they lie in memory.
@@ -121,21 +120,21 @@ def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Oper
         kernel: Packs them at run time.
         casts: What converts them to accumulators, each of them exact.
     """
-    width, group = kernel.columns, kernel.group
+    width, vnni = kernel.columns, kernel.vnni
     panels = -(-layout.columns[0] // width)
     before, around = layout.batch[::-1], layout.outer[::-1]
     axes = (*before, layout.columns, *around, layout.inner)
     strides = [stride * data.itemsize for _, stride in axes]
     source = np.lib.stride_tricks.as_strided(data[layout.first :], [extent for extent, _ in axes], strides)
     outer = [extent for extent, _ in around]
-    shape = [*(extent for extent, _ in before), panels * width, *outer, layout.steps * group]
+    shape = [*(extent for extent, _ in before), panels * width, *outer, layout.steps * vnni]
     padded = np.zeros(shape, data.dtype)
     part: tuple[slice, ...] = tuple(slice(extent) for extent in source.shape)
     padded[part] = source
     batches = int(np.prod([extent for extent, _ in before]))
-    split = padded.reshape(batches, panels, width, int(np.prod(outer)), layout.steps, group)
+    split = padded.reshape(batches, panels, width, int(np.prod(outer)), layout.steps, vnni)
     ordered = np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
-    return _words(ordered, kernel) if group > 1 else _converted(ordered, casts).reshape(-1)
+    return _words(ordered, kernel) if vnni > 1 else _converted(ordered, casts).reshape(-1)
 
 
 def _converted(array: Array, casts: Sequence[Operation]) -> Array:
@@ -147,20 +146,20 @@ def _converted(array: Array, casts: Sequence[Operation]) -> Array:
 
 
 def _words(array: Array, kernel: PackKernel) -> Array:
-    """Return the words of ``array[batch][panel][1][step][column][term]`` and what is noted of them."""
+    """Return the words of ``array[batch][panel][1][step][column][term]`` and packing info of them."""
     if kernel.source == "i8:zext i16":
         array = array.view(np.uint8).astype(np.int16)
     words = array.view(np.int32).reshape(-1)
-    notes = np.zeros(0, np.int32)
-    if kernel.notes == RAISED:
+    info = np.zeros(0, np.int32)
+    if kernel.info == RAISED:
         words = words ^ np.array(0x80808080, np.uint32).view(np.int32)
-    elif kernel.notes == SUMS:
+    elif kernel.info == SUMS:
         sums = array.astype(np.int32).sum(axis=(2, 3, 5), dtype=np.int32)
-        notes = (sums * np.int32(-128)).reshape(-1)
-    elif kernel.notes == LEAST:
+        info = (sums * np.int32(-128)).reshape(-1)
+    elif kernel.info == LEAST:
         less_one = (array.view(np.uint16) & np.uint16(0x7FFF)) - np.uint16(1)
-        notes = np.array([less_one.min(initial=NO_MAGNITUDE)], np.int32)
-    return np.concatenate([words, notes])
+        info = np.array([less_one.min(initial=NO_MAGNITUDE)], np.int32)
+    return np.concatenate([words, info])
 
 
 class PackedConstants:

@@ -1,4 +1,4 @@
-"""Emits contractions on memory: factors are packed if need be, then pieces of the result are computed.
+"""Emits contractions on memory: factors are packed if need be, then macro-tiles of the result are computed.
 
 Both are loops over chunks that threads may share, around calls of kernels. Each element of a result is
 computed by one call of one chunk, in an order that depends on the shape and the target alone.
@@ -10,23 +10,22 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.contraction.buffer import Buffer
-from mind_mlir.lowering.schedule.contraction.choice import dots_of, product_kernel
-from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-from mind_mlir.lowering.schedule.contraction.dots import are_normal
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
-from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
-from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.laid_out import lay_out
-from mind_mlir.lowering.schedule.contraction.library import Library
+from mind_mlir.lowering.schedule.contraction.gemv import Gemv
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
+from mind_mlir.lowering.schedule.contraction.grouped import LoopNumbers, grouped_runs
+from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
+from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library
+from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import reduction
-from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
-from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.mlir.bindings import arith, func, ir, linalg, memref, scf
+from mind_mlir.lowering.schedule.contraction.operands import lay_out
+from mind_mlir.lowering.schedule.contraction.schedule import reduction
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
+from mind_mlir.lowering.schedule.linalg_view.view import Views
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value, arith, func, ir, linalg, memref
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
@@ -34,13 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value
 
     #: Marked products in the order of a block, each with the loops over its result.
-    Products: TypeAlias = Sequence[tuple[Operation, tuple[Part, ...]]]
-    #: The same, each with what ends its pieces, in runs that are computed together.
+    Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]
+    #: The same, each with what ends its macro-tiles, in runs that are computed together.
     Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
 
 
@@ -49,7 +45,7 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
 
     Args:
         module: Functions on memory.
-        end: Says of products that may be computed together which ones are, and what ends their pieces.
+        end: Says of products that may be computed together which ones are, and what ends their macro-tiles.
     """
     library = Library(module)
     views = Views()
@@ -62,9 +58,9 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
         for op in marked:
             lay_out(op, views)
         emitter = Emitter(function) if marked else None
-        for together in runs_together(marked):
+        for together in grouped_runs(marked):
             assert emitter is not None
-            for run in end([(op, Product.of(op, views).parts) for op in together]):
+            for run in end([(op, Product.of(op, views).tiled_loops) for op in together]):
                 _emit(run, emitter, library, constants, views, numbers)
     constants.drop_replaced()
 
@@ -77,7 +73,7 @@ def _emit(
     views: Views,
     numbers: LoopNumbers,
 ) -> None:
-    """Emit the products of ``run`` in the place of the last of them, or of what ends the last pieces."""
+    """Emit the products of ``run`` in the place of the last of them, or of what ends the last macro-tiles."""
     place = run[-1][0]
     for _, epilogue in run:
         if epilogue is not None and place.is_before_in_block(epilogue.loop):
@@ -142,9 +138,9 @@ class _Emission:
         self._row_out = self._g.rows[0].out
         self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
-        self._few: FewRows | None = None
-        if self._s.sweeps or self._s.dots:
-            self._few = FewRows(product, run, (factors.left, factors.right, out), self._starts())
+        self._few: Gemv | None = None
+        if self._s.gemv_axpy or self._s.gemv_dot:
+            self._few = Gemv(product, run, (factors.left, factors.right, out), self._starts())
 
     def prepare(self) -> None:
         """Emit the packing."""
@@ -152,12 +148,12 @@ class _Emission:
             return
         if self._s.pack_left:
             self._f.pack_left()
-        if self._s.pack and not self._s.pack_pieces:
+        if self._s.pack and not self._s.pack_macro_tiles:
             self._f.pack()
 
     def check(self) -> None:
         """Emit what tells which kernel to call."""
-        if self._few is None and len(dots_of(self._c, self._s)) > 1:
+        if self._few is None and len(vnni_kinds(self._c, self._s)) > 1:
             self._is_first = self._factors_are_normal()
 
     def finish(self) -> None:
@@ -166,7 +162,7 @@ class _Emission:
             self._few.finish()
 
     def compute(self) -> None:
-        """Emit the pieces."""
+        """Emit the macro-tiles."""
         g, s = self._g, self._s
         if self._few is not None:
             self._few.compute()
@@ -175,9 +171,9 @@ class _Emission:
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._f.panel
-        if s.pack_pieces:
-            right = 0  # each piece begins in its own panels
-        #: A loop over pieces: how many there are, and how far each operand moves.
+        if s.pack_macro_tiles:
+            right = 0  # each macro-tile begins in its own panels
+        #: A loop over macro-tiles: how many there are, and how far each operand moves.
         loops = [
             Loop(-(-extents[0] // s.mc), -(-s.mc // s.rows) * self._f.tile, 0, s.mc * g.rows[0].out),
             Loop(-(-extents[1] // s.planes), s.planes * planes.left, 0, s.planes * planes.out),
@@ -188,33 +184,33 @@ class _Emission:
                 for loop, left, right in zip(g.batch, self._f.left_batch, self._f.batch, strict=True)
             ),
         ]
-        noted = [0, 0, s.nc, *(0 for _ in g.rows[2:]), *self._f.notes_batch]
+        info_strides = [0, 0, s.nc, *(0 for _ in g.rows[2:]), *self._f.info_batch]
 
-        def piece(digits: Sequence[Index]) -> None:
+        def macro_tile(digits: Sequence[Index]) -> None:
             bounds = [
                 least(self._e, extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
-            if s.pack_pieces:
-                self._f.pack_piece(digits[2], bounds[2], is_shared=math.prod(counts) > s.pieces)
-            sums = self._f.notes
-            for digit, width in zip(digits, noted, strict=True):
+            if s.pack_macro_tiles:
+                self._f.pack_macro_tile(digits[2], bounds[2], is_shared=math.prod(counts) > s.macro_tiles)
+            sums = self._f.info
+            for digit, width in zip(digits, info_strides, strict=True):
                 sums = self._e.add(sums, self._e.mul(digit, width))
-            own = self._own_result(is_shared=math.prod(counts) > s.pieces)
+            own = self._own_result(is_shared=math.prod(counts) > s.macro_tiles)
             self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
             if self._epilogue is not None:
                 self._epilogue.emit(self._e, digits, own)
 
         if self._epilogue is not None and self._epilogue.accesses:
-            # Each piece begins in its own memory.
+            # Each macro-tile begins in its own memory.
             loops = [dataclasses.replace(loop, out=0) for loop in loops]
             strides = self._epilogue.own_strides()
             self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
         counts = [loop.extent for loop in loops]
-        emit_chunks(self._e, counts, s.pieces, piece, brief=s.brief)
+        emit_chunks(self._e, counts, s.macro_tiles, macro_tile, brief=s.brief)
 
     def _own_result(self, *, is_shared: bool) -> Value | None:
-        """Emit memory for a piece, if that is not to be in its place of the result, and compute it there."""
+        """Emit memory for a macro-tile, if that is not to be in its place of the result, and use that."""
         if self._epilogue is None or not self._epilogue.accesses:
             return None
         own = self._epilogue.own(is_shared=is_shared)
@@ -224,7 +220,7 @@ class _Emission:
     def _product(
         self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop, sums: Index
     ) -> None:
-        """Emit the calls for one piece: in loops over the reductions that the kernel does not run over."""
+        """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
         e, s, g = self._e, self._s, self._g
         plan = reduction(self._f.depth, s.kc)
         left, right, out = (buffer.first for buffer in (self._f.left, self._f.right, self._out))
@@ -273,7 +269,7 @@ class _Emission:
         *inner, loop = loops
 
         def again(index: Index, _: list[Value]) -> list[Value]:
-            later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
+            later = e.compare("ne", index, 0)
             return self._reduce(
                 inner,
                 e.add(left, e.mul(index, loop.left)),
@@ -292,9 +288,9 @@ class _Emission:
 
     def _starts(self) -> tuple[Value, Value]:
         """Return the number that sums start from, and whether they start from what is in the result."""
-        bit, element = ir.IntegerType.get_signless(1), self._c.element
+        element = self._c.element
         start = self._e.constant(element, self._start or zero(element))
-        return start, self._e.constant(bit, ir.BoolAttr.get(self._start is None))
+        return start, self._e.flag(self._start is None)
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
@@ -306,21 +302,17 @@ class _Emission:
             kernel = product_kernel(self._c, self._g, s, streams=self._streams, dot=dot)
             self._library.call(kernel, [*buffers, *values, start, adds])
 
-        first, *others = dots_of(self._c, s)
+        kinds = vnni_kinds(self._c, s)
         if self._is_first is None:
-            call(first)
-            return
-        branch = scf.IfOp(self._is_first, has_else=True)
-        for block, dot in zip((branch.then_block, branch.else_block), (first, *others), strict=True):
-            with ir.InsertionPoint(block):
-                call(dot)
-                scf.YieldOp([])
+            call(kinds[0])
+        else:
+            self._e.when(self._is_first, lambda: call(kinds[0]), lambda: call(kinds[1]))
 
     def _factors_are_normal(self) -> Value:
         """Emit whether no subnormal number is among the factors' or on the way to the result."""
         word = ir.IntegerType.get_signless(32)
-        noted = []
+        info = []
         for buffer in (self._f.left, self._f.right):
             last = self._e.index(ir.MemRefType(buffer.value.type).shape[0] - 1)
-            noted.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
-        return are_normal(*noted)
+            info.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
+        return are_normal(*info)

@@ -1,4 +1,4 @@
-"""Elementwise work on a product's result, done piece by piece while a piece is in the cache."""
+"""Elementwise work on a product's result, done to each macro-tile while that is in the cache."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.buffer import memory_of_piece
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.contraction.kernels.library import macro_tile_memory
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.lowering.schedule.contraction.geometry import TiledLoop
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.mlir.bindings import Operation, Type, Value
 
 
 @dataclasses.dataclass(frozen=True)
 class Epilogue:
-    """The epilogue of a product: a loop whose body runs on each piece of it once that is complete.
+    """The epilogue of a product: a loop whose body runs on each macro-tile of it once that is complete.
 
     Attributes:
-        loop: A loop over the pieces, whose body does it.
-        parts: The loops over the result, in the order in which pieces are numbered.
+        loop: A loop over the macro-tiles, whose body does it.
+        tiled_loops: The loops over the result, in the order in which macro-tiles are numbered.
         dims: Which of them the dimensions of the result are, as the loop sees it.
         element: The type of the elements of the result.
         accesses: If the product and the loop alone use the result, the operations in the loop that do, and
@@ -32,7 +31,7 @@ class Epilogue:
     """
 
     loop: Operation
-    parts: tuple[Part, ...]
+    tiled_loops: tuple[TiledLoop, ...]
     dims: tuple[int, ...]
     element: Type
     accesses: tuple[tuple[Operation, int], ...] = ()
@@ -40,20 +39,20 @@ class Epilogue:
 
     @property
     def own_shape(self) -> list[int]:
-        """The extents of the memory of one piece."""
-        *outer, columns = (self.parts[number] for number in self.dims)
+        """The extents of the memory of one macro-tile."""
+        *outer, columns = (self.tiled_loops[number] for number in self.dims)
         return [*(min(part.size, part.extent) for part in outer), columns.size]
 
     def own(self, *, is_shared: bool) -> Value:
-        """Emit the memory of one piece.
+        """Emit the memory of one macro-tile.
 
         Args:
-            is_shared: Whether threads share the pieces.
+            is_shared: Whether threads share the macro-tiles.
         """
-        return memory_of_piece(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
+        return macro_tile_memory(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
 
     def own_strides(self) -> dict[int, int]:
-        """Return by how many elements each of the parts moves in the memory of one piece."""
+        """Return by how many elements each of the parts moves in the memory of one macro-tile."""
         shape = self.own_shape
         return {number: math.prod(shape[place + 1 :]) for place, number in enumerate(self.dims)}
 
@@ -62,15 +61,15 @@ class Epilogue:
 
         Args:
             emitter: Emits there.
-            digits: The piece: its number along each of the parts.
-            own: The memory of the piece, if it is not in its place of the result.
+            digits: The macro-tile: its number along each of the parts.
+            own: The memory of the macro-tile, if it is not in its place of the result.
         """
         number: Index = 0
         whole = 1
-        for digit, part in zip(digits, self.parts, strict=True):
+        for digit, part in zip(digits, self.tiled_loops, strict=True):
             number = emitter.add(number, emitter.mul(digit, whole))
             whole *= part.count
-        firsts = [emitter.mul(digits[place], self.parts[place].size) for place in self.dims]
+        firsts = [emitter.mul(digits[place], self.tiled_loops[place].size) for place in self.dims]
         body = self.loop.regions[0].blocks[0]
         body.arguments[0].replace_all_uses_with(emitter.index(number))
         point = ir.InsertionPoint.current

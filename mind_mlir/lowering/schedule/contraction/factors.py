@@ -6,31 +6,25 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.contraction.buffer import Buffer, memory_of_piece
-from mind_mlir.lowering.schedule.contraction.choice import left_pack, right_pack
-from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
-from mind_mlir.lowering.schedule.contraction.constant_factors import Layout
-from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS
-from mind_mlir.lowering.schedule.contraction.geometry import ONCE
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps
-from mind_mlir.lowering.schedule.contraction.runs import same_memory
-from mind_mlir.lowering.schedule.contraction.text import byte_width
+from mind_mlir.lowering.schedule.contraction.constant_factors import Layout, PackedConstants
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
+from mind_mlir.lowering.schedule.contraction.grouped import same_memory
+from mind_mlir.lowering.schedule.contraction.kernel_choice import left_pack, right_pack
+from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.split import split
-from mind_mlir.mlir.bindings import ir, memref
+from mind_mlir.lowering.schedule.emission.split import emit_chunks, least, split
+from mind_mlir.mlir.bindings import Operation, Value, ir, memref
 from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-    from mind_mlir.lowering.schedule.contraction.geometry import Loop
-    from mind_mlir.lowering.schedule.contraction.library import Library
+    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Operand
-    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.mlir.bindings import Operation, Value
 
 #: What has been packed for products that are computed together, by what it is.
 Rooms: TypeAlias = "dict[object, Buffer]"
@@ -68,8 +62,8 @@ class Factors:
         left_batch: By how many the left factor moves in each batch loop.
         row: By how many the left factor moves from one row to the next.
         tile: By how many it moves from one tile to the next.
-        notes: Where the packed right factor has notes, if any.
-        notes_batch: By how many elements they move in each batch loop.
+        info: Where the packed right factor has packing info, if any.
+        info_batch: By how many elements they move in each batch loop.
     """
 
     def __init__(self, product: Product, buffers: tuple[Buffer, Buffer], run: Run) -> None:
@@ -85,8 +79,8 @@ class Factors:
         self.left_batch = [loop.left for loop in loops.batch]
         self.row = loops.rows[0].left
         self.tile = schedule.rows * self.row
-        self.notes = 0
-        self.notes_batch = [0 for _ in loops.batch]
+        self.info = 0
+        self.info_batch = [0 for _ in loops.batch]
 
     def pack(self) -> None:
         """Emit panels of the right factor, and take these in its place."""
@@ -103,10 +97,10 @@ class Factors:
             batch = tuple((loop.extent, loop.right) for loop in g.batch)
             source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
             columns = g.columns.extent, g.columns.right
-            outside = tuple((loop.extent, loop.right) for loop in outer)
-            layout = Layout(g.first[1], batch, columns, outside, (inner.extent, inner.right), steps)
-            given = self._constant(self._c.right, kernel, layout) if s.given else None
-            packed, is_new = given or self._room(
+            around = tuple((loop.extent, loop.right) for loop in outer)
+            layout = Layout(g.first[1], batch, columns, around, (inner.extent, inner.right), steps)
+            prepacked = self._constant(self._c.right, kernel, layout) if s.prepacked else None
+            packed, is_new = prepacked or self._room(
                 kernel, size, panels * s.columns * batches, self.right, source_is
             )
             grouped = not g.batch
@@ -118,7 +112,7 @@ class Factors:
                 first = e.mul(digits[0], s.packings)
                 here = e.add(source, e.mul(first, inner.right))
                 live = least(self._e, inner.extent, digits[0], s.packings)
-                there = e.mul(digits[0], s.packings // s.group * s.columns)
+                there = e.mul(digits[0], s.packings // s.vnni * s.columns)
                 numbers = (here, there, g.columns.extent, live, stride, panel, size)
                 self._pack_call(kernel, buffers, numbers, (), 0)
 
@@ -127,32 +121,32 @@ class Factors:
                 columns = g.columns.extent
                 live = least(self._e, columns, digits[0], s.packings * s.columns) if grouped else columns
                 here = e.add(source, e.mul(first, s.columns * g.columns.right))
-                there, notes = e.mul(first, panel), e.add(e.mul(first, s.columns), size)
+                there, info = e.mul(first, panel), e.add(e.mul(first, s.columns), size)
                 width = panels
                 for digit, loop in zip(digits[1:], g.batch, strict=True):
                     here = e.add(here, e.mul(digit, loop.right))
                     there = e.add(there, e.mul(digit, width * panel))
-                    notes = e.add(notes, e.mul(digit, width * s.columns))
+                    info = e.add(info, e.mul(digit, width * s.columns))
                     width *= loop.extent
-                notes = notes if kernel.notes == SUMS else size
-                bounds = (live, inner.extent, stride, panel, notes)
+                info = info if kernel.info == SUMS else size
+                bounds = (live, inner.extent, stride, panel, info)
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
             if not is_new:
                 pass
-            elif packs_steps(g) and kernel.notes != SUMS:
+            elif g.packs_steps and kernel.info != SUMS:
                 emit_chunks(e, [-(-inner.extent // s.packings)], 1, pack_steps, brief=s.brief)
             else:
                 counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
                 emit_chunks(e, counts, 1 if grouped else s.packings, pack, brief=s.brief)
         self._use(packed, kernel, panel, panels)
-        if kernel.notes == SUMS:
-            self.notes = size
-            self.notes_batch = [width // panel * s.columns for width in self.batch]
+        if kernel.info == SUMS:
+            self.info = size
+            self.info_batch = [width // panel * s.columns for width in self.batch]
 
     def _steps(self, kernel: PackKernel, extent: int) -> int:
         """Return how many steps, of words where there are any, panels of ``kernel`` have for ``extent``."""
-        words = -(-extent // kernel.group)
+        words = -(-extent // kernel.vnni)
         return -(-words // kernel.square) * kernel.square if kernel.transposes else words
 
     def _constant(self, factor: Operand, kernel: PackKernel, layout: Layout) -> tuple[Buffer, bool] | None:
@@ -168,7 +162,7 @@ class Factors:
         Args:
             kernel: Packs them.
             size: How many there are.
-            columns: In how many columns; there is memory for what is noted besides, too.
+            columns: In how many columns; there is memory for packing info, too.
             source: Where they come from.
             what: Which of them they are.
         """
@@ -182,15 +176,15 @@ class Factors:
 
     def _new_room(self, kernel: PackKernel, size: int, columns: int) -> Buffer:
         element = ir.Type.parse(kernel.element)
-        notes = {SUMS: columns, LEAST: 1}.get(kernel.notes, 0)
-        value = memref.AllocOp(ir.MemRefType.get([size + notes], element), [], []).result
-        if kernel.notes == LEAST:
+        info = {SUMS: columns, LEAST: 1}.get(kernel.info, 0)
+        value = memref.AllocOp(ir.MemRefType.get([size + info], element), [], []).result
+        if kernel.info == LEAST:
             nothing = self._e.constant(element, ir.IntegerAttr.get(element, NO_MAGNITUDE))
             memref.StoreOp(nothing, value, [self._e.index(size)])
         return Buffer.of(value)
 
-    def pack_piece(self, number: Index, columns: Index, *, is_shared: bool) -> None:
-        """Emit the panels of piece ``number``, of ``columns``, into memory of its thread; take these instead.
+    def pack_macro_tile(self, number: Index, columns: Index, *, is_shared: bool) -> None:
+        """Emit the panels of macro-tile ``number``, of ``columns``, into memory of its thread; take these.
 
         They are read before they leave the second-level cache, and never get to memory.
         """
@@ -200,7 +194,7 @@ class Factors:
         panel = self._steps(kernel, depth) * s.columns
         panels = s.nc // s.columns
         type_ = ir.MemRefType.get([panels * panel], ir.Type.parse(kernel.element))
-        own = Buffer.of(memory_of_piece(type_, is_shared=is_shared))
+        own = Buffer.of(macro_tile_memory(type_, is_shared=is_shared))
         source = e.add(self.right.first, g.first[1])
         here = e.add(source, e.mul(number, s.nc * g.columns.right))
         numbers = (here, 0, columns, depth, g.columns.right, panel, panels * panel)
@@ -245,8 +239,8 @@ class Factors:
         source_is = rows.extent, rows.left, depth.extent, depth.left, batch, g.first[0]
         lines = rows.extent, rows.left
         layout = Layout(g.first[0], batch, lines, (), (depth.extent, depth.left), tile // s.rows)
-        given = self._constant(self._c.left, kernel, layout) if s.given_left else None
-        packed, is_new = given or self._room(kernel, size, 0, self.left, source_is)
+        prepacked = self._constant(self._c.left, kernel, layout) if s.prepacked_left else None
+        packed, is_new = prepacked or self._room(kernel, size, 0, self.left, source_is)
         source = e.add(self.left.first, g.first[0])
         buffers = self.left.base, packed.base
         together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
@@ -262,11 +256,7 @@ class Factors:
             numbers = (here, there, live, depth.extent, stride, tile, size)
             self._pack_call(kernel, buffers, numbers, (), 0)
 
-        width = tiles * tile
-        self.left_batch = []
-        for loop in g.batch:
-            self.left_batch.append(width)
-            width *= loop.extent
+        self.left_batch = self._batch_strides(tiles * tile)
         if is_new:
             emit_chunks(
                 e, [-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack, brief=s.brief
@@ -281,19 +271,20 @@ class Factors:
         depth: list[Loop] = []
         steps = 1
         for loop in self.depth:
-            extent = -(-loop.extent // kernel.group)
+            extent = -(-loop.extent // kernel.vnni)
             depth.append(dataclasses.replace(loop, extent=extent, right=steps * columns))
             steps *= extent
             if steps == inner and kernel.transposes:
                 steps = -(-steps // kernel.square) * kernel.square
         self.depth = tuple(depth)
         self.panel = panel
-        self.batch = []
-        width = panels * panel
-        for loop in self._g.batch:
-            self.batch.append(width)
-            width *= loop.extent
+        self.batch = self._batch_strides(panels * panel)
         self.right = packed
+
+    def _batch_strides(self, width: int) -> list[int]:
+        """Return how far packed elements move in each batch loop, ``width`` of them a batch."""
+        extents = [loop.extent for loop in self._g.batch]
+        return [width * math.prod(extents[:place]) for place in range(len(extents))]
 
     def _before_loops(self) -> Operation:
         """Return the operation that the right factor is packed before: the contraction, or a loop around it.
@@ -302,7 +293,7 @@ class Factors:
         """
         value = self.right.value
         anchor = self._run.place
-        for _ in range(self._s.outside):
+        for _ in range(self._s.hoist_depth):
             parent = anchor.parent.operation
             if parent.name not in _LOOPS or is_defined_inside(value, parent):
                 break

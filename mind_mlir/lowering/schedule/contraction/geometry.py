@@ -1,4 +1,7 @@
-"""A contraction as loops over memory: extents, and how far each operand moves in a step."""
+"""A contraction as loops over memory, and the macro-tiles that its result is computed in.
+
+Loops have extents, and how far each operand moves in a step.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.reading.layout import strides_of
+from mind_mlir.lowering.schedule.linalg_view.layout import Strides, strides_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.reading.layout import Strides
-    from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.linalg_view.view import Access
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +66,16 @@ class Geometry:
     def packed(self) -> tuple[Loop, ...]:
         """The reductions as the right factor alone sees them, which merge more often."""
         return merged(dataclasses.replace(loop, left=loop.right, out=0) for loop in self.depth)
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether the right factor is not contiguous along the columns, so that it has to be packed."""
+        return self.columns.right != 1 and self.columns.extent > 1
+
+    @property
+    def packs_steps(self) -> bool:
+        """Whether a chunk of packing is some steps of all panels, which are read on through memory."""
+        return not self.is_strided and not self.batch and len(self.packed) == 1
 
     @property
     def form(self) -> object:
@@ -127,3 +140,54 @@ def _stride(access: Access, strides: Sequence[int], dim: int) -> int:
         for term, coefficient in index.terms
         if term == dim
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class TiledLoop:
+    """A loop over the elements of a result, in macro-tiles.
+
+    Attributes:
+        extent: Its iterations.
+        size: Iterations in a macro-tile; the last one may have fewer.
+        stride: How far a step of it moves in the result, in elements.
+    """
+
+    extent: int
+    size: int
+    stride: int
+
+    @property
+    def count(self) -> int:
+        """The number of macro-tiles along the loop."""
+        return -(-self.extent // self.size)
+
+
+def tiled_loops_of(geometry: Geometry, schedule: MatmulSchedule) -> tuple[TiledLoop, ...]:
+    """Return the loops over a result, in the order in which macro-tiles are numbered: innermost first."""
+    rows, *others = geometry.rows
+    planes, *around = others or (ONCE,)
+    columns = geometry.columns
+    return (
+        TiledLoop(rows.extent, schedule.mc, rows.out),
+        TiledLoop(planes.extent, schedule.planes, planes.out),
+        TiledLoop(columns.extent, schedule.nc, columns.out),
+        *(TiledLoop(loop.extent, 1, loop.out) for loop in (*around, *geometry.batch)),
+    )
+
+
+def in_memory_order(tiled_loops: tuple[TiledLoop, ...]) -> tuple[int, ...] | None:
+    """Return which of ``tiled_loops`` make up a row-major tensor, outermost first; None if they do not.
+
+    Those of one iteration are left out. The last one are the columns.
+    """
+    live = [number for number, part in enumerate(tiled_loops) if part.extent > 1]
+    order = sorted(live, key=lambda number: -tiled_loops[number].stride)
+    for place, number in enumerate(order):
+        inside = math.prod(tiled_loops[other].extent for other in order[place + 1 :])
+        if tiled_loops[number].stride != inside:
+            return None
+    return tuple(order) if order and order[-1] == COLUMNS else None
+
+
+#: Which part is the columns.
+COLUMNS = 2

@@ -10,22 +10,17 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.match import match_contraction
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
-from mind_mlir.lowering.schedule.contraction.pieces import parts_of
-from mind_mlir.lowering.schedule.reading.view import affine_map
-from mind_mlir.mlir.bindings import ir, tensor
+from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides, tiled_loops_of
+from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Views, generic_attributes
+from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.contraction.pieces import Part
-    from mind_mlir.lowering.schedule.reading.view import Access, Views
-    from mind_mlir.mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, TiledLoop
 
 #: The schedule of a contraction, a dictionary.
 SCHEDULE_ATTRIBUTE = "mind.product"
@@ -59,9 +54,9 @@ class Product:
         return Product(contraction, loops, schedule_of(op))
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """The loops over its result, in the order in which pieces are numbered."""
-        return parts_of(self.loops, self.schedule)
+    def tiled_loops(self) -> tuple[TiledLoop, ...]:
+        """The loops over its result, in the order in which macro-tiles are numbered."""
+        return tiled_loops_of(self.loops, self.schedule)
 
 
 def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | None) -> Value:
@@ -124,16 +119,7 @@ def generic_like(
         reductions: Which of them sum.
         attributes: Further attributes.
     """
-    maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
-    kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
-    all_attributes = {
-        "indexing_maps": ir.ArrayAttr.get(maps),
-        "iterator_types": ir.ArrayAttr.get(
-            [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-        ),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands) - 1, 1]),
-        **attributes,
-    }
+    all_attributes = {**generic_attributes(accesses, loops, reductions, 1), **attributes}
     op = ir.Operation.create("linalg.generic", [operands[-1].type], operands, all_attributes, regions=1)
     _copy_body(source, op)
     return op

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.reading.body import MultiplyAdd, match_multiply_add
-from mind_mlir.mlir.bindings import Type, Value, ir
+from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd, match_multiply_add
+from mind_mlir.mlir.bindings import Operation, OpOperand, Type, Value, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.reading.view import Access, View, Views
-    from mind_mlir.mlir.bindings import Operation, OpOperand
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, View, Views
 
 
 _COMPUTED = {"i8", "i16", "i32", "i64", "f32", "f64"}

@@ -58,16 +58,16 @@ BESIDE = 4
 #: vector are, for bodies of up to so many operations: an element of that row is loaded once for all of them.
 SHARED_ROWS, SHARED_OPERATIONS = 8, 4
 
-#: Reductions along rows that read so many times the last-level cache ask for what lies so many bytes ahead,
+#: Reductions along rows that read so many times the last-level cache prefetch what lies so many bytes ahead,
 #: past the second-level cache: what they read stays in no cache anyway.
-ASKED_CACHES, ASKED_BYTES = 2, 128
+PREFETCH_CACHES, PREFETCH_BYTES = 2, 128
 
 #: Accumulators of a reduction, for bodies that take the time of up to so many operations: as many as hide the
 #: latency of an addition.
 ACCUMULATORS = ((12, 4), (48, 2))
 
 #: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache. Two threads that
-#: read memory in pieces of 64 KB get a fifth less of it than in pieces of 256 KB.
+#: read memory in parts of 64 KB get a fifth less of it than in parts of 256 KB.
 CHUNK_BYTES = 256 << 10
 
 #: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
@@ -125,7 +125,7 @@ RELATIVE_COST = 3
 SHARED_CACHE_SPEEDUP = 2
 
 #: The part of the first-level cache that what is read of a piece of a long row takes.
-PIECE_SHARE = 4
+SEGMENT_SHARE = 4
 
 #: Vectors of exponentials that are relative to the same maximum so far, and how often that may grow while
 #: they are added up in the same accumulators: few enough for their accuracy.
@@ -154,8 +154,9 @@ FEW_SINGLES = 2
 #: smaller blocks are up to 5% faster where rows come from memory, larger ones where they come from the cache.
 BLOCK_SHARE = 2
 
-#: Bytes of a row from where on a row program asks for the rows that follow. Swept: rows of 3 KB gain a fifth.
-ASKED_ROW = 1024
+#: Bytes of a row from where on a row program prefetches the rows that follow. Swept: rows of 3 KB gain a
+#: fifth.
+PREFETCH_ROW = 1024
 
 #: Rows that a row program adds up in the same partial sums: few enough for their accuracy, and so many that
 #: these are a small part of what it reads. Swept: with 16, the gradients of a layer norm take a tenth longer.
@@ -185,9 +186,9 @@ LARGEST_SQUARE = 16
 #: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
 BAND = 4
 
-#: Squares ahead along the rows of the source whose lines are asked for, where it exceeds the second-level
+#: Squares ahead along the rows of the source whose lines are prefetched, where it exceeds the second-level
 #: cache: the rows of a band lie on pages of their own, of which processors prefetch few.
-SQUARES_AHEAD = 4
+PREFETCH_SQUARES = 4
 
 #: Fewer iterations of a loop than this make chunks too unequal for threads.
 FEWEST_SHARED = 8
@@ -210,7 +211,7 @@ SKIP_NS, SKIPPED = 0.7, 0.1
 MOST_TOGETHER, TOGETHER_SHARE = 8, 2
 
 #: So few rows are computed one by one rather than repack the other factor for them.
-FEW_ROWS = 2
+GEMV_ROWS = 2
 
 
 # Convolutions in Winograd's form: `python -m benchmarks.winograd` compares both forms.

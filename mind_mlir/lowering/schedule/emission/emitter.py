@@ -6,10 +6,10 @@ arithmetic costs no operations, loops of one trip are emitted as their body and 
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.allocation import check_extents
+from mind_mlir.lowering.schedule.emission.indices import Constants, Index, zero
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.split import Split
 
-Index: TypeAlias = "int | Value"
+__all__ = ["Emitter", "Index", "zero"]
+
+#: A loop's bounds and step, and what emits its body of the induction variable and what is carried.
+Bounds: TypeAlias = "tuple[Index, Index, int]"
+LoopBody: TypeAlias = "Callable[[Index, list[Value]], list[Value]]"
 
 #: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
 #: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
 PARALLEL_ATTRIBUTE = "mind.parallel"
 #: Marks those among them that are over so soon that no thread is to be woken for them.
 BRIEF_ATTRIBUTE = "mind.brief"
-#: Marks a product, and an `scf.for` over its pieces that works on each of them, with the same number.
+#: Marks a product, and an `scf.for` over its macro-tiles that works on each of them, with the same number.
 EPILOGUE_ATTRIBUTE = "mind.epilogue"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
@@ -42,108 +46,20 @@ STREAMING_ATTRIBUTE = "mind.streaming"
 EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE = "mind.exact", "mind.plain"
 
 
-class Emitter:
+class Emitter(Constants):
     """Emits at the current insertion point of one function, inside the caller's context and location.
 
     Constants are shared: they are placed once at the head of the function's entry block.
     """
 
     def __init__(self, function: Operation) -> None:
-        self._entry = function.regions[0].blocks[0]
-        self._constants: dict[Attribute, Value] = {}
-        self._indices: dict[int, Value] = {}
+        super().__init__(function)
         self._vector_types: dict[tuple[int, Type], Type] = {}
         self._transfer_maps: dict[int, Attribute] = {}
         self._in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
-        self.index_type = ir.IndexType.get()
-        self._boolean = ir.IntegerType.get_signless(1)
         self._live: dict[Value, int] = {}  # lanes that are on in the masks that are constants
         #: What parallel loops are marked with that may be one.
         self.together: Attribute | None = None
-
-    # Constants and index arithmetic.
-
-    def constant(self, type_: Type, attribute: Attribute) -> Value:
-        """Return the constant ``attribute``, which is of ``type_``, emitted once a function."""
-        value = self._constants.get(attribute)
-        if value is None:
-            with ir.InsertionPoint.at_block_begin(self._entry), ir.Location.unknown():
-                value = arith.ConstantOp(type_, attribute).result
-            self._constants[attribute] = value
-        return value
-
-    def index(self, value: Index) -> Value:
-        """Return ``value`` as an SSA value of type ``index``."""
-        if not isinstance(value, int):
-            return value
-        known = self._indices.get(value)
-        if known is None:
-            known = self.constant(self.index_type, ir.IntegerAttr.get(self.index_type, value))
-            self._indices[value] = known
-        return known
-
-    def splat(self, type_: Type, element: Attribute) -> Value:
-        """Return ``element`` as a constant of ``type_``: of the scalar type itself or of a vector type."""
-        if isinstance(type_, ir.VectorType):
-            return self.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
-        return self.constant(type_, element)
-
-    def add(self, left: Index, right: Index) -> Index:
-        """Return ``left + right``."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left + right
-        if isinstance(right, int) and right == 0:
-            return left
-        if isinstance(left, int) and left == 0:
-            return right
-        return arith.AddIOp(self.index(left), self.index(right)).result
-
-    def sub(self, left: Index, right: Index) -> Index:
-        """Return ``left - right``."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left - right
-        if isinstance(right, int) and right == 0:
-            return left
-        return arith.SubIOp(self.index(left), self.index(right)).result
-
-    def mul(self, left: Index, right: int) -> Index:
-        """Return ``left * right``."""
-        if isinstance(left, int):
-            return left * right
-        return left if right == 1 else arith.MulIOp(left, self.index(right)).result
-
-    def floordiv(self, left: Index, right: int) -> Index:
-        """Return ``left // right`` for a non-negative ``left``."""
-        if isinstance(left, int):
-            return left // right
-        return left if right == 1 else arith.DivUIOp(left, self.index(right)).result
-
-    def modulo(self, left: Index, right: int) -> Index:
-        """Return ``left % right`` for a non-negative ``left``."""
-        if isinstance(left, int):
-            return left % right
-        return 0 if right == 1 else arith.RemUIOp(left, self.index(right)).result
-
-    def minimum(self, left: Index, right: Index) -> Index:
-        """Return the smaller of two non-negative indices."""
-        if isinstance(left, int) and isinstance(right, int):
-            return min(left, right)
-        return arith.MinUIOp(self.index(left), self.index(right)).result
-
-    def maximum(self, left: Index, right: Index) -> Index:
-        """Return the greater of two non-negative indices."""
-        if isinstance(left, int) and isinstance(right, int):
-            return max(left, right)
-        return arith.MaxUIOp(self.index(left), self.index(right)).result
-
-    def compare(self, predicate: str, left: Index, right: Index) -> Value:
-        """Return whether ``left`` is to ``right`` as ``predicate``, one of `arith.cmpi`, says."""
-        kind = getattr(arith.CmpIPredicate, predicate)
-        return arith.CmpIOp(kind, self.index(left), self.index(right)).result
-
-    def all(self, conditions: Sequence[Value]) -> Value:
-        """Return whether all of ``conditions``, at least one, hold."""
-        return functools.reduce(lambda left, right: arith.AndIOp(left, right).result, conditions)
 
     def either(
         self,
@@ -159,15 +75,33 @@ class Emitter:
                 scf.YieldOp(body(list(carried)))
         return list(branch.results)
 
+    def when(
+        self, condition: Value, then: Callable[[], object], otherwise: Callable[[], object] | None = None
+    ) -> None:
+        """Emit what either of two functions emits, or what one does if a condition holds."""
+        branch = scf.IfOp(condition, has_else=otherwise is not None)
+        for block, body in zip(branch.regions, (then, otherwise), strict=True):
+            if body is not None:
+                with ir.InsertionPoint(block.blocks[0]):
+                    body()
+                    scf.YieldOp([])
+
     # Loops.
 
-    def loop(
+    def vectors(
         self,
-        bounds: tuple[Index, Index, int],
+        extent: int,
+        lanes: int,
         carried: Sequence[Value],
-        body: Callable[[Index, list[Value]], list[Value]],
-        *,
-        streaming: int = 0,
+        body: Callable[[Index, Value | None, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit ``body`` for each vector of ``extent`` elements, the last one masked where it is not whole."""
+        whole = extent - extent % lanes
+        inside = self.loop((0, whole, lanes), carried, lambda at, inside: body(at, None, inside))
+        return inside if whole == extent else body(whole, self.mask(lanes, extent - whole), inside)
+
+    def loop(
+        self, bounds: Bounds, carried: Sequence[Value], body: LoopBody, *, streaming: int = 0
     ) -> list[Value]:
         """Emit ``for (lower, upper, step)`` around ``body`` and return what it carries out.
 
@@ -188,12 +122,7 @@ class Emitter:
             loop.attributes[STREAMING_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, streaming)
         return list(loop.results)
 
-    def _for(
-        self,
-        bounds: tuple[Index, Index, int],
-        carried: Sequence[Value],
-        body: Callable[[Index, list[Value]], list[Value]],
-    ) -> Operation:
+    def _for(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> Operation:
         lower, upper, step = bounds
         loop = scf.ForOp(self.index(lower), self.index(upper), self.index(step), list(carried))
         block = loop.regions[0].blocks[0]
@@ -202,12 +131,7 @@ class Emitter:
             scf.YieldOp(body(induction, arguments))
         return loop.operation
 
-    def apart(
-        self,
-        bounds: tuple[Index, Index, int],
-        carried: Sequence[Value],
-        body: Callable[[Index, list[Value]], list[Value]],
-    ) -> list[Value]:
+    def apart(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> list[Value]:
         """Emit a loop as `loop` does, and let it be compiled as a function of its own."""
         loop = self._for(bounds, carried, body)
         loop.attributes[APART_ATTRIBUTE] = ir.UnitAttr.get()
@@ -314,7 +238,7 @@ class Emitter:
         return [[*outer, self.add(last, lane)] for lane in range(live)]
 
     def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool, once: bool = False) -> None:
-        """Ask for the cache line of ``source`` that its element at ``indices`` is in.
+        """Prefetch the cache line of ``source`` that its element at ``indices`` is in.
 
         Args:
             source: A tensor.
@@ -348,6 +272,15 @@ class Emitter:
         """Return the scalar ``value`` in every lane of ``type_``."""
         return vector.BroadcastOp(type_, value).result
 
+    def cast(self, value: Value, element: Type) -> Value:
+        """Return ``value``, a float or a vector of floats, with elements of another float type."""
+        is_vector = isinstance(value.type, ir.VectorType)
+        before = value.type.element_type if is_vector else value.type
+        if before == element:
+            return value
+        type_ = self.vector_type(value.type.shape[0], element) if is_vector else element
+        return (arith.ExtFOp if element.width > before.width else arith.TruncFOp)(type_, value).result
+
     def part(self, value: Value, first: int, lanes: int) -> Value:
         """Return ``lanes`` of the vector ``value``, from ``first`` on."""
         type_ = self.vector_type(lanes, ir.VectorType(value.type).element_type)
@@ -375,10 +308,3 @@ class Emitter:
 def _mask_attribute(type_: Type, lanes: int, live: int) -> Attribute:
     bits = [ir.BoolAttr.get(lane < live) for lane in range(lanes)]
     return ir.DenseElementsAttr.get(bits, type_)
-
-
-def zero(element: Type) -> Attribute:
-    """Return the attribute of zero of a float or integer element type."""
-    if isinstance(element, ir.IntegerType | ir.IndexType):
-        return ir.IntegerAttr.get(element, 0)
-    return ir.FloatAttr.get(element, 0.0)

@@ -8,8 +8,16 @@ over sooner than its threads have met stays one chunk.
 from __future__ import annotations
 
 import dataclasses
+import math
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import CHUNK_NS, MOST_CHUNKS, WAKING_NS, WORTHWHILE_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +29,7 @@ class Split:
         count: Chunks; with one, the loop is not parallel.
         reason: Why so many, for people.
         brief: Whether it is so little work that no thread is to be woken for it.
-        epilogue: The number of the product whose pieces the chunks are, if they are such.
+        epilogue: The number of the product whose macro-tiles the chunks are, if they are such.
     """
 
     step: int
@@ -50,3 +58,41 @@ def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:
     step = (1 << (each.bit_length() - 1)) * multiple
     count = -(-extent // step)
     return Split(step, count, f"about {nanoseconds / 1000:.0f} us of work", nanoseconds < WAKING_NS)
+
+
+def emit_chunks(
+    e: Emitter,
+    counts: Sequence[int],
+    together: int,
+    body: Callable[[Sequence[Index]], None],
+    *,
+    brief: bool,
+) -> None:
+    """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``.
+
+    Args:
+        e: Emits the loops.
+        counts: How many iterations each loop has.
+        together: How many iterations of all loops make up a chunk.
+        body: Given the index of each loop.
+        brief: Whether no thread is to be woken for them.
+    """
+    total = math.prod(counts)
+
+    def one(number: Index) -> list[Value]:
+        body(e.digits(number, counts))
+        return []
+
+    def several(first: Index, end: Index, _: list[Value]) -> list[Value]:
+        if together == 1:
+            return one(first)
+        return e.loop((first, end, 1), [], lambda number, _: one(number))
+
+    e.chunks(Split(together, -(-total // together), "", brief), total, [], several)
+
+
+def least(e: Emitter, extent: int, digit: Index, size: int) -> Index:
+    """Return how much of ``extent`` the macro-tile ``digit`` of ``size`` has."""
+    if extent % size == 0:
+        return size
+    return e.minimum(e.sub(extent, e.mul(digit, size)), size)

@@ -7,16 +7,12 @@ inserts into that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mind_mlir.mlir.bindings import ir, scf
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of
+from mind_mlir.mlir.bindings import Block, Operation, Value, ir, scf
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Block, Operation, Value
-
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 class _Padded(NamedTuple):
@@ -77,7 +73,7 @@ def _is_read(padded: Value) -> bool:
     """Return whether ``padded`` is read, and nothing else is done with it: nobody else wants to write it."""
     for use in padded.uses:
         user = use.owner.operation
-        if user.name in _RESHAPES:
+        if user.name in RESHAPES:
             if not _is_read(user.results[0]):
                 return False
         elif user.name.startswith("linalg."):
@@ -129,7 +125,7 @@ def _before(fill: Operation) -> Value:
 
 def _hand_on(block: Block, values: list[Value]) -> None:
     """Let the terminator of ``block`` hand on ``values``, too."""
-    old = block.operations[len(block.operations) - 1].operation
+    old = end_of(block)
     with ir.InsertionPoint(old), old.location:
         ir.Operation.create(old.name, [], [*old.operands, *values])
     old.erase()

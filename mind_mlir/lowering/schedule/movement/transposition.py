@@ -1,4 +1,4 @@
-"""Transposes tensors in squares that fit the vector registers.
+"""Transposes tensors in squares that fit the vector registers, by networks of shuffles between these.
 
 Squares at the end of a dimension overlap their neighbours rather than be smaller: what is written twice is
 written the same. Several squares next to one another in the result are done together, a band of rows of the
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.lowering.schedule.emission.constants import (
     BAND,
@@ -19,24 +19,60 @@ from mind_mlir.lowering.schedule.emission.constants import (
     FEWEST_CHUNKS,
     FEWEST_SHARED,
     LARGEST_SQUARE,
-    SQUARES_AHEAD,
+    PREFETCH_SQUARES,
     STREAMED_CACHES,
     STREAMED_SHARE,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.emission.shuffle import transpose
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.lowering.schedule.linalg_view.values import end_of, inverse_permutation
+from mind_mlir.mlir.bindings import Value, ir, vector
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.reading.view import Access, Env, View
-    from mind_mlir.mlir.bindings import Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, View
     from mind_mlir.target import Target
+
+
+_Vector = TypeVar("_Vector")
+
+
+def transpose(rows: Sequence[Value]) -> list[Value]:
+    """Return the columns of a square of vectors: as many vectors as each has lanes, a power of two."""
+    return exchange(rows, lambda left, right, lanes: vector.ShuffleOp(left, right, lanes).result)
+
+
+def exchange(
+    rows: Sequence[_Vector],
+    shuffle: Callable[[_Vector, _Vector, list[int]], _Vector],
+    lanes: int | None = None,
+) -> list[_Vector]:
+    """Return the columns of squares of vectors, given what emits a shuffle of two of them.
+
+    Each stage exchanges between partners at one distance: off-diagonal blocks of two by two blocks swap.
+
+    Args:
+        rows: As many as a square has, a power of two.
+        shuffle: Takes lanes of two vectors.
+        lanes: Of a vector, a multiple of the rows: squares stand side by side. As many as rows by default.
+    """
+    lanes = lanes or len(rows)
+    values = list(rows)
+    distance = 1
+    while distance < len(rows):
+        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+        for row in range(len(rows)):
+            if row & distance:
+                continue
+            pair = values[row], values[row + distance]
+            values[row] = shuffle(*pair, low)
+            values[row + distance] = shuffle(*pair, high)
+        distance *= 2
+    return values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +94,7 @@ def match_transposition(view: View) -> Transposition | None:
     """Return ``view`` as a transposition if it is one."""
     if len(view.operands) != 2 or view.reductions or not view.extents or 0 in view.extents:
         return None
-    last = view.body.operations[len(view.body.operations) - 1].operation
-    if list(last.operands) != [view.body.arguments[0]]:
+    if list(end_of(view.body).operands) != [view.body.arguments[0]]:
         return None
     types = [operand.type for operand in view.operands]
     if not all(isinstance(type_, ir.RankedTensorType) for type_ in types):
@@ -86,7 +121,7 @@ class TranspositionSchedule:
         shared: The loop that threads share: one of those around the squares, or ``column``.
         split: How it is split.
         streaming: Whether stores may go past the cache.
-        ahead: Squares ahead along the rows of the source whose lines are asked for.
+        prefetch_distance: Squares ahead along the rows of the source whose lines are prefetched.
     """
 
     lanes: int
@@ -94,20 +129,18 @@ class TranspositionSchedule:
     shared: int
     split: Split
     streaming: bool
-    ahead: int
+    prefetch_distance: int
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
-        found = [
-            Choice("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
-            Choice("band", str(self.band), "whole lines of the result are written at once"),
-            Choice("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
-        ]
-        if self.streaming:
-            found.append(Choice("stores", "past the cache", "the result is larger than it"))
-        if self.ahead:
-            found.append(Choice("prefetch", f"{self.ahead} squares ahead", "rows lie on pages of their own"))
-        return tuple(found)
+        distance = self.prefetch_distance
+        return chosen(
+            ("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
+            ("band", str(self.band), "whole lines of the result are written at once"),
+            ("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
+            self.streaming and ("stores", "past the cache", "the result is larger than it"),
+            distance > 0 and ("prefetch", f"{distance} squares ahead", "rows lie on pages of their own"),
+        )
 
 
 def choose_transposition_schedule(
@@ -143,8 +176,10 @@ def choose_transposition_schedule(
     result = math.prod(extents) * size
     large = result >= STREAMED_CACHES * target.l2_bytes and 2 * result * STREAMED_SHARE >= target.l3_bytes
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
-    ahead = SQUARES_AHEAD if result > target.l2_bytes else 0
-    return TranspositionSchedule(lanes, band, shared, chosen, streaming=large and whole, ahead=ahead)
+    distance = PREFETCH_SQUARES if result > target.l2_bytes else 0
+    return TranspositionSchedule(
+        lanes, band, shared, chosen, streaming=large and whole, prefetch_distance=distance
+    )
 
 
 class TranspositionEmitter:
@@ -165,7 +200,7 @@ class TranspositionEmitter:
         )
         self._lanes = self.schedule.lanes
         self._vector = emitter.vector_type(self._lanes, element)
-        self._padding = emitter.splat(element, zero(element))
+        self._padding = emitter.number(element, 0)
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
@@ -269,12 +304,14 @@ class TranspositionEmitter:
 
     def _square(self, env: Env, result: Value) -> Value:
         source = self._view.operands[0]
-        if self.schedule.ahead:
+        if self.schedule.prefetch_distance:
             last = self._view.extents[self._t.row] - 1
-            there = self._e.minimum(self._e.add(env[self._t.row], self.schedule.ahead * self._lanes), last)
+            there = self._e.minimum(
+                self._e.add(env[self._t.row], self.schedule.prefetch_distance * self._lanes), last
+            )
             for lane in range(self._lanes):
-                asked = self._place(0, env | {self._t.row: there}, self._t.column, lane)
-                self._e.prefetch(source, asked, write=False)
+                indices = self._place(0, env | {self._t.row: there}, self._t.column, lane)
+                self._e.prefetch(source, indices, write=False)
         rows = [
             self._e.read(self._vector, source, self._place(0, env, self._t.column, lane), self._padding)
             for lane in range(self._lanes)
@@ -297,9 +334,7 @@ def through_transposes(view: View) -> View:
         op = None if isinstance(operands[number], ir.BlockArgument) else operands[number].owner
         if op is None or op.name != "linalg.transpose":
             continue
-        permutation = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
-        operands[number] = op.operands[0]
-        inverse = [permutation.index(place) for place in range(len(permutation))]
+        operands[number], inverse = op.operands[0], inverse_permutation(op)
         accesses[number] = tuple(accesses[number][place] for place in inverse)
         shapes[number] = tuple(shapes[number][place] for place in inverse)
     return dataclasses.replace(view, operands=tuple(operands), accesses=tuple(accesses), shapes=tuple(shapes))

@@ -2,7 +2,7 @@
 
 A tensor that is padded is a copy of it with margins. Where nothing but slices of that is read, element by
 element, each of them is made a slice of the tensor itself with a margin of its own, and the copy is gone:
-the nest that reads such a slice reads the tensor, and makes up what lies beyond it (`fusion/elements`).
+the nest that reads such a slice reads the tensor, and makes up what lies beyond it (`fusion/nests/elements`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.group import is_identity, vector_dims
-from mind_mlir.lowering.schedule.reading.values import filler, used
-from mind_mlir.lowering.schedule.reading.windows import slice_of, static_numbers
-from mind_mlir.mlir.bindings import ir, tensor
+from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
+from mind_mlir.lowering.schedule.linalg_view.layout import slice_of, static_numbers
+from mind_mlir.lowering.schedule.linalg_view.values import filler, used
+from mind_mlir.mlir.bindings import Operation, Value, ir, tensor
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.reading.view import Views
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Views
 
 _REMOVABLE = ("tensor.insert_slice", "tensor.extract_slice", "tensor.pad", "linalg.copy", "linalg.fill")
 
@@ -42,12 +41,7 @@ class Padded:
 
 
 def read_through_margins(function: Operation, views: Views) -> None:
-    """Let slices of padded tensors in ``function`` be padded slices, where elementwise operations read them.
-
-    Args:
-        function: A function of linalg operations on tensors.
-        views: Makes views of them.
-    """
+    """Let slices of padded tensors be padded slices where elementwise operations read them."""
     for insertion in find_all(function, tensor.InsertSliceOp):
         padded = padded_tensor(insertion.operation)
         if padded is None or not all(

@@ -17,17 +17,23 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.constant_factors import data_of
-from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emission.constants import (
     WINOGRAD_CHANNELS,
     WINOGRAD_GAIN,
     WINOGRAD_SHARE,
     WINOGRAD_TILES,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
-from mind_mlir.lowering.schedule.reading.windows import static_numbers
+from mind_mlir.lowering.schedule.emission.decision import Choice, Computed, Decision, computed
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    RESHAPES,
+    constant_value,
+    is_filled_with,
+    unreshaped,
+    used,
+)
 from mind_mlir.lowering.schedule.windows.padded import erase_unused, padded_tensor
 from mind_mlir.lowering.schedule.windows.winograd_emission import Image, Tiles, WinogradEmitter
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
@@ -36,7 +42,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     both_axes,
     filter_transform,
 )
-from mind_mlir.mlir.bindings import arith, ir, linalg
+from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir, linalg
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference
 from mind_mlir.mlir.values import definition
@@ -44,14 +50,8 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.emission.decision import Computed
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.reading.view import Linear, View, Views
-    from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.linalg_view.view import Linear, View, Views
     from mind_mlir.target import Target
-
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +80,7 @@ def match_convolution(view: View, target: Target) -> Convolution | None:
     casts = contraction.left.casts or contraction.right.casts
     if casts or not isinstance(element, ir.F32Type | ir.F64Type) or not _slides(contraction):
         return None
-    start = filler(view.inits[0])
-    if start is None or constant_value(start) != zero(element):
+    if not is_filled_with(view.inits[0], zero(element)):
         return None
     n, h, w, f = view.shapes[2]
     channels = contraction.right.value.type.shape[2]
@@ -143,10 +142,6 @@ def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, tar
 class WinogradRewriter:
     """Puts Winograd's form in the place of convolutions.
 
-    Args:
-        emitter: Where to emit.
-        target: The processor.
-
     Attributes:
         made: What was emitted, which has nothing left to schedule, and what is said of it.
     """
@@ -206,25 +201,10 @@ class WinogradRewriter:
 
     def _products(self, data: Value, filter_: Value, element: Type) -> Value:
         planes, count, _ = data.type.shape
-        type_ = ir.RankedTensorType.get([planes, count, filter_.type.shape[2]], element)
-        segments = ir.DenseI32ArrayAttr.get([1, 1])
-        start = ir.Operation.create(
-            "linalg.fill",
-            results=[type_],
-            operands=[self._emitter.splat(element, zero(element)), self._emitter.empty(type_.shape, element)],
-            attributes={"operandSegmentSizes": segments},
-            regions=1,
-        )
-        linalg.fill_builtin_region(start)
-        product = ir.Operation.create(
-            "linalg.batch_matmul",
-            results=[type_],
-            operands=[data, filter_, start.results[0]],
-            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1])},
-            regions=1,
-        )
-        linalg.fill_builtin_region(product)
-        return product.results[0]
+        empty = self._emitter.empty([planes, count, filter_.type.shape[2]], element)
+        start = linalg.fill(self._emitter.number(element, 0), outs=[empty])
+        product: Value = linalg.batch_matmul(data, filter_, outs=[start])
+        return product
 
 
 def _image(value: Value) -> Image:
@@ -251,8 +231,7 @@ def _image(value: Value) -> Image:
 def _constant_filter(value: Value, outputs: int) -> Value | None:
     """Return the transform of a filter that is a constant, as a constant; None for any other."""
     shape = ir.RankedTensorType(value.type).shape
-    while (op := definition(value)) is not None and op.name in _RESHAPES:
-        value = op.operands[0]
+    value = unreshaped(value)
     attribute = constant_value(value)
     if attribute is None:
         return None
@@ -268,7 +247,7 @@ def _constant_filter(value: Value, outputs: int) -> Value | None:
 def _erase_constant(value: Value) -> None:
     """Erase the constant that ``value`` is a form of, if nothing reads it any more."""
     op = definition(value)
-    while op is not None and op.name in (*_RESHAPES, "arith.constant") and not used(op.results[0]):
-        source = definition(op.operands[0]) if op.name in _RESHAPES else None
+    while op is not None and op.name in (*RESHAPES, "arith.constant") and not used(op.results[0]):
+        source = definition(op.operands[0]) if op.name in RESHAPES else None
         op.erase()
         op = source

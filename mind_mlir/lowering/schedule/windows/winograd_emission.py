@@ -7,8 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     TAPS,
     both_axes,
@@ -16,14 +15,12 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     filter_transform,
     output_transform,
 )
-from mind_mlir.mlir.bindings import Value, arith, ir
+from mind_mlir.mlir.bindings import Type, Value, arith
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.emission.split import Split
-    from mind_mlir.mlir.bindings import Type
     from mind_mlir.target import Target
 
 #: Operations of a transform of a tile for each of its elements, about.
@@ -91,10 +88,8 @@ class WinogradEmitter:
     """Emits the nests of one convolution.
 
     Args:
-        emitter: Where to emit.
         tiles: The tiles of its result.
         element: The dtype, a float.
-        target: The processor.
     """
 
     def __init__(self, emitter: Emitter, tiles: Tiles, element: Type, target: Target) -> None:
@@ -102,7 +97,7 @@ class WinogradEmitter:
         self._bytes = element.width // 8
         self._lanes = target.lanes(element.width)
         self._vector = emitter.vector_type(self._lanes, element)
-        self._zero = emitter.splat(element, zero(element))
+        self._zero = emitter.number(element, 0)
 
     def filter(self, value: Value) -> Value:
         """Emit the transform of a filter ``[3, 3, C, F]``; return it as ``[products, C, F]``."""
@@ -182,8 +177,7 @@ class WinogradEmitter:
 
     def scale(self, value: Value, factor: float) -> Value:
         """Return the product of a vector with a constant."""
-        number = self._e.splat(self._vector, ir.FloatAttr.get(self._element, factor))
-        return arith.MulFOp(value, number).result
+        return arith.MulFOp(value, self._e.number(self._vector, factor)).result
 
     # Tiles.
 
@@ -316,10 +310,7 @@ class WinogradEmitter:
         carried: list[Value],
         body: Callable[[Index, Value | None, list[Value]], list[Value]],
     ) -> list[Value]:
-        """Emit ``body`` for each vector of ``extent`` elements, the last one masked where it is not whole."""
-        whole = extent - extent % self._lanes
-        carried = self._e.loop((0, whole, self._lanes), carried, lambda c, inside: body(c, None, inside))
-        return body(whole, self._e.mask(self._lanes, extent - whole), carried) if whole < extent else carried
+        return self._e.vectors(extent, self._lanes, carried, body)
 
     def _read(self, source: Value, place: list[Index], mask: Value | None) -> Value:
         return self._e.read(self._vector, source, place, self._zero, mask)

@@ -1,0 +1,267 @@
+"""Products of few rows, which read their right factor once, on through memory: schedules, and loops.
+
+An axpy product is cut along the products: each part has results of its own, in a buffer, and these are added
+up in order. So each part of the right factor is a macro-tile of memory without gaps, however short its rows
+are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.kernel_choice import axpy_kernel, dot_kernel, join_kernel
+from mind_mlir.lowering.schedule.contraction.kernels.gemv import (
+    AXPY_ARGUMENTS,
+    DOT_ARGUMENTS,
+    JOIN_ARGUMENTS,
+    JOINED,
+)
+from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, even_block
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.mlir.bindings import Value, ir, memref
+from mind_mlir.mlir.memory import metadata_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.lowering.schedule.contraction.factors import Run
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Kernel
+    from mind_mlir.lowering.schedule.contraction.marked import Product
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.target import Target
+
+
+#: The most rows of an axpy product, which loads and stores each result once a step, and of dot products: with
+#: more, that takes longer than reading.
+_AXPY_ROWS, _DOT_ROWS = 4, 8
+#: Bytes of the results that an axpy product adds to again and again, and bytes of a row of the right factor
+#: that it reads in one go, at least.
+_RESULTS, _LONG = 32 << 10, 2048
+#: Steps of an axpy product: so many parts are looked for, of so many steps. Each has results of its own,
+#: which are added up afterwards.
+_PARTS, _FEWEST_STEPS, _MOST_STEPS = 16, 16, 128
+#: Steps of a dot product, in vectors, that one accumulator sums.
+_DOT_STEPS = 64
+#: Accumulators of a dot product, and vectors that it has at least.
+_ACCUMULATORS, _SHORTEST = 8, 4
+
+
+def gemv_schedule(
+    geometry: Geometry, *, bits: int, target: Target, hoist_depth: int = 0
+) -> MatmulSchedule | None:
+    """Return the schedule of a contraction that reads its right factor once; None if another one is better.
+
+    Args:
+        geometry: Its loops, all of one iteration or more.
+        bits: Width of an accumulator in bits.
+        target: The processor.
+        hoist_depth: Out of how many loops the packing of its right factor could be hoisted: then a factor
+            that fits the cache is rather packed once.
+    """
+    alone = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
+    if not alone or geometry.columns.out != 1:
+        return None
+    rows = geometry.rows[0].extent
+    far = geometry.steps * geometry.columns.extent * bits // 8 > target.l2_bytes // 2
+    if geometry.is_strided:
+        return _dot(geometry, bits, target) if rows <= _DOT_ROWS and (far or not hoist_depth) else None
+    return _axpy(geometry, bits, target) if rows <= _AXPY_ROWS and far else None
+
+
+def may_be_tiled(schedule: MatmulSchedule, geometry: Geometry) -> bool:
+    """Return whether tiles compute the bits of ``schedule`` with its products in a sum, and gain by panels.
+
+    An axpy product has the same blocks of products, whose sums it adds up in the same order if they are one
+    group. All starts from zero, so that it does not matter which sum is added first. One row gains nothing.
+    """
+    blocks = -(-geometry.steps // schedule.kc)
+    whole = even_block(geometry.steps, schedule.kc) == schedule.kc
+    return schedule.gemv_axpy and schedule.rows > 1 and blocks <= JOINED and whole
+
+
+def _axpy(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:
+    m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
+    size, lanes = bits // 8, target.lanes(bits)
+    if n * size < _LONG or geometry.columns.right != 1:
+        return None
+    most = max(_RESULTS // (m * size), _LONG // size)
+    wide = -(-n // -(-n // most))  # columns of a macro-tile: as many in each
+    steps = min(_MOST_STEPS, max(_FEWEST_STEPS, -(-k // (8 * _PARTS)) * 8))
+    return MatmulSchedule(
+        lanes=lanes,
+        rows=m,
+        vectors=1,
+        kc=min(k, steps),
+        mc=m,
+        nc=-(-wide // lanes) * lanes,
+        fma=target.fma,
+        masks=target.masks,
+        half=target.half,
+        gemv_axpy=True,
+    )
+
+
+def _dot(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:
+    m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
+    size, lanes = bits // 8, target.lanes(bits)
+    along = geometry.depth[0].left == 1 and geometry.depth[0].right == 1
+    fitting = (each for each in (8, 4, 2, 1) if m * each + each < target.vector_registers)
+    vectors = next((v for v in fitting if target.masks or k % (v * lanes) == 0), 0)
+    while vectors > 1 and (vectors * m > 2 * _ACCUMULATORS or k < vectors * lanes):
+        vectors //= 2
+    if not along or not vectors or k < _SHORTEST * lanes:
+        return None
+    whole = vectors * lanes
+    blocks = -(-k // (_DOT_STEPS * whole))
+    kc = min(k, -(-k // (blocks * whole)) * whole)
+    if k - (-(-k // kc) - 1) * kc < whole:
+        return None
+    nanoseconds = k * n * size * BYTE_NS
+    return MatmulSchedule(
+        lanes=lanes,
+        rows=m,
+        vectors=vectors,
+        kc=kc,
+        mc=m,
+        nc=split(n, nanoseconds).step,
+        fma=target.fma,
+        masks=target.masks,
+        brief=nanoseconds < WAKING_NS,
+        half=target.half,
+        gemv_dot=True,
+    )
+
+
+class Gemv:
+    """Emits one product of few rows at the insertion point.
+
+    Args:
+        buffers: The left factor, the right one and the result.
+        start: The number that sums start from, and whether they start from what is in the result instead.
+    """
+
+    def __init__(
+        self,
+        product: Product,
+        run: Run,
+        buffers: Sequence[Buffer],
+        start: tuple[Value, Value],
+    ) -> None:
+        self._c, self._g, self._s = product.contraction, product.loops, product.schedule
+        self._e = run.emitter
+        self._library = run.library
+        self._buffers = [buffer.base for buffer in buffers]
+        self._firsts = [
+            run.emitter.add(buffer.first, first)
+            for buffer, first in zip(buffers, product.loops.first, strict=True)
+        ]
+        self._start = start
+
+        self._join: Callable[[], None] | None = None
+
+    def compute(self) -> None:
+        """Emit the product, or its parts."""
+        if self._s.gemv_dot:
+            self._dot()
+        else:
+            self._axpy()
+
+    def finish(self) -> None:
+        """Emit what adds up the parts, if there are any."""
+        if self._join is not None:
+            self._join()
+
+    def _call(
+        self, kernel: Kernel, names: Sequence[str], buffers: Sequence[Value], numbers: Mapping[str, Index]
+    ) -> None:
+        rest = self._start if kernel.name.startswith(("mind_dots", "mind_join")) else ()
+        values = [self._e.index(numbers[name]) for name in names]
+        self._library.call(kernel, [*buffers, *values, *rest])
+
+    def _least(self, extent: int, first: Index, size: int) -> Index:
+        """Return how much of ``extent`` there is from ``first`` on, a multiple of ``size``, at most that."""
+        return size if extent % size == 0 else self._e.minimum(self._e.sub(extent, first), size)
+
+    def _dot(self) -> None:
+        e, s, g = self._e, self._s, self._g
+        n, k = g.columns.extent, g.steps
+        kernel = dot_kernel(self._c, s)
+        blocks = -(-k // s.kc)
+        left, right, out = self._firsts
+
+        def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            numbers = {
+                "left_first": left,
+                "right_first": e.add(right, e.mul(first, g.columns.right)),
+                "out_first": e.add(out, first),
+                "columns": e.sub(end, first),
+                "depth": s.kc,
+                "last_depth": k - (blocks - 1) * s.kc,
+                "blocks": blocks,
+                "left_row": g.rows[0].left,
+                "right_column": g.columns.right,
+                "out_row": g.rows[0].out,
+            }
+            self._call(kernel, DOT_ARGUMENTS, self._buffers, numbers)
+            return []
+
+        e.chunks(Split(s.nc, -(-n // s.nc), "", s.brief), n, [], piece)
+
+    def _axpy(self) -> None:
+        e, s, g = self._e, self._s, self._g
+        n, k, element = g.columns.extent, g.steps, self._c.element
+        kernel = axpy_kernel(self._c, s)
+        tiles, parts = -(-n // s.nc), -(-k // s.kc)
+        row = -(-n // s.lanes) * s.lanes
+        part = s.rows * row
+        own = memref.AllocOp(ir.MemRefType.get([parts * part], element), [], []).result
+        base, _, _ = metadata_of(own)
+        left, right, out = self._firsts
+        step = g.depth[0]
+
+        def piece(number: Index, _end: Index, _: list[Value]) -> list[Value]:
+            column = e.mul(e.modulo(number, tiles), s.nc)
+            which = e.floordiv(number, tiles)
+            first = e.mul(which, s.kc)
+            numbers = {
+                "left_first": e.add(left, e.mul(first, step.left)),
+                "right_first": e.add(right, e.add(e.mul(first, step.right), column)),
+                "out_first": e.add(e.mul(which, part), column),
+                "columns": self._least(n, column, s.nc),
+                "depth": self._least(k, first, s.kc),
+                "left_row": g.rows[0].left,
+                "left_step": step.left,
+                "right_step": step.right,
+                "out_row": row,
+            }
+            self._call(kernel, AXPY_ARGUMENTS, (*self._buffers[:2], base), numbers)
+            return []
+
+        e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
+
+        def joined(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            numbers = {
+                "source_first": first,
+                "out_first": e.add(out, first),
+                "rows": s.rows,
+                "columns": e.sub(end, first),
+                "parts": parts,
+                "source_row": row,
+                "source_part": part,
+                "out_row": g.rows[0].out,
+            }
+            self._call(join_kernel(self._c, s), JOIN_ARGUMENTS, (base, self._buffers[2]), numbers)
+            return []
+
+        nanoseconds = parts * part * element.width // 8 * BYTE_NS
+        cut = split(n, nanoseconds, multiple=s.lanes)
+
+        def join() -> None:
+            if nanoseconds < WAKING_NS:
+                joined(0, n, [])
+            else:
+                e.chunks(cut, n, [], joined)
+
+        self._join = join

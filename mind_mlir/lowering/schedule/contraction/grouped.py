@@ -1,0 +1,237 @@
+"""Grouped products: those that read the same factor, as queries, keys and values do, or gradients.
+
+Those that need nothing of each other are brought next to one another and marked with one number. On memory,
+the factor is then packed once for all of them, and their macro-tiles are one loop, so that threads meet once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, schedule_of
+from mind_mlir.lowering.schedule.contraction.match import Operand, match_contraction
+from mind_mlir.lowering.schedule.emission.constants import MOST_TOGETHER, TOGETHER_SHARE
+from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
+from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE, Emitter
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, unreshaped
+from mind_mlir.mlir.bindings import Block, Operation, Value, ir
+from mind_mlir.mlir.memory import VIEWS, element_bytes, root_of
+from mind_mlir.mlir.values import attributes_of, definition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mind_mlir.lowering.schedule.linalg_view.view import Views
+    from mind_mlir.target import Target
+
+
+#: What may stand anywhere behind its operands.
+_MOVABLE = (*RESHAPES, "arith.constant", "tensor.empty")
+
+
+@dataclasses.dataclass
+class _Product:
+    """A marked product.
+
+    Attributes:
+        op: The operation.
+        sources: What its factors are forms of, left and right.
+        packed: How many bytes packing takes for each.
+    """
+
+    op: Operation
+    sources: tuple[Value, Value]
+    packed: tuple[int, int]
+
+
+@dataclasses.dataclass
+class _Group:
+    """Products that are computed together.
+
+    Attributes:
+        members: The products.
+        shared: The factors that all of them read.
+        packed: The bytes that packing takes for all of them.
+    """
+
+    members: list[_Product]
+    shared: set[Value]
+    packed: int
+
+
+def group_products(block: Block, views: Views, target: Target, decisions: Decisions) -> None:
+    """Bring the marked products of ``block`` that read the same factor together, and mark them so.
+
+    Args:
+        block: All that it computes is scheduled.
+        views: Reads operations.
+        target: The processor.
+        decisions: Is told which ones.
+    """
+    places = {each.operation: place for place, each in enumerate(block.operations)}
+    marked = [op for op in places if op.name == "linalg.generic" and SCHEDULE_ATTRIBUTE in op.attributes]
+    groups: list[_Group] = []
+    for op in marked if len(marked) > 1 else ():
+        product = _product(op, views)
+        if product is None:
+            continue
+        if not groups or not _joins(product, groups[-1], target, places):
+            groups.append(_Group([product], set(product.sources), sum(product.packed)))
+    for number, group in enumerate(group for group in groups if len(group.members) > 1):
+        mark = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+        for member in group.members:
+            member.op.attributes[TOGETHER_ATTRIBUTE] = mark
+        decisions.add(partial(_decision, group))
+
+
+def _decision(group: _Group) -> Decision:
+    left = all(member.sources[0] in group.shared for member in group.members)
+    which = f"{len(group.members)} products, one loop over the pieces of all"
+    reason = f"they share {'a left' if left else 'a'} factor, which is read while it is near"
+    operations = computed(member.op for member in group.members)
+    return Decision("products", operations, (), (Choice("together", which, reason),))
+
+
+def _product(op: Operation, views: Views) -> _Product | None:
+    view = views.of(op)
+    contraction = None if view is None else match_contraction(view)
+    schedule = schedule_of(op)
+    if contraction is None:
+        return None
+    word = 4 if schedule.vnni > 1 else element_bytes(contraction.element)
+
+    def taken(factor: Operand, packs: bool) -> int:
+        count = 1
+        for extent in factor.value.type.shape:
+            count *= extent
+        return count // schedule.vnni * word if packs else 0
+
+    factors = contraction.left, contraction.right
+    left, right = (unreshaped(factor.value) for factor in factors)
+    packed = (
+        taken(factors[0], schedule.pack_left and not schedule.prepacked_left),
+        taken(factors[1], schedule.pack and not schedule.prepacked),
+    )
+    return _Product(op, (left, right), packed)
+
+
+def _joins(product: _Product, group: _Group, target: Target, places: dict[Operation, int]) -> bool:
+    """Return whether ``product`` is computed with ``group``; if so, it now stands right behind it."""
+    shared = group.shared & set(product.sources)
+    packed = group.packed + sum(
+        size for source, size in zip(product.sources, product.packed, strict=True) if source not in shared
+    )
+    if not shared or len(group.members) == MOST_TOGETHER or packed > target.l3_bytes // TOGETHER_SHARE:
+        return False
+    last = group.members[-1].op
+    rising = _rising(product.op, places, places[last])
+    if rising is None:
+        return False
+    for op in rising:
+        op.move_after(last)
+        places[op] = places[group.members[-1].op]
+        last = op
+    group.members.append(product)
+    group.shared, group.packed = shared, packed
+    return True
+
+
+def _rising(op: Operation, places: dict[Operation, int], behind: int) -> list[Operation] | None:
+    """Return ``op`` and what has to come with it to stand behind place ``behind``; None if it cannot."""
+    needed: list[Operation] = []
+    pending = [op]
+    while pending:
+        each = pending.pop()
+        if each in needed:
+            needed.remove(each)
+        needed.append(each)
+        for value in each.operands:
+            before = definition(value)
+            if before is None or places.get(before.operation, -1) <= behind:
+                continue
+            if before.name not in _MOVABLE:
+                return None
+            pending.append(before.operation)
+    return needed[::-1]
+
+
+#: What accesses no memory, so that it may stand between products.
+_BETWEEN = (*VIEWS, "arith.constant", "memref.alloc", "memref.get_global")
+
+
+def grouped_runs(marked: Sequence[Operation]) -> list[list[Operation]]:
+    """Return ``marked`` products in runs, each of which is computed together where its last one stands.
+
+    The products of a run have the same mark, nothing between them that accesses memory, and none writes what
+    another one reads or writes.
+    """
+    runs: list[list[Operation]] = []
+    followed: dict[Operation, bool] = {}
+    for block in dict.fromkeys(op.operation.block for op in marked if TOGETHER_ATTRIBUTE in op.attributes):
+        followed |= _followers(block)
+    for each in marked:
+        op = each.operation
+        if followed.get(op) and runs and _goes_with(op, runs[-1]):
+            runs[-1].append(op)
+        else:
+            runs.append([op])
+    return runs
+
+
+def _followers(block: Block) -> dict[Operation, bool]:
+    """Return which products of ``block`` stand right behind one with the same mark."""
+    found: dict[Operation, bool] = {}
+    mark: int | None = None
+    for each in block.operations:
+        op = each.operation
+        if op.name == "linalg.generic" and SCHEDULE_ATTRIBUTE in op.attributes:
+            own = together(op)
+            found[op] = own is not None and own == mark
+            mark = own
+        elif op.name not in _BETWEEN:
+            mark = None
+    return found
+
+
+def _goes_with(op: Operation, run: Sequence[Operation]) -> bool:
+    roots = [[root_of(value) for value in each.operands] for each in (*run, op)]
+    if any(root is None for each in roots for root in each):
+        return False
+    *before, (left, right, out) = roots
+    return all(mine not in (left, right, out) and out not in inputs for *inputs, mine in before)
+
+
+def together(op: Operation) -> int | None:
+    """Return the number of the products, or parallel loops, that ``op`` may be one with, if any."""
+    mark = op.attributes.get(TOGETHER_ATTRIBUTE)
+    return None if mark is None else int(ir.IntegerAttr(mark).value)
+
+
+def same_memory(value: Value) -> object:
+    """Return something that is equal for two views of the same elements of a buffer."""
+    op = definition(value)
+    if op is None or op.name not in VIEWS:
+        return value
+    sources = tuple(same_memory(operand) for operand in op.operands)
+    return op.name, value.type, attributes_of(op), sources
+
+
+class LoopNumbers:
+    """Numbers for the parallel loops of a module that may be one."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    @contextmanager
+    def next_of(self, emitter: Emitter, products: int) -> Iterator[None]:
+        """Mark the parallel loops that ``emitter`` emits meanwhile for ``products``, if these are several."""
+        if products > 1:
+            emitter.together = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self._next)
+            self._next += 1
+        try:
+            yield
+        finally:
+            emitter.together = None

@@ -1,0 +1,144 @@
+"""Calls of the kernels, memory as they take it, and their code.
+
+A module only declares the kernels that it calls, in the LLVM dialect, too: whoever runs it in this process
+makes their code apart. Where it has to stand alone, as a text or an object file, `link_library` puts it in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Index
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
+from mind_mlir.mlir.memory import metadata_of
+from mind_mlir.mlir.records import read_record, record_attribute
+from mind_mlir.target.abi import ALIGNMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Buffer:
+    """A buffer as kernels take it.
+
+    Attributes:
+        value: The whole of it.
+        base: The pointer to its elements, a memref of rank 0.
+        first: Where it starts there, in elements.
+        strides: Its strides in elements.
+    """
+
+    value: Value
+    base: Value
+    first: Index
+    strides: tuple[int, ...]
+
+    @staticmethod
+    def of(value: Value) -> Buffer:
+        """Emit what says where ``value`` lies."""
+        base, first, strides = metadata_of(value)
+        return Buffer(value, base, first, tuple(strides))
+
+
+def macro_tile_memory(type_: Type, *, is_shared: bool) -> Value:
+    """Emit memory of ``type_`` for one macro-tile of a product: of its thread, where threads share these."""
+    if not is_shared:
+        return memref.AllocOp(type_, [], []).result
+    return private_memory(type_, alignment=ALIGNMENT)
+
+
+def private_memory(type_: Type, alignment: int | None = None) -> Value:
+    """Emit memory of ``type_`` for a chunk: none of another one reads what is written there."""
+    op = memref.AllocaOp(type_, [], [], alignment=alignment)
+    op.operation.attributes[PRIVATE_ATTRIBUTE] = ir.UnitAttr.get()
+    return op.result
+
+
+Kernel: TypeAlias = ProductKernel | PackKernel | AxpyKernel | JoinKernel | DotKernel
+
+#: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
+LIBRARY_ATTRIBUTE = "mind.library"
+
+_KINDS: dict[str, type[Any]] = {
+    "product": ProductKernel,
+    "pack": PackKernel,
+    "sweep": AxpyKernel,
+    "join": JoinKernel,
+    "dots": DotKernel,
+}
+
+
+class Library:
+    """The kernels that a module calls."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._declared = {
+            ir.StringAttr(op.attributes["sym_name"]).value: ir.FunctionType(
+                ir.TypeAttr(op.attributes["function_type"]).value
+            ).inputs
+            for op in module.body.operations
+            if LIBRARY_ATTRIBUTE in op.attributes
+        }
+
+    def call(self, kernel: Kernel, operands: Sequence[Value]) -> None:
+        """Emit a call of ``kernel``, which is declared if need be."""
+        types = self._declared.get(kernel.name)
+        if types is None:
+            types = self._declared[kernel.name] = [operand.type for operand in operands]
+            self._declare(kernel, types)
+        given = [_as(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
+        func.CallOp([], ir.FlatSymbolRefAttr.get(kernel.name), given)
+
+    def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
+        with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
+            function = func.FuncOp(kernel.name, (list(types), []), visibility="private")
+        function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+        kind = next(kind for kind, type_ in _KINDS.items() if isinstance(kernel, type_))
+        function.attributes[LIBRARY_ATTRIBUTE] = record_attribute(kernel, kind=kind)
+
+
+def _as(pointer: Value, type_: Type) -> Value:
+    """Emit ``pointer`` as a kernel is declared: it takes bf16 as words, too."""
+    if pointer.type == type_:
+        return pointer
+    cast = ir.Operation.create("builtin.unrealized_conversion_cast", results=[type_], operands=[pointer])
+    return cast.results[0]
+
+
+def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
+    """Return the declarations of kernels in ``module``, in the LLVM dialect, with what they declare."""
+    found = []
+    for op in module.body.operations:
+        if op.operation.name != "llvm.func" or LIBRARY_ATTRIBUTE not in op.attributes or op.regions[0].blocks:
+            continue
+        values = ir.DictAttr(op.attributes[LIBRARY_ATTRIBUTE])
+        type_ = _KINDS[ir.StringAttr(values["kind"]).value]
+        found.append((op, read_record(type_, values)))
+    return found
+
+
+def define_kernel(kernel: Kernel, attributes: Mapping[str, Attribute]) -> Operation:
+    """Return ``kernel`` as a function of the LLVM dialect with further ``attributes``, not in any module."""
+    function = ir.Operation.parse(kernel.text())
+    function.attributes[LIBRARY_ATTRIBUTE] = ir.UnitAttr.get()
+    for name, value in attributes.items():
+        function.attributes[name] = value
+    return function
+
+
+def link_library(module: Module, attributes: Mapping[str, Attribute]) -> None:
+    """Put the code of each kernel, with ``attributes``, in the place of its declaration in ``module``.
+
+    Args:
+        module: A module in the LLVM dialect.
+        attributes: Further attributes of functions.
+    """
+    for op, kernel in declared_kernels(module):
+        ir.InsertionPoint(op).insert(define_kernel(kernel, attributes))
+        op.operation.erase()

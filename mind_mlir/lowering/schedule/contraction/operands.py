@@ -1,0 +1,152 @@
+"""Products whose results are transposed at once, and operands copied to the layout that products read.
+
+Kernels read vectors along the rows of a factor, and whoever looks at indices alone (`contraction.match`) says
+that a last index moves from one element to the next. A slice with a step, or one column of a tensor, is a
+view where it does not. The copy is written once, and read as often as the factor is.
+
+A schedule is chosen for the memory that tensors have by themselves. Afterwards a factor or a result may have
+got its place in a larger tensor, or a view become a copy. To most schedules that is the same; where it is
+not, the product works on memory that is as planned, and elements are copied.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.constant_factors import reads_of
+from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
+from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, generic_like, planned_strides
+from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction
+from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
+from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.movement.transposition import match_transposition
+from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, linalg, memref, tensor
+from mind_mlir.mlir.memory import reinterpreted
+from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+
+
+def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand], bool]) -> None:
+    """Let products in ``block`` that only a transposition reads write what that does, in its place.
+
+    A gradient with regard to weights is such a product, where it is that of the weights transposed. The
+    factors change places with one another by themselves, since vectors run along another dimension.
+
+    Args:
+        block: Linalg on tensors.
+        views: Reads operations.
+        absorbs: Says whether a use reads through transpositions, so that these cost nothing.
+    """
+    for operation in list(block.operations):
+        op = operation.operation
+        view = views.of(op) if op.name == "linalg.transpose" else None
+        product = None if view is None else _product(view, views)
+        if view is None or product is None or match_transposition(view) is None:
+            continue
+        if all(absorbs(use) for use in op.results[0].uses):
+            continue
+        transposed = _transposed(product, view)
+        if match_contraction(transposed) is not None:
+            _replace(op, product, transposed)
+
+
+def _product(transposition: View, views: Views) -> View | None:
+    """Return the product that is computed for ``transposition`` alone, and starts from a number."""
+    value = transposition.inputs[0]
+    op = definition(value)
+    view = None if op is None else views.of(op.operation)
+    if view is None or view.op.block != transposition.op.block or len(list(value.uses)) != 1:
+        return None
+    if match_contraction(view) is None or 0 in view.extents or filler(view.inits[0]) is None:
+        return None
+    return view
+
+
+def _transposed(product: View, transposition: View) -> View:
+    """Return ``product`` with its result indexed as ``transposition`` has it; it still has its own init."""
+    source, result = transposition.accesses
+    order = [next(place for place, each in enumerate(source) if each.dim == index.dim) for index in result]
+    out, shape = product.accesses[2], product.shapes[2]
+    return dataclasses.replace(
+        product,
+        accesses=(*product.accesses[:2], tuple(out[place] for place in order)),
+        shapes=(*product.shapes[:2], tuple(shape[place] for place in order)),
+    )
+
+
+def _replace(transposition: Operation, product: View, transposed: View) -> None:
+    """Emit ``transposed`` in the place of both."""
+    start = filler(product.inits[0])
+    assert start is not None
+    with ir.InsertionPoint(product.op), product.op.location:
+        empty = tensor.EmptyOp(list(transposed.shapes[2]), start.type).result
+        init = linalg.fill(start, outs=[empty])
+        operands = [*product.inputs, init]
+        new = generic_like(
+            product.op, operands, transposed.accesses, len(product.extents), product.reductions
+        )
+    transposition.results[0].replace_all_uses_with(new.results[0])
+    transposition.erase()
+    product.op.erase()
+
+
+def make_factors_dense(function: Operation, views: Views) -> None:
+    """Let the products in ``function``, linalg on tensors, read copies of what has gaps within rows."""
+    for op in find_all(function, tensor.ExtractSliceOp):  # nothing else is a view with gaps
+        value = op.operation.results[0]
+        if not has_dense_rows(value) and any(is_factor(views, use) for use in reads_of(value)):
+            _copy(value)
+
+
+def _copy(value: Value) -> None:
+    """Emit a copy of ``value`` behind what defines it, and let all read that instead."""
+    op = value.owner.operation
+    with ir.InsertionPoint.after(op), op.location:
+        empty = tensor.EmptyOp(list(value.type.shape), value.type.element_type).result
+        copy = linalg.copy(value, outs=[empty])
+    value.replace_all_uses_except(copy, copy.owner.operation)
+
+
+def lay_out(op: Operation, views: Views) -> None:
+    """Give the marked product ``op``, on memory, operands that its schedule is for."""
+    view = views.of(op)
+    assert view is not None, "what has been marked is a contraction"
+    contraction = match_contraction(view)
+    assert contraction is not None, "what has been marked is a contraction"
+    planned, found = planned_strides(op), memory_strides(contraction)
+    if planned == found or geometry(contraction, planned).form == geometry(contraction, found).form:
+        return
+    accesses = contraction.left.access, contraction.right.access
+    for access, wanted, strides in zip(accesses, planned, found, strict=False):
+        if wanted != strides:
+            place = view.accesses.index(access)
+            with ir.InsertionPoint(op), op.location:
+                own = _memory(op.operands[place], wanted)
+                memref.copy(op.operands[place], own)
+            op.operands[place] = own
+    if planned[2] != found[2]:
+        out = op.operands[2]
+        with ir.InsertionPoint(op), op.location:
+            own = _memory(out, planned[2])
+            if START_ATTRIBUTE not in op.attributes:
+                memref.copy(out, own)
+        with ir.InsertionPoint.after(op), op.location:
+            memref.copy(own, out)
+        op.operands[2] = own
+
+
+def _memory(value: Value, strides: Strides) -> Value:
+    """Emit memory of the shape of ``value`` with ``strides``."""
+    shape, element = list(value.type.shape), value.type.element_type
+    if strides == contiguous_strides(shape):
+        return memref.AllocOp(ir.MemRefType.get(shape, element), [], []).result
+    span = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    flat = memref.AllocOp(ir.MemRefType.get([span], element), [], []).result
+    type_ = ir.MemRefType.get(shape, element, layout=ir.StridedLayoutAttr.get(0, strides))
+    return reinterpreted(flat, type_)

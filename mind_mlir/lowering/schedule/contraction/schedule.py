@@ -1,0 +1,174 @@
+"""Schedules of contractions as data, chosen by shape, element size and target."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import field
+
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
+from mind_mlir.mlir.records import spelled
+
+#: Products that one accumulator sums where there are several reductions.
+_TAPS = 192
+
+
+@dataclasses.dataclass(frozen=True)
+class MatmulSchedule:
+    """The schedule of a contraction: in macro-tiles of the result, by calls of a kernel.
+
+    Attributes:
+        lanes: Elements in a vector.
+        rows: Rows of the accumulator tile.
+        vectors: Vectors in a row of the accumulator tile.
+        kc: Products, at most about, that one accumulator sums before it is added to the result.
+        mc: Rows of a macro-tile.
+        planes: For how many values of the other loops over rows a macro-tile stands.
+        nc: Columns of a macro-tile.
+        macro_tiles: Macro-tiles in a chunk, the unit of threads.
+        pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
+        packings: Parts of that in a chunk: steps of all panels where `Geometry.packs_steps`, else panels.
+        copy: Whether the kernel copies what it reads of the right factor, a block of a panel at a time.
+        pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
+        fma: Whether products of floats are fused with their addition.
+        masks: Whether vectors at edges are masked; else they go through a buffer.
+        streams: Whether results may go past the cache, if nothing but the contraction uses them.
+        brief: Whether the macro-tiles are over so soon that no thread is to be woken for them.
+        hoist_depth: Out of how many loops packing is taken, since they do not change the right factor.
+        half: Whether f16 becomes f32 in one instruction.
+        vnni: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        pack_macro_tiles: Whether each macro-tile packs its panels of the right factor itself, just before it
+            uses them.
+        gemv_axpy: Whether rows of the right factor are read one after the other (see `AxpyKernel`), ``kc`` of
+            them in a part.
+        gemv_dot: Whether columns of it are, each of which is contiguous (see `DotKernel`).
+        prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
+        prepacked: Whether the right factor is.
+    """
+
+    lanes: int
+    rows: int
+    vectors: int
+    kc: int
+    mc: int
+    nc: int
+    fma: bool
+    masks: bool
+    planes: int = 1
+    macro_tiles: int = field(default=1, metadata=spelled("pieces"))
+    pack: bool = False
+    packings: int = 1
+    copy: bool = False
+    pack_left: bool = False
+    streams: bool = False
+    brief: bool = False
+    hoist_depth: int = field(default=0, metadata=spelled("outside"))
+    half: bool = True
+    vnni: int = field(default=1, metadata=spelled("group"))
+    pack_macro_tiles: bool = field(default=False, metadata=spelled("pack_pieces"))
+    gemv_axpy: bool = field(default=False, metadata=spelled("sweeps"))
+    gemv_dot: bool = field(default=False, metadata=spelled("dots"))
+    prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
+    prepacked: bool = field(default=False, metadata=spelled("given"))
+
+    @property
+    def columns(self) -> int:
+        """Columns of the accumulator tile."""
+        return self.lanes * self.vectors
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, for people."""
+        if self.gemv_axpy or self.gemv_dot:
+            return self._gemv_choices()
+        planes = f"{self.planes} x " if self.planes > 1 else ""
+        size = f"{planes}{self.mc} x {self.nc}"
+        packed = f"panels of {self.columns} columns" if self.pack else "in place"
+        packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
+        packed = f"packed by each piece, {packed}" if self.pack_macro_tiles else packed
+        left, right = (
+            "packed where its steps are far apart, or converted",
+            "packed where it is strided, or read often enough from afar",
+        )
+        if self.vnni > 1:
+            left = right = "packed for the instruction that multiplies several terms"
+        constant = "a constant, packed when the program is compiled"
+        left, right = constant if self.prepacked_left else left, constant if self.prepacked else right
+        near = "the part of the right factor that it reads stays in the second-level cache"
+        sums = str(self.kc * self.vnni), "products in registers before they are added to the result"
+        return chosen(
+            ("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
+            ("sums", *sums),
+            ("piece", size, near),
+            ("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
+            ("left", "packed" if self.pack_left else "in place", left),
+            ("right", packed, right),
+            self.vnni > 1
+            and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
+            self.streams and ("result", "past the cache", "larger than it, and written once"),
+        )
+
+    def _gemv_choices(self) -> tuple[Choice, ...]:
+        order = "row after row" if self.gemv_axpy else "column after column"
+        size = f"{self.kc} x {self.nc}" if self.gemv_axpy else f"{self.nc} columns"
+        sums = self.kc if self.gemv_axpy else -(-self.kc // (self.vectors * self.lanes))
+        return chosen(
+            ("right", f"in place, {order}", "memory is read once, and from one end to the other"),
+            ("sums", str(sums), "products in an accumulator before it is added to another one"),
+            ("chunk", size, "what threads share"),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Reduction:
+    """The reductions as a kernel runs through them.
+
+    Attributes:
+        step: The innermost loop.
+        last: Its extent in the last block.
+        tap: The loop around it, in the same registers.
+        last_taps: Its extent in the last block.
+        block: The loop around that one; accumulators go to memory after each iteration.
+        around: What is left, innermost first.
+    """
+
+    step: Loop
+    last: int
+    tap: Loop
+    last_taps: int
+    block: Loop
+    around: tuple[Loop, ...]
+
+
+def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
+    """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once."""
+    first, *rest = depth or (ONCE,)
+    if first.extent > kc:
+        size = even_block(first.extent, kc)
+        step, block, last = _blocks(first, size)
+        return Reduction(step, last, ONCE, 1, block, tuple(rest))
+    if not rest:
+        return Reduction(first, first.extent, ONCE, 1, ONCE, ())
+    most = max(1, _TAPS // first.extent)
+    tap, block, last = _blocks(rest[0], even_block(rest[0].extent, most, 1))
+    around = tuple(rest[1:])
+    if block.extent == 1 and around:
+        block, around = around[0], around[1:]
+    return Reduction(first, first.extent, tap, last, block, around)
+
+
+def _blocks(loop: Loop, size: int) -> tuple[Loop, Loop, int]:
+    """Return ``loop`` as one of ``size`` in a loop over blocks, and the extent of the last block."""
+    count = -(-loop.extent // size)
+    block = Loop(count, size * loop.left, size * loop.right, 0) if count > 1 else ONCE
+    return dataclasses.replace(loop, extent=size), block, loop.extent - (count - 1) * size
+
+
+def even_block(extent: int, most: int, multiple: int = 4) -> int:
+    """Return the block of at most about ``most`` that splits ``extent`` into blocks of nearly equal size."""
+    blocks = -(-extent // most)
+    return min(extent, round_up(-(-extent // blocks), multiple))
+
+
+def round_up(value: int, multiple: int) -> int:
+    """Return the least multiple that is no less than ``value``."""
+    return -(-value // multiple) * multiple

@@ -1,0 +1,311 @@
+"""Nests that a program repeats, emitted once.
+
+The first few nests of a kind are emitted where they stand. From then on a private function computes them, and
+each is a call: the time that later stages take for a nest, they take once. A kind is described by a key, made
+from what is to be emitted rather than from what has been.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.schedule.fusion.nests.elements import Known
+from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import AnyRowSchedule, emit_rows, starts_of
+from mind_mlir.lowering.schedule.linalg_view.layout import window_of
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
+from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, func, ir
+from mind_mlir.mlir.locations import places_of
+from mind_mlir.mlir.values import attributes_of, definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from mind_mlir.lowering.schedule.fusion.groups.group import Group
+    from mind_mlir.lowering.schedule.fusion.nests.body import Output
+    from mind_mlir.lowering.schedule.fusion.nests.plan import Root
+    from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
+    from mind_mlir.lowering.schedule.linalg_view.view import View
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass
+class _Kind:
+    """Equal nests: how many there have been so far, and the function that computes them, if any."""
+
+    count: int = 0
+    function: str | None = None
+
+
+class DeduplicatedNests:
+    """The nests of one function so far, by kind."""
+
+    def __init__(self, function: Operation, *, located: bool = False) -> None:
+        """Begin with none.
+
+        Args:
+            function: The function.
+            located: Whether nests from different places of the program are of different kinds.
+        """
+        self._located = located
+        self._function = function.operation
+        self._prefix = ir.StringAttr(function.attributes["sym_name"]).value
+        self._kinds: dict[Hashable, _Kind] = {}
+        self._functions = 0
+
+    def may_call(self, op: Operation, inputs: Sequence[Value]) -> bool:
+        """Return whether a nest in the place of ``op`` can be a call as well.
+
+        Parts of tensors could only be passed as copies; what is inserted into another tensor is best computed
+        in its place there; and what a loop repeats is emitted once anyway.
+        """
+        if op.parent.operation != self._function:
+            return False
+        if any(
+            use.owner.operation.name == "tensor.insert_slice" for result in op.results for use in result.uses
+        ):
+            return False
+        owners = [definition(value) for value in inputs]
+        return not any(owner is not None and owner.name == "tensor.extract_slice" for owner in owners)
+
+    def call(
+        self,
+        key: Hashable,
+        inputs: Sequence[Value],
+        results: Sequence[Type],
+        define: Callable[[Emitter, list[Value]], Sequence[Value]],
+    ) -> list[Value] | None:
+        """Emit a call of the function of kind ``key``, and return what it returns.
+
+        Args:
+            key: What is computed; it says all that ``define`` depends on.
+            inputs: The tensors that are read.
+            results: The types of the results, new tensors.
+            define: Emits the body of the function, given its arguments, and returns its results.
+
+        Returns:
+            None, with nothing emitted, if the nest is to be emitted where it stands.
+        """
+        if self._located:
+            key = (key, places_of(ir.Location.current))
+        kind = self._kinds.setdefault(key, _Kind())
+        kind.count += 1
+        if kind.count <= IN_PLACE:
+            return None
+        if kind.function is None:
+            kind.function = self._define([value.type for value in inputs], results, define)
+        call = func.CallOp(list(results), ir.FlatSymbolRefAttr.get(kind.function), list(inputs))
+        return list(call.results)
+
+    def _define(
+        self,
+        inputs: Sequence[Type],
+        results: Sequence[Type],
+        define: Callable[[Emitter, list[Value]], Sequence[Value]],
+    ) -> str:
+        name = f"{self._prefix}_nest_{self._functions}"
+        self._functions += 1
+        with ir.InsertionPoint(self._function):
+            function = func.FuncOp(name, (list(inputs), list(results)), visibility="private")
+        body = function.add_entry_block()
+        with ir.InsertionPoint(body):
+            func.ReturnOp(list(define(Emitter(function), list(body.arguments))))
+        return name
+
+
+def call_choices(results: Sequence[Value] | None) -> tuple[Choice, ...]:
+    """Return the choice that a nest is a call, given the results of the call, if it is one."""
+    if results is None:
+        return ()
+    callee = ir.FlatSymbolRefAttr(results[0].owner.attributes["callee"]).value
+    return (Choice("call", f"@{callee}", f"one function for all but {IN_PLACE} nests of this kind"),)
+
+
+def call_group(
+    nests: DeduplicatedNests, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
+) -> list[Value] | None:
+    """Emit ``group`` as a call, and return the tensors of its outputs, in their order.
+
+    Returns:
+        None, with nothing emitted, if it is to be emitted where it stands.
+    """
+    description = _describe(group, outputs)
+    if description is None:
+        return None
+
+    def define(emitter: Emitter, inside: Group, constants: dict[Root, Value]) -> list[Value]:
+        places = [group.members.index(output.member) for output in outputs]
+        new = [
+            dataclasses.replace(
+                output,
+                member=inside.members[place],
+                destination=_fresh(emitter, output),
+                start=None if output.start is None else constants[output.start],
+            )
+            for output, place in zip(outputs, places, strict=True)
+        ]
+        return GroupEmitter(emitter, inside, new, schedule, target).emit(Known(constants))
+
+    return _call(nests, group, outputs, description, define)
+
+
+def call_rows(
+    nests: DeduplicatedNests, group: Group, outputs: list[Output], schedule: AnyRowSchedule, target: Target
+) -> list[Value] | None:
+    """Emit a row program as a call, and return the tensors of its outputs, in their order.
+
+    Returns:
+        None, with nothing emitted, if it is to be emitted where it stands.
+    """
+    starts = starts_of(group.members)
+    numbers = {result: constant_value(start) for result, start in starts.items()}
+    reduced = [result for view in group.members if view.reductions for result in view.op.results]
+    plain = [
+        output if output.result not in starts else dataclasses.replace(output, start=starts[output.result])
+        for output in outputs
+    ]
+    description = _describe(group, plain)
+    if description is None or any(numbers.get(result) is None for result in reduced):
+        return None
+    description.key = (description.key, *(numbers[result] for result in reduced))
+
+    def define(emitter: Emitter, inside: Group, constants: dict[Root, Value]) -> list[Value]:
+        inside.produced = {result: view for view in inside.members for result in view.op.results}
+        new = [
+            dataclasses.replace(
+                output, member=inside.produced[output.result], destination=_fresh(emitter, output)
+            )
+            for output in outputs
+        ]
+        first = {
+            result: emitter.constant(starts[result].type, attribute)
+            for result, attribute in numbers.items()
+            if attribute is not None
+        }
+        return emit_rows(emitter, inside, new, first, schedule, target, Known(constants))
+
+    return _call(nests, group, outputs, description, define)
+
+
+def _call(
+    nests: DeduplicatedNests,
+    group: Group,
+    outputs: list[Output],
+    description: _Description,
+    emit: Callable[[Emitter, Group, dict[Root, Value]], list[Value]],
+) -> list[Value] | None:
+    """Emit a call, given what emits a group that reads other tensors, and constants from outside."""
+    for view in group.members:
+        if not nests.may_call(view.op, [value for value in description.inputs if value in view.operands]):
+            return None
+
+    def define(emitter: Emitter, arguments: list[Value]) -> list[Value]:
+        read = dict(zip(description.inputs, arguments, strict=True))
+        members = [
+            dataclasses.replace(view, operands=tuple(read.get(value, value) for value in view.operands))
+            for view in group.members
+        ]
+        numbers = description.constants.items()
+        constants: dict[Root, Value] = {value: emitter.constant(value.type, each) for value, each in numbers}
+        return emit(emitter, dataclasses.replace(group, members=members), constants)
+
+    types = [output.destination.type for output in outputs]
+    return nests.call(description.key, list(description.inputs), types, define)
+
+
+def _fresh(emitter: Emitter, output: Output) -> Value:
+    """Emit a new tensor for ``output``."""
+    type_ = output.destination.type
+    return emitter.empty(list(type_.shape), type_.element_type)
+
+
+@dataclasses.dataclass
+class _Description:
+    """The description of a group: its computation and its inputs.
+
+    Attributes:
+        key: Equal for groups for which the same is emitted.
+        inputs: The tensors that it reads.
+        constants: Numbers from outside that it uses.
+    """
+
+    key: Hashable
+    inputs: dict[Value, int]
+    constants: dict[Value, Attribute]
+
+
+def _describe(group: Group, outputs: list[Output]) -> _Description | None:
+    """Return the description of ``group``, or None if it depends on more than whole tensors and constants."""
+    description = _Description((), {}, {})
+    produced = {
+        result: (member, number)
+        for member, view in enumerate(group.members)
+        for number, result in enumerate(view.op.results)
+    }
+    members: list[Hashable] = []
+    for view in group.members:
+        operands = _operands(view, produced, description)
+        body = _body(view, description)
+        if operands is None or body is None:
+            return None
+        members.append((view.accesses, view.shapes, view.reductions, view.live, operands, body))
+    results: list[Hashable] = []
+    for output in outputs:
+        if output.member.reductions:
+            number = None if output.start is None else constant_value(output.start)
+            if number is None:
+                return None  # starts from what is in a tensor
+            description.constants[output.start] = number
+        else:
+            number = None
+        results.append((produced[output.result], output.destination.type, number))
+    description.key = (group.extents, group.vector, group.reductions, *members, *results)
+    return description
+
+
+def _operands(
+    view: View, produced: dict[Value, tuple[int, int]], description: _Description
+) -> Hashable | None:
+    """Return which tensors ``view`` reads, the group's own or by number; None if it reads other things."""
+    found: list[Hashable] = []
+    for number, value in enumerate(view.operands):
+        if number >= len(view.inputs):
+            if view.used(number) and not view.reductions:
+                return None  # updates a tensor
+        elif value in produced:
+            found.append(produced[value])
+        elif view.used(number):
+            if not isinstance(value.type, ir.RankedTensorType) or filler(value) is not None:
+                return None
+            window = window_of(value)
+            if window is not None and window.margin is not None:
+                return None  # what lies beyond a tensor is no tensor
+            found.append((value.type, description.inputs.setdefault(value, len(description.inputs))))
+    return tuple(found)
+
+
+def _body(view: View, description: _Description) -> Hashable | None:
+    """Return what the body of ``view`` computes; None if it uses other values from outside than constants."""
+    numbers = {argument: number for number, argument in enumerate(view.body.arguments)}
+    found: list[Hashable] = [argument.type for argument in view.body.arguments]
+    for operation in view.body.operations:
+        op = operation.operation
+        operands: list[Hashable] = []
+        for operand in op.operands:
+            if operand in numbers:
+                operands.append(numbers[operand])
+                continue
+            constant = constant_value(operand)
+            if constant is None:
+                return None
+            description.constants[operand] = constant
+            operands.append(constant)
+        attributes = attributes_of(op)
+        for result in op.results:
+            numbers[result] = len(numbers)
+        found.append((op.name, tuple(operands), attributes, *(result.type for result in op.results)))
+    return tuple(found)

@@ -1,0 +1,242 @@
+"""Merges loops of a group that run over consecutive memory, and drops loops of one iteration.
+
+Elementwise work on whole tensors becomes one loop over all elements whatever the shape; only where an operand
+is broadcast or reduced do loops stay apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, runs_along
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.mlir.bindings import Value, ir, tensor
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Loops:
+    """New loops as runs of old ones.
+
+    Attributes:
+        extents: extents of the old loops.
+        runs: the old loops of more than one iteration that each new loop stands for, in order.
+    """
+
+    extents: tuple[int, ...]
+    runs: tuple[tuple[int, ...], ...]
+
+    @property
+    def new_extents(self) -> tuple[int, ...]:
+        """Extents of the new loops."""
+        return tuple(math.prod(self.extents[dim] for dim in run) for run in self.runs)
+
+    def new_dim(self, dim: int) -> int:
+        """Return the new loop that the old loop ``dim`` is part of."""
+        return next(new for new, run in enumerate(self.runs) if dim in run)
+
+    def _follows(self, first: int | None, second: int | None) -> bool:
+        """Return whether ``second`` comes right after ``first`` in one of the runs."""
+        pairs = (pair for run in self.runs for pair in itertools.pairwise(run))
+        return any(first == left and second == right for left, right in pairs)
+
+    def reshape(self, access: Access, shape: tuple[int, ...]) -> tuple[Access, tuple[int, ...]]:
+        """Return the new access and the new shape of an operand."""
+        merged: list[list[int]] = []
+        for place in (place for place, extent in enumerate(shape) if extent != 1):
+            if merged and self._follows(access[merged[-1][-1]].dim, access[place].dim):
+                merged[-1].append(place)
+            else:
+                merged.append([place])
+        new = tuple(self._index(access[places[0]]) for places in merged)
+        return new, tuple(math.prod(shape[place] for place in places) for places in merged)
+
+    def _index(self, index: Linear) -> Linear:
+        live = ((dim, factor) for dim, factor in index.terms if self.extents[dim] != 1)
+        return Linear(tuple((self.new_dim(dim), factor) for dim, factor in live), index.constant)
+
+
+def merged_loops(views: Sequence[View]) -> Loops | None:
+    """Return how the loops of ``views``, which they share, merge; None when none does."""
+    extents = views[0].extents
+    reductions = {dim for view in views for dim in view.reductions}
+    if not all(_reshapable(value) for view in views for value in view.operands):
+        return None
+    if any(view.has_index for view in views):
+        return None
+    distinct = {
+        (id(access), shape): (access, shape)
+        for view in views
+        for access, shape in zip(view.accesses, view.shapes, strict=True)
+    }
+    operands = list(distinct.values())
+    runs: list[tuple[int, ...]] = []
+    for dim in (dim for dim, extent in enumerate(extents) if extent != 1):
+        same_kind = bool(runs) and (runs[-1][-1] in reductions) == (dim in reductions)
+        if same_kind and all(_consecutive(*operand, runs[-1][-1], dim) for operand in operands):
+            runs[-1] = (*runs[-1], dim)
+        else:
+            runs.append((dim,))
+    if len(runs) == len(extents):
+        return None
+    return Loops(extents, tuple(runs))
+
+
+def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
+    """Return the loops of ``views``, which are all parallel, merged into such of ``extents``.
+
+    Returns:
+        None if they do not merge so, or cannot.
+    """
+    old = views[0].extents
+    runs = _runs_of(old, extents)
+    if runs is None or len(runs) == len(old):
+        return None if runs is None else Loops(old, runs)  # nothing merges
+    pairs = [pair for run in runs for pair in itertools.pairwise(run)]
+    for view in views:
+        if view.has_index or not all(_reshapable(value) for value in view.operands):
+            return None
+        operands = zip(view.accesses, view.shapes, strict=True)
+        if not all(_consecutive(*operand, *pair) for operand in operands for pair in pairs):
+            return None
+    return Loops(old, runs)
+
+
+def _runs_of(old: Sequence[int], new: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
+    """Return which loops of extents ``old`` make up each one of ``new``; None if they do not."""
+    runs: list[tuple[int, ...]] = []
+    dims = [dim for dim, extent in enumerate(old) if extent != 1]
+    for extent in new:
+        count, whole = 0, 1
+        while whole < extent and count < len(dims):
+            whole *= old[dims[count]]
+            count += 1
+        if whole != extent:
+            return None
+        runs.append(tuple(dims[:count]))
+        dims = dims[count:]
+    return None if dims else tuple(runs)
+
+
+def _reshapable(value: Value) -> bool:
+    """Return whether ``value`` lies contiguous in memory for all that is known."""
+    return isinstance(value, ir.BlockArgument) or value.owner.name not in (
+        "tensor.extract_slice",
+        "tensor.pad",
+    )
+
+
+def _consecutive(access: Access, shape: tuple[int, ...], first: int, second: int) -> bool:
+    """Return whether an operand has neither loop, or both as consecutive dimensions."""
+    uses = [index for index in access if index.uses(first) or index.uses(second)]
+    if not uses:
+        return True
+    if [index.dim for index in uses] != [first, second]:
+        return False
+    live = [index for index, extent in zip(access, shape, strict=True) if extent != 1]
+    return live.index(uses[0]) + 1 == live.index(uses[1])
+
+
+def collapse(group: Group, loops: Loops) -> bool:
+    """Rewrite ``group`` to run over ``loops``; emits the reshapes of its operands at the insertion point.
+
+    Returns:
+        False, with the group as it was, when no new loop can run in vectors.
+    """
+    members = collapsed(group.members, loops, group.produced)
+    if not loops.runs:
+        candidates = [-1]
+    elif group.extents[group.vector] != 1:
+        candidates = [loops.new_dim(group.vector)]
+    else:
+        candidates = list(reversed(range(len(loops.runs))))
+    vector = next((dim for dim in candidates if all(runs_along(view, dim) for view in members)), None)
+    if vector is None:
+        return False
+    group.members = members
+    group.extents = loops.new_extents
+    group.reductions = _new_dims(loops, group.reductions)
+    group.vector = vector
+    return True
+
+
+def collapsed(views: Sequence[View], loops: Loops, produced: Container[Value] = ()) -> list[View]:
+    """Return ``views`` over ``loops``; emits the reshapes of operands but those in ``produced``."""
+    forms: dict[tuple[int, tuple[int, ...]], tuple[Access, tuple[int, ...]]] = {}
+    values: dict[tuple[Value, tuple[int, ...]], Value] = {}
+
+    def form(view: View, number: int) -> tuple[Access, tuple[int, ...]]:
+        access, shape = view.accesses[number], view.shapes[number]
+        key = (id(access), shape)
+        if key not in forms:
+            forms[key] = loops.reshape(access, shape)
+        return forms[key]
+
+    def operand(view: View, number: int, shape: tuple[int, ...]) -> Value:
+        value = view.operands[number]
+        untouched = shape == view.shapes[number] or value in produced
+        if untouched or (number >= len(view.inputs) and not view.used(number)):
+            return value
+        if (value, shape) not in values:
+            values[value, shape] = collapse_value(value, list(shape))
+        return values[value, shape]
+
+    members: list[View] = []
+    for view in views:
+        new = [form(view, number) for number in range(len(view.operands))]
+        members.append(
+            dataclasses.replace(
+                view,
+                operands=tuple(operand(view, number, shape) for number, (_, shape) in enumerate(new)),
+                accesses=tuple(access for access, _ in new),
+                shapes=tuple(shape for _, shape in new),
+                extents=loops.new_extents,
+                reductions=_new_dims(loops, view.reductions),
+            )
+        )
+    return members
+
+
+def _new_dims(loops: Loops, dims: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(new for new, run in enumerate(loops.runs) if run[0] in dims)
+
+
+def collapse_value(value: Value, shape: list[int]) -> Value:
+    """Return ``value`` in ``shape``, which merges its dimensions; an expansion is undone, not added to."""
+    if list(value.type.shape) == shape:
+        return value
+    type_ = ir.RankedTensorType.get(shape, ir.RankedTensorType(value.type).element_type)
+    op = definition(value)
+    if op is not None and op.name == "tensor.expand_shape" and op.operands[0].type == type_:
+        return op.operands[0]
+    return tensor.CollapseShapeOp(type_, value, _runs(list(value.type.shape), shape)).result
+
+
+def expand_value(value: Value, shape: list[int]) -> Value:
+    """Return ``value`` in ``shape``, whose dimensions its own merge."""
+    if list(value.type.shape) == shape:
+        return value
+    type_ = ir.RankedTensorType(value.type)
+    new = ir.RankedTensorType.get(shape, type_.element_type)
+    return tensor.ExpandShapeOp(new, value, _runs(shape, list(type_.shape)), [], shape).result
+
+
+def _runs(fine: list[int], coarse: list[int]) -> list[list[int]]:
+    """Return the consecutive dimensions of ``fine`` that make up each of ``coarse``."""
+    runs: list[list[int]] = []
+    place = 0
+    for extent in coarse:
+        first, count = place, 1
+        while count != extent:
+            count *= fine[place]
+            place += 1
+        runs.append(list(range(first, place)))
+    if runs:
+        runs[-1] += range(place, len(fine))
+    return runs

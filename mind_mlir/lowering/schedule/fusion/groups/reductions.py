@@ -1,0 +1,242 @@
+"""The operations that reductions combine with, and loops that accumulate with them.
+
+A floating-point sum of n terms in a row is off by up to n roundings. Here no accumulator takes more than
+`RADIX` terms: it is then added to one of the next level, which takes as many of these, and so on; an error
+bound grows with the logarithm of n. `mind_mlir/ops/accumulation.py` states it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.constants import RADIX
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of
+from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+
+
+_INFINITY = float("inf")
+
+
+@dataclasses.dataclass(frozen=True)
+class Combiner:
+    """An associative, commutative operation (for floats up to rounding).
+
+    Attributes:
+        name: the scalar operation that combines two values.
+        kind: its name as a ``vector.reduction`` kind.
+        neutral: from an integer width, 0 for floats, to the value that changes nothing.
+        either_zero: whether either zero may be the greater of two (see `zeros`).
+        location: of what is emitted; that at hand for None.
+    """
+
+    name: str
+    kind: str
+    neutral: Callable[[int], float | int]
+    either_zero: bool = False
+    location: MLIRLocation | None = dataclasses.field(default=None, compare=False)
+
+    def neutral_attribute(self, element: Type) -> Attribute:
+        """Return the neutral value of ``element``."""
+        if isinstance(element, ir.IntegerType):
+            return ir.IntegerAttr.get(element, self.neutral(element.width))
+        return ir.FloatAttr.get(element, self.neutral(0))
+
+    def combine(self, left: Value, right: Value) -> Value:
+        """Emit the combination of two scalars or vectors."""
+        return combined(self.name, left, right, either_zero=self.either_zero, location=self.location)
+
+    def horizontal(self, value: Value) -> Value:
+        """Emit the combination of all lanes of a vector, in the order that is cheapest."""
+        element = ir.VectorType(value.type).element_type
+        flags = "reassoc,nsz" if self.either_zero else "reassoc"
+        fastmath = (
+            None if isinstance(element, ir.IntegerType) else ir.Attribute.parse(f"#arith.fastmath<{flags}>")
+        )
+        kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
+        return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
+
+
+def combined(
+    name: str, left: Value, right: Value, *, either_zero: bool = False, location: MLIRLocation | None = None
+) -> Value:
+    """Emit operation ``name`` of two scalars or vectors; the rest is as `Combiner` has it."""
+    attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if either_zero else {}
+    return ir.Operation.create(name, [left.type], [left, right], attributes, loc=location).result
+
+
+def _lowest(width: int) -> int:
+    return -(1 << (width - 1))
+
+
+def _highest(width: int) -> int:
+    return (1 << (width - 1)) - 1
+
+
+_COMBINERS = {
+    combiner.name: combiner
+    for combiner in (
+        Combiner("arith.addf", "add", lambda _: -0.0),
+        Combiner("arith.addi", "add", lambda _: 0),
+        Combiner("arith.mulf", "mul", lambda _: 1.0),
+        Combiner("arith.muli", "mul", lambda _: 1),
+        Combiner("arith.maximumf", "maximumf", lambda _: -_INFINITY),
+        Combiner("arith.minimumf", "minimumf", lambda _: _INFINITY),
+        Combiner("arith.maxsi", "maxsi", _lowest),
+        Combiner("arith.minsi", "minsi", _highest),
+        Combiner("arith.maxui", "maxui", lambda _: 0),
+        Combiner("arith.minui", "minui", lambda _: -1),
+        Combiner("arith.andi", "and", lambda _: -1),
+        Combiner("arith.ori", "or", lambda _: 0),
+        Combiner("arith.xori", "xor", lambda _: 0),
+    )
+}
+
+
+def match_combiners(block: Block, results: int) -> list[Combiner] | None:
+    """Return how ``block``, whose last arguments are ``results`` accumulators, combines with each of them.
+
+    None if it does not: each accumulator must be combined with something that depends on none of them, and
+    that combination must be yielded for it and used for nothing else.
+    """
+    terminator = end_of(block)
+    if len(terminator.operands) != results:
+        return None
+    found = [_match(accumulator, value) for accumulator, value in _pairs(block, results)]
+    combiners = [combiner for combiner in found if combiner is not None]
+    return combiners if len(combiners) == results else None
+
+
+def combined_value(block: Block, results: int, number: int) -> Value:
+    """Return what a block for which `match_combiners` holds combines accumulator ``number`` with."""
+    accumulator, value = _pairs(block, results)[number]
+    left, right = value.owner.operands
+    return right if left == accumulator else left
+
+
+def _pairs(block: Block, results: int) -> list[tuple[Value, Value]]:
+    """Return each accumulator with the value yielded for it."""
+    terminator = end_of(block)
+    arguments = list(block.arguments)
+    return list(zip(arguments[len(arguments) - results :], terminator.operands, strict=True))
+
+
+def _match(accumulator: Value, value: Value) -> Combiner | None:
+    if isinstance(value, ir.BlockArgument) or [use.owner for use in accumulator.uses] != [value.owner]:
+        return None
+    if sum(1 for _ in value.uses) != 1 or len(value.owner.operands) != 2:
+        return None
+    combiner = _COMBINERS.get(value.owner.name)
+    attributes = value.owner.attributes
+    if combiner is None or "fastmath" not in attributes or "nsz" not in str(attributes["fastmath"]):
+        return combiner
+    return dataclasses.replace(combiner, either_zero=True)
+
+
+class Accumulators:
+    """The accumulators of a nest: how many, and how each is combined.
+
+    Args:
+        combiners: How each accumulator is combined, in their order.
+        neutral: For each, the vector that changes nothing.
+    """
+
+    def __init__(self, emitter: Emitter, combiners: Sequence[Combiner], neutral: Sequence[Value]) -> None:
+        self._e = emitter
+        self._combiners = combiners
+        self.neutral = list(neutral)
+        self._rounds = any(combiner.name == "arith.addf" for combiner in combiners)
+
+    def folds(self, terms: int) -> bool:
+        """Return whether ``terms`` are too many for an accumulator."""
+        return self._rounds and terms > RADIX
+
+    def join(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """Combine accumulators of two levels."""
+        return [combiner.combine(*pair) for combiner, *pair in zip(self._combiners, left, right, strict=True)]
+
+    def loop(
+        self,
+        bounds: tuple[Index, Index, int],
+        most: int,
+        terms: int,
+        carried: list[Value],
+        body: Callable[[Index, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit a loop whose body adds to the accumulators, in as many levels as it takes.
+
+        Args:
+            bounds: Lower bound, exclusive upper bound and step.
+            most: The most iterations that there are.
+            terms: How many terms the body adds to an accumulator.
+            carried: Other values, and then the accumulators.
+            body: Called once with the induction variable and the carried values; returns their next values.
+        """
+        radix = max(2, RADIX // terms)
+        if most <= radix or not self.folds(most * terms):
+            return self._e.loop(bounds, carried, body)
+        span = radix
+        while span * RADIX < most:
+            span *= RADIX
+        lower, upper, step = bounds
+        whole = isinstance(lower, int) and isinstance(upper, int) and (upper - lower) % (span * step) == 0
+        others = len(carried) - len(self.neutral)
+
+        def block(first: Index, inside: list[Value]) -> list[Value]:
+            end = self._e.add(first, span * step)
+            end = end if whole else self._e.minimum(end, upper)
+            inner = [*inside[:others], *self.neutral]
+            inner = self.loop((first, end, step), span, terms, inner, body)
+            return [*inner[:others], *self.join(inside[others:], inner[others:])]
+
+        return self._e.loop((lower, upper, span * step), carried, block)
+
+
+_MAXIMUM = "arith.maximumf"
+#: Operations of bodies that leave a zero a zero, and anything else what it is.
+_CASTS = ("arith.extf", "arith.truncf")
+
+
+def ignore_signs_of_zeros(function: Operation) -> None:
+    """Mark the reductions in ``function``, linalg operations on tensors, that may give either zero."""
+    for reduction in find_all(function, linalg.ReduceOp):
+        *_, combined, _yield = (op.operation for op in reduction.regions[0].blocks[0].operations)
+        if combined.name == _MAXIMUM and _only_subtracted(reduction.results[0]):
+            combined.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<nsz>")
+
+
+def _only_subtracted(tensor: Value, *, already: bool = False) -> bool:
+    """Return whether elements of ``tensor`` are subtracted, or have been, under exponentials."""
+    for use in tensor.uses:
+        op = use.owner
+        if op.name in RESHAPES:
+            if not _only_subtracted(op.results[0], already=already):
+                return False
+        elif not op.name.startswith("linalg.") or len(op.results) != 1:
+            return False
+        else:
+            given = op.regions[0].blocks[0].arguments[use.operand_number]
+            if not _vanishes(given, op.results[0], already=already):
+                return False
+    return True
+
+
+def _vanishes(value: Value, result: Value, *, already: bool) -> bool:
+    """Return the same of ``value``, in the body of an operation with ``result``."""
+    for use in value.uses:
+        op = use.owner
+        if op.name == "linalg.yield":
+            if not _only_subtracted(result, already=already):
+                return False
+        elif op.name in _CASTS or (op.name == "arith.subf" and not already):
+            if not _vanishes(op.results[0], result, already=already or op.name not in _CASTS):
+                return False
+        elif op.name != "math.exp" or not already:
+            return False
+    return True

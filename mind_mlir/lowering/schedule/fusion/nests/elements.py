@@ -1,0 +1,313 @@
+"""Emits the elements of a group: single ones for all lanes, and vectors of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root, Step
+from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
+from mind_mlir.lowering.schedule.linalg_view.layout import reach
+from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
+from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.groups.group import Group
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """A step of the vector loop.
+
+    Attributes:
+        start: the first element.
+        mask: the live lanes; None for all.
+    """
+
+    start: Index
+    mask: Value | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The elements computed so far, as scalars and as vectors."""
+
+    scalars: dict[Root, Value] = dataclasses.field(default_factory=dict)
+    vectors: dict[Root, Value] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Beside:
+    """One of several rows side by side.
+
+    Attributes:
+        dim: The loop over the rows; where it is, is the first of them.
+        row: Which one.
+        read: What they have read so far.
+        places: The indices that this took.
+    """
+
+    dim: int
+    row: int
+    read: dict[tuple[Value, Access], Value] = dataclasses.field(default_factory=dict)
+    places: dict[Linear, Index] = dataclasses.field(default_factory=dict)
+
+    def next(self) -> Beside:
+        """Return the next row."""
+        return dataclasses.replace(self, row=self.row + 1)
+
+
+class Elements:
+    """Emits elements of one group in vectors of ``lanes``.
+
+    Args:
+        lanes: elements in a vector.
+        wanted: values of the bodies, or results, that will be asked for as vectors.
+        live_ins: Results that are known as single elements (see `Plan`).
+        through: Whether windows of tensors are read where these lie (see `Plan`).
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        group: Group,
+        lanes: int,
+        wanted: Iterable[Value],
+        live_ins: Mapping[Value, frozenset[int]] | None = None,
+        *,
+        through: bool = False,
+    ) -> None:
+        self._e = emitter
+        self._extents = group.extents
+        self._dim = group.vector
+        self._lanes = lanes
+        self._plan = Plan(group, live_ins or {}, through=through)
+        self._now: Mapping[Value, Value] = {}
+        self._beside: Beside | None = None
+        #: Whether indices that may leave a tensor are within it, and the same ones where they are.
+        self._bounded: dict[tuple[Linear, int], tuple[Value, Value]] = {}
+        self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
+
+    def scalar(self, value: Value, known: Known) -> Value:
+        """Return the one element that ``value`` is."""
+        return self._scalar(self._plan.root(value), known)
+
+    def vector(self, value: Value, known: Known) -> Value:
+        """Return ``value`` as a vector."""
+        return self._vector(self._plan.root(value), known)
+
+    def advance(self, env: Env, known: Known) -> Known:
+        """Return ``known`` and all that the loops in ``env`` determine, computed once for all lanes."""
+        new = Known(dict(known.scalars), dict(known.vectors))
+        self._bounded = {}
+        for step in self._plan.steps:
+            if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
+                new.scalars[step.root] = self._single(step, env, new)
+                if step.root in self._wide:
+                    new.vectors[step.root] = self._spread(step, new.scalars[step.root])
+        return new
+
+    def spread(self, known: Known) -> None:
+        """Make vectors of what is known as single elements and needed in all lanes."""
+        for root, scalar in known.scalars.items():
+            if root in self._wide and root not in known.vectors:
+                known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
+
+    def chunk(
+        self,
+        env: Env,
+        known: Known,
+        chunk: Chunk,
+        now: Mapping[Value, Value],
+        beside: Beside | None = None,
+    ) -> Known:
+        """Return what is known of ``chunk``.
+
+        Args:
+            env: All loops but the vector loop.
+            known: What is known outside of the vector loop.
+            chunk: Where the vectors are.
+            now: Tensors that results are written over, and what they are by now.
+            beside: Which of several rows side by side it is of.
+        """
+        self._now, self._beside, self._bounded = now, beside, {}
+        here = env | {self._dim: chunk.start}
+        new = Known(known.scalars, dict(known.vectors))
+        for step in self._plan.steps:
+            if self._dim in step.dims:
+                new.vectors[step.root] = self._many(step, here, new, chunk.mask)
+        return new
+
+    def long_reads(self, size: int) -> list[tuple[Value, Access]]:
+        """Return the tensors of more than ``size`` bytes that are read along the vector loop, and how."""
+        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
+        return [
+            (read.value, read.access)
+            for read in reads
+            if read.margin is None
+            and isinstance(read.value.type, ir.RankedTensorType)
+            and bytes_of(read.value) > size
+            and read.access
+            and read.access[-1].terms[-1:] == ((self._dim, 1),)
+        ]
+
+    def fits(self, env: Env, dim: int, rows: int) -> Value | None:
+        """Emit whether no read leaves its tensor.
+
+        Args:
+            env: All loops but the vector loop.
+            dim: The innermost of these.
+            rows: So many iterations of it are meant, from the one in ``env`` on.
+
+        Returns:
+            None where none ever does.
+        """
+        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
+        spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
+        for read in (read for read in reads if read.margin is not None):
+            for index, extent in zip(read.access, read.value.type.shape, strict=True):
+                first, last = spans.get((index.terms, extent), (index.constant, index.constant))
+                spans[index.terms, extent] = min(first, index.constant), max(last, index.constant)
+        conditions = []
+        for (terms, extent), (first, last) in spans.items():
+            low, high = reach((Linear(terms),), self._extents)[0]
+            end = last + sum(factor * (rows - 1) for term, factor in terms if term == dim)
+            place = Linear(terms).emit(self._e, env | {self._dim: 0})
+            if low + first < 0:
+                conditions.append(self._e.compare("uge", place, -first))
+            if high + last >= extent:
+                conditions.append(self._e.compare("ult", place, max(extent - end, 0)))
+        return self._e.all(conditions) if conditions else None
+
+    def _scalar(self, root: Root, known: Known) -> Value:
+        return known.scalars.get(root, root)
+
+    def _vector(self, root: Root, known: Known) -> Value:
+        """Return the vector of ``root``; what is the same in all lanes and not yet a vector becomes one."""
+        if root not in known.vectors:
+            scalar = self._scalar(root, known)
+            known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
+        return known.vectors[root]
+
+    # One element.
+
+    def _single(self, step: Step, env: Env, known: Known) -> Value:
+        root, op = step.root, step.op
+        if isinstance(root, Read):
+            return self._load(root, env)
+        assert op is not None
+        if op.name == "linalg.index":
+            return self._e.index(env[ir.IntegerAttr(op.attributes["dim"]).value])
+        if op.name == "arith.constant":
+            return self._e.splat(root.type, op.attributes["value"])
+        operands = [self._scalar(self._plan.root(operand), known) for operand in op.operands]
+        return repeat(op, operands, ())[root.result_number]
+
+    def _load(self, read: Read, env: Env) -> Value:
+        number = filler(read.value)
+        if number is not None:
+            return number
+        if not isinstance(read.value.type, ir.RankedTensorType):
+            return read.value
+        indices = [index.emit(self._e, env) for index in read.access]
+        if read.margin is None:
+            return self._e.extract(read.value, indices)
+        inside, indices = self._inside(read, indices)
+        value = self._e.extract(read.value, indices)
+        return value if inside is None else self._e.select(inside, value, read.margin)
+
+    def _inside(self, read: Read, indices: list[Index]) -> tuple[Value | None, list[Index]]:
+        """Return whether ``indices`` are within the tensor, None if always, and indices that always are."""
+        conditions, places = [], list(indices)
+        spans = zip(read.value.type.shape, reach(read.access, self._extents), strict=True)
+        for number, (extent, (low, high)) in enumerate(spans):
+            if low < 0 or high >= extent:
+                key = read.access[number], extent
+                if key not in self._bounded:
+                    place = self._e.index(indices[number])
+                    inside = self._e.compare("ult", place, extent)
+                    self._bounded[key] = inside, self._e.select(inside, place, self._e.index(0))
+                inside, places[number] = self._bounded[key]
+                conditions.append(inside)
+        return (self._e.all(conditions) if conditions else None), places
+
+    def _spread(self, step: Step, scalar: Value) -> Value:
+        type_ = self._e.vector_type(self._lanes, scalar.type)
+        if step.op is not None and step.op.name == "arith.constant":
+            return self._e.splat(type_, step.op.attributes["value"])
+        return self._e.broadcast(type_, scalar)
+
+    # One vector.
+
+    def _many(self, step: Step, env: Env, known: Known, mask: Value | None) -> Value:
+        root, op = step.root, step.op
+        if isinstance(root, Read):
+            return self._read(root, env, mask)
+        assert op is not None
+        if op.name == "linalg.index":
+            return self._positions(env[self._dim])
+        if op.name == "tensor.extract":
+            return self._row(op, env, known, mask)
+        operands = [self._vector(self._plan.root(operand), known) for operand in op.operands]
+        return repeat(op, operands, (self._lanes,))[root.result_number]
+
+    def _read(self, read: Read, env: Env, mask: Value | None) -> Value:
+        if self._beside is not None:
+            return self._read_beside(read, env, mask, self._beside)
+        indices = [index.emit(self._e, env) for index in read.access]
+        if read.margin is None:
+            source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+            return read_vector(self._e, self._lanes, source, indices, mask)
+        inside, indices = self._inside(read, indices)
+        value = read_vector(self._e, self._lanes, read.value, indices, mask)
+        if inside is None:
+            return value
+        lanes = self._e.broadcast(self._e.vector_type(self._lanes, inside.type), inside)
+        return self._e.select(lanes, value, self._e.broadcast(value.type, read.margin))
+
+    def _read_beside(self, read: Read, env: Env, mask: Value | None, beside: Beside) -> Value:
+        """Emit what one of several rows reads, unless another one has read it; nothing leaves its tensor."""
+        access = tuple(
+            Linear(index.terms, index.constant + beside.row * dict(index.terms).get(beside.dim, 0))
+            for index in read.access
+        )
+        source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+        key = (source, access)
+        if key not in beside.read:
+            for index in access:
+                if index not in beside.places:
+                    beside.places[index] = index.emit(self._e, env)
+            indices = [beside.places[index] for index in access]
+            beside.read[key] = read_vector(self._e, self._lanes, source, indices, mask)
+        return beside.read[key]
+
+    def _positions(self, first: Index) -> Value:
+        type_ = self._e.vector_type(self._lanes, self._e.index_type)
+        start = self._e.broadcast(type_, self._e.index(first))
+        return arith.AddIOp(start, vector.StepOp(type_).result).result
+
+    def _row(self, op: Operation, env: Env, known: Known, mask: Value | None) -> Value:
+        """Emit a ``tensor.extract`` whose last index alone depends on the vector loop, and is it."""
+        source, *indices = op.operands
+        outer: list[Index] = [self._scalar(self._plan.root(index), known) for index in indices[:-1]]
+        return read_vector(self._e, self._lanes, source, [*outer, env[self._dim]], mask)
+
+
+def read_vector(
+    emitter: Emitter, lanes: int, value: Value, indices: list[Index], mask: Value | None
+) -> Value:
+    """Read ``lanes`` elements of a tensor; those that are off hold one."""
+    element = ir.RankedTensorType(value.type).element_type
+    padding = emitter.splat(element, _one(element))
+    return emitter.read(emitter.vector_type(lanes, element), value, indices, padding, mask)
+
+
+def _one(element: Type) -> Attribute:
+    """Return one: what lanes that are off hold, for they are divided by too."""
+    if isinstance(element, ir.IntegerType):
+        return ir.IntegerAttr.get(element, 1)
+    return ir.FloatAttr.get(element, 1.0)

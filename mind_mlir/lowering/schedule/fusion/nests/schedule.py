@@ -1,0 +1,295 @@
+"""Schedules of groups' nests, as data: chosen from their work and the target alone.
+
+So that threads can share a nest, some of its loops are cut; each combination of their parts is a chunk.
+Nests over the same rows are cut alike, so that a thread finds in its cache what it computed in the one
+before. Where there is too little to cut among the loops that are kept, a reduced one is: each part of it is
+reduced into a partial result, and a second nest joins these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.constants import (
+    ACCUMULATORS,
+    BESIDE,
+    CHUNK_BYTES,
+    FEWEST_CHUNKS,
+    LONG_ROW,
+    MOST_FUSED_CHUNKS,
+    MOST_PARTS,
+    MOST_STRIPS,
+    PAGE,
+    PART_ROWS,
+    PREFETCH_BYTES,
+    PREFETCH_CACHES,
+    SHARED_OPERATIONS,
+    SHARED_ROWS,
+    STEPS,
+    STREAMED_CACHES,
+    STREAMED_SHARE,
+    STRIP,
+    STRIP_BYTES,
+    WAKING_NS,
+    WORTHWHILE_NS,
+)
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.fusion.nests.work import Work
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """A loop in parts.
+
+    Attributes:
+        dim: The loop.
+        step: Iterations in a part; the last one may have fewer.
+        count: Parts, at least two.
+    """
+
+    dim: int
+    step: int
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class FusedSchedule:
+    """The schedule of a group's nest.
+
+    Attributes:
+        lanes: Elements in a vector register.
+        vectors: Registers in a step of the vector loop, a power of two; accumulators, where that is reduced.
+        strip: Rows that are reduced before the next elements of the results are looked at; 0: all of them.
+        cuts: The loops that are cut for chunks, outermost first, at most one of them reduced.
+        parts: The cut of a reduced loop, which is one of ``cuts``; None if no reduced loop is cut.
+        parallel: Whether threads may share the chunks.
+        brief: Whether no thread is to be woken for them.
+        streaming: Whether stores may go past the cache.
+        reason: Why it is cut so, for people.
+        epilogue: The number of the product whose macro-tiles the chunks are, if they are such.
+        beside: Iterations of the loop around the vector loop that are computed at once, with what they read.
+        prefetch_distance: Elements ahead along the vector loop that are prefetched; 0: none.
+    """
+
+    lanes: int
+    vectors: int
+    strip: int
+    cuts: tuple[Cut, ...]
+    parts: Cut | None
+    parallel: bool
+    brief: bool
+    streaming: bool
+    reason: str
+    epilogue: int | None = None
+    beside: int = 1
+    prefetch_distance: int = 0
+
+    @property
+    def width(self) -> int:
+        """Elements in a step of the vector loop, which are one value of several registers."""
+        return self.lanes * self.vectors
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks."""
+        return math.prod(cut.count for cut in self.cuts)
+
+    @property
+    def in_memory(self) -> bool:
+        """Return whether reductions accumulate in their results, which hold what they start from."""
+        return bool(self.strip) and self.parts is None
+
+    def cut(self, dim: int) -> Cut | None:
+        """Return how loop ``dim`` is cut; None if it is not."""
+        return next((cut for cut in self.cuts if cut.dim == dim), None)
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, for people."""
+        cuts = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
+        distance, parts = self.prefetch_distance, self.parts
+        return chosen(
+            ("vectors", f"{self.vectors} x {self.lanes}", "side by side, they hide latency"),
+            self.strip > 0
+            and ("strips", f"of {self.strip} rows", "rows are too long to be prefetched one by one"),
+            ("chunks", f"{self.chunks} ({cuts})" if cuts else "1", self.reason),
+            self.beside > 1 and ("rows", f"{self.beside} at once", "they read the same elements"),
+            distance > 0 and ("prefetch", f"{distance} elements ahead", "what is read exceeds the caches"),
+            self.streaming and ("stores", "past the cache", "the results are larger than it"),
+            parts is not None
+            and ("parts", f"{parts.count} of d{parts.dim}", "partial results are joined afterwards"),
+        )
+
+
+def choose_schedule(work: Work, target: Target) -> FusedSchedule:
+    """Return how a group is computed that does ``work``."""
+    lanes = target.lanes(work.bits)
+    if work.vector < 0:
+        return FusedSchedule(
+            lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="a single element"
+        )
+    streaming = streams(work, target)
+    side = vectors(work, lanes, streaming=streaming)
+    full = side * lanes
+    nanoseconds = work.nanoseconds(target)
+    parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
+    fewest, wanted = _chunk_counts(work, brief=brief)
+    cuts = _outer_cuts(work, wanted) if parallel else []
+    count = math.prod(cut.count for cut in cuts)
+    strip = _strip(work)
+    parts = None
+    if strip and work.sums and work.extents[work.reductions[0]] > MOST_STRIPS * STRIP:
+        parts = _row_parts(work, work.reductions[0])
+    if parallel and parts is None and count < fewest:
+        vector_cuts = [] if work.vector in work.reductions else _vector_cuts(work, -(-wanted // count), full)
+        count *= math.prod(cut.count for cut in vector_cuts)
+        if work.reductions and count < fewest:
+            parts = _parts(work, -(-wanted // count), full)
+        cuts += vector_cuts
+    elif parallel and parts is not None:
+        cuts += _vector_cuts(work, work.row_bytes // STRIP_BYTES, full)
+    if parts is not None:
+        cuts.append(parts)
+        strip = max(strip, -(-parts.step // MOST_STRIPS)) if strip else 0
+    about = f"about {nanoseconds / 1000:.1f} us of work"
+    parallel = parallel and bool(cuts)
+    reason = about if parallel else f"one thread: {about}"
+    beside = _beside(work, parts, target)
+    if beside > 1 and work.reductions:
+        side = 1
+    far = work.vector in work.reductions and beside == 1 and work.bytes >= PREFETCH_CACHES * target.l3_bytes
+    distance = PREFETCH_BYTES * 8 // work.bits if far else 0
+    return FusedSchedule(
+        lanes,
+        side,
+        strip,
+        tuple(cuts),
+        parts,
+        parallel,
+        brief,
+        streaming,
+        reason,
+        beside=beside,
+        prefetch_distance=distance,
+    )
+
+
+def _beside(work: Work, parts: Cut | None, target: Target) -> int:
+    """Return how many iterations of the innermost of the outer loops are computed at once."""
+    if work.overlaps:
+        return BESIDE if work.extents[work.outer[-1]] >= BESIDE else 1
+    far = work.shares and not work.stored and parts is None and work.bytes > target.l2_bytes
+    fits = work.operations <= SHARED_OPERATIONS and work.outer and work.extents[work.outer[-1]] >= SHARED_ROWS
+    return SHARED_ROWS if far and fits else 1
+
+
+def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
+    """Return how the loops around a reduced vector loop are cut; None if there are too few to share."""
+    nanoseconds = work.nanoseconds(target)
+    parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
+    fewest, wanted = _chunk_counts(work, brief=brief)
+    cuts = _outer_cuts(work, wanted) if parallel else []
+    if parallel and math.prod(cut.count for cut in cuts) < fewest:
+        return None
+    about = f"about {nanoseconds / 1000:.1f} us of work"
+    reason = about if parallel else f"one thread: {about}"
+    return FusedSchedule(lanes, 1, 0, tuple(cuts), None, parallel, brief, streaming=False, reason=reason)
+
+
+def _chunk_counts(work: Work, *, brief: bool) -> tuple[int, int]:
+    """Return the fewest chunks that threads share, and how many there are to be."""
+    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
+    return fewest, min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
+
+
+def streams(work: Work, target: Target) -> bool:
+    """Return whether the results are worth storing past the cache, and all vectors of them aligned alike.
+
+    What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
+    """
+    if work.reductions or not exceeds_caches(work.stored, work.bytes, target):
+        return False
+    if work.bytes - work.stored < work.stored // 2:
+        return False
+    aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
+    return aligned and work.extents[work.vector] >= target.lanes(work.bits)
+
+
+def exceeds_caches(stored: int, touched: int, target: Target) -> bool:
+    """Return whether results of ``stored`` bytes and what they are computed from exceed the cache.
+
+    Args:
+        stored: Bytes of the results.
+        touched: Bytes of all that is read or written.
+        target: The processor.
+    """
+    large = stored >= STREAMED_CACHES * target.l2_bytes
+    return large and touched * STREAMED_SHARE >= target.l3_bytes
+
+
+def vectors(work: Work, lanes: int, *, streaming: bool) -> int:
+    """Return the registers of a step: more than one takes longer to compile, and is not always faster."""
+    wanted = 1
+    if streaming:
+        wanted = next((vectors for most, vectors in STEPS if work.weight <= most), 1)
+    elif work.reductions:
+        wanted = next((vectors for most, vectors in ACCUMULATORS if work.operations <= most), 1)
+    most = max(1, min(wanted, work.extents[work.vector] // lanes))
+    return 1 << (most.bit_length() - 1)
+
+
+def _strip(work: Work) -> int:
+    """Return the rows of a strip of a reduction over so many and long rows that it pays; else 0."""
+    if not work.reductions or work.vector in work.reductions:
+        return 0
+    return STRIP if work.row_bytes >= LONG_ROW and work.extents[work.reductions[0]] > 2 * STRIP else 0
+
+
+def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
+    """Cut the loops around the vector loop, from the outermost on, in about ``wanted`` chunks."""
+    cuts: list[Cut] = []
+    count = 1
+    for dim in work.outer:
+        extent, still = work.extents[dim], -(-wanted // count)
+        if extent > still:
+            # Powers of two: chunks of nests over the same rows then fit together.
+            rows = 1 << ((extent // still).bit_length() - 1)
+            return [*cuts, Cut(dim, rows, -(-extent // rows))]
+        if extent > 1:
+            cuts.append(Cut(dim, 1, extent))
+            count *= extent
+    return cuts
+
+
+def _vector_cuts(work: Work, wanted: int, step: int) -> list[Cut]:
+    """Cut the vector loop, but for what is left of it after the last full step, at multiples of a page."""
+    full = work.extents[work.vector] // step * step
+    page = max(step, PAGE * 8 // work.bits // step * step)
+    count = min(wanted, full // page)
+    if count < 2:
+        return []
+    length = page << ((full // page // count).bit_length() - 1)
+    return [Cut(work.vector, length, -(-full // length))]
+
+
+def _row_parts(work: Work, dim: int) -> Cut | None:
+    rows = work.extents[dim]
+    others = math.prod(work.extents[other] for other in work.reductions if other != dim)
+    least = 1 if work.vector in work.reductions else max(1, PART_ROWS // others)
+    step = max(least, -(-rows // MOST_PARTS))
+    step = -(-step // STRIP) * STRIP if step > STRIP else step
+    count = -(-rows // step)
+    return Cut(dim, step, count) if count > 1 else None
+
+
+def _parts(work: Work, wanted: int, step: int) -> Cut | None:
+    """Cut the longest reduced loop."""
+    dim = max(work.reductions, key=lambda reduced: work.extents[reduced])
+    if dim != work.vector:
+        return _row_parts(work, dim)
+    cuts = _vector_cuts(work, min(wanted, MOST_PARTS), step)
+    return cuts[0] if cuts else None

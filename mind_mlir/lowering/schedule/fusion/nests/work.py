@@ -1,0 +1,186 @@
+"""The work of a group's nest in numbers: all that its schedule is chosen from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
+from mind_mlir.lowering.schedule.linalg_view.layout import overlap, window_of
+from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.mlir.bindings import Type, Value, ir
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, View
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """A group's nest in numbers.
+
+    Attributes:
+        extents: Iterations of each loop.
+        vector: The loop along which vectors run; -1 where there is none.
+        reductions: The loops that are reduced.
+        bits: Width of the widest element.
+        weight: Operations in the bodies.
+        operations: The same, with those that take longer counted as often as they are slower.
+        bytes: Bytes that are read or written, each once.
+        stored: Bytes of the results, those of reductions left out.
+        sums: Whether floating-point numbers are summed: then the order matters for accuracy.
+        overlaps: Whether iterations of the innermost of the outer loops read the same elements of windows.
+        shares: Whether they reduce the vector loop alone, and read the same row besides rows of their own.
+    """
+
+    extents: tuple[int, ...]
+    vector: int
+    reductions: tuple[int, ...]
+    bits: int
+    weight: int
+    operations: int
+    bytes: int
+    stored: int
+    sums: bool
+    overlaps: bool = False
+    shares: bool = False
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The loops around the vector loop that are not reduced, outermost first."""
+        dims = range(len(self.extents))
+        return tuple(dim for dim in dims if dim != self.vector and dim not in self.reductions)
+
+    @property
+    def iteration_bytes(self) -> int:
+        """Bytes of a tensor with an element for each iteration: equal for all nests over the same rows."""
+        return math.prod(self.extents) * self.bits // 8
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the elements along the vector loop."""
+        return self.extents[self.vector] * self.bits // 8
+
+    def nanoseconds(self, target: Target) -> float:
+        """Return how long one thread takes, about."""
+        vectors = math.prod(self.extents) / target.lanes(self.bits)
+        moving = self.bytes * (BYTE_NS if self.bytes > target.l2_bytes else BYTE_NS / CACHE_SPEEDUP)
+        return max(moving, vectors * self.operations * VECTOR_NS)
+
+
+def work_of(group: Group, results: Iterable[Value]) -> Work:
+    """Return the work of ``group``.
+
+    Args:
+        group: Operations over the same loops.
+        results: Those of its results that are written to memory.
+    """
+    written = list(results)
+    read = read_by(group.members, group.produced)
+    return Work(
+        group.extents,
+        group.vector,
+        group.reductions,
+        widest(group.members),
+        group.weight,
+        sum(operations_of(view) for view in group.members),
+        touched_bytes(dict.fromkeys((*written, *read))),
+        sum(bytes_of(result) for result in written if not group.produced[result].reductions),
+        any(_sums(view) for view in group.members),
+        _overlaps(group),
+        _shares(group),
+    )
+
+
+def _overlaps(group: Group) -> bool:
+    """Return whether windows of one tensor overlap that next iterations of the loop over rows read."""
+    outer = [dim for dim in range(len(group.extents)) if dim != group.vector]
+    if group.reductions or group.vector < 0 or not outer:
+        return False
+    dim = outer[-1]
+    found: dict[Value, list[Access]] = {}
+    for value, access in _reads_beside(group, dim) or ():
+        window = window_of(value)
+        if window is not None:
+            found.setdefault(window.source, []).append(window.access(access))
+    return any(overlap(accesses, dim) for accesses in found.values())
+
+
+def _shares(group: Group) -> bool:
+    """Return whether the loop over rows has the same row to read in each iteration, and one of its own."""
+    outer = [dim for dim in range(len(group.extents)) if dim != group.vector]
+    if group.reductions != (group.vector,) or not outer:
+        return False
+    reads = _reads_beside(group, outer[-1]) or ()
+    loops = [{term for index in access for term, _ in index.terms} for _, access in reads]
+    return len({outer[-1] in used for used in loops if group.vector in used}) == 2
+
+
+def _reads_beside(group: Group, dim: int) -> list[tuple[Value, Access]] | None:
+    """Return what is read from tensors, and how; None if several iterations of ``dim`` cannot do so at once.
+
+    They cannot where an element belongs to a whole iteration, or a body looks where it is.
+    """
+    found: list[tuple[Value, Access]] = []
+    for view in group.members:
+        if any(op.operation.name in ("linalg.index", "tensor.extract") for op in view.body.operations):
+            return None
+        for number, value in enumerate(view.inputs):
+            if not view.used(number) or value in group.produced or filler(value) is not None:
+                continue
+            if not isinstance(value.type, ir.RankedTensorType):
+                continue
+            access = view.accesses[number]
+            used = {term for index in access for term, _ in index.terms}
+            if dim in used and group.vector not in used:
+                return None
+            found.append((value, access))
+    return found
+
+
+def read_by(members: Iterable[View], produced: Container[Value]) -> list[Value]:
+    """Return what ``members`` read from memory, which none of them has ``produced``."""
+    found: dict[Value, None] = {}
+    for view in members:
+        for number, value in enumerate(view.inputs):
+            if view.used(number) and value not in produced and filler(value) is None:
+                found[value] = None
+    return list(found)
+
+
+def touched_bytes(values: Iterable[Value]) -> int:
+    """Return the bytes that different tensors take in memory: windows of one no more than it does."""
+    whole: dict[Value, int] = {}
+    for value in values:
+        op = definition(value)
+        window = window_of(value)
+        source = op.operands[0] if op is not None and op.name == "tensor.extract_slice" else value
+        source = source if window is None else window.source
+        whole[source] = min(bytes_of(source), whole.get(source, 0) + bytes_of(value))
+    return sum(whole.values())
+
+
+def bytes_of(value: Value) -> int:
+    """Return the bytes that a tensor takes."""
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType):
+        return 0
+    return int(math.prod(type_.shape)) * -(-_width(type_.element_type) // 8)
+
+
+def _width(type_: Type) -> int:
+    return 64 if isinstance(type_, ir.IndexType) else int(type_.width)
+
+
+def operations_of(view: View) -> int:
+    """Return the operations in the body of ``view``, slow ones counted as often as they are slower."""
+    return sum(SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
+
+
+def _sums(view: View) -> bool:
+    return bool(view.reductions) and any(op.operation.name == "arith.addf" for op in view.body.operations)

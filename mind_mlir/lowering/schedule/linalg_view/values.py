@@ -1,0 +1,188 @@
+"""Questions about tensor values, and the computation in the body of a linalg operation."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TYPE_CHECKING
+
+from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type, Value, ir
+from mind_mlir.mlir.values import attributes_of, definition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+#: What gives a tensor another shape and leaves its elements as they are, in order.
+RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+_LOOPS = ("scf.for", "scf.while")
+_REMOVABLE = (
+    "linalg.fill",
+    "linalg.transpose",
+    "tensor.empty",
+    "tensor.collapse_shape",
+    "tensor.expand_shape",
+    "tensor.extract_slice",
+    "tensor.from_elements",
+    "tensor.pad",
+)
+
+
+def unreshaped(value: Value) -> Value:
+    """Return the tensor that ``value`` is a reshape of, through any number of them; itself if it is none."""
+    while (op := definition(value)) is not None and op.name in RESHAPES:
+        value = op.operands[0]
+    return value
+
+
+def filler(value: Value) -> Value | None:
+    """Return the scalar that all elements of the tensor ``value`` were made from, or None."""
+    op = definition(unreshaped(value))
+    if op is not None and op.name == "tensor.from_elements" and len(op.operands) == 1:
+        return op.operands[0]
+    if op is None or op.name != "linalg.fill":
+        return None
+    scalar = op.operands[0]
+    return None if isinstance(scalar.type, ir.RankedTensorType) else scalar
+
+
+def hoistable_loops(op: Operation, value: Value) -> int:
+    """Return out of how many loops, one around the other, ``op`` could be taken if it read ``value`` alone.
+
+    Only loops count that nothing but loops lies between: what stands before them is computed at most once
+    too often.
+    """
+    home = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    around: list[Operation] = []
+    while op.block != home:
+        op = op.parent.operation
+        if op.name == "func.func":
+            return 0  # ``value`` is one of another function, which is to compute what ``op`` does
+        around.append(op)
+    return len(list(itertools.takewhile(lambda each: each.name in _LOOPS, around)))
+
+
+def constant_value(value: Value) -> Attribute | None:
+    """Return the attribute of ``value`` if it is a constant."""
+    op = definition(value)
+    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
+
+
+def filling_constant(value: Value) -> Attribute | None:
+    """Return the number that all elements of the tensor ``value`` are, if it is filled with a constant."""
+    scalar = filler(value)
+    return None if scalar is None else constant_value(scalar)
+
+
+def is_filled_with(value: Value, *numbers: Attribute) -> bool:
+    """Return whether all elements of the tensor ``value`` are one of ``numbers``."""
+    found = filling_constant(value)
+    return found is not None and found in numbers
+
+
+def end_of(block: Block) -> Operation:
+    """Return the terminator of ``block``."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def inverse_permutation(transpose: Operation) -> list[int]:
+    """Return for each dimension of what `linalg.transpose` reads, which one of its result it becomes."""
+    permutation = list(ir.DenseI64ArrayAttr(transpose.attributes["permutation"]))
+    return [permutation.index(place) for place in range(len(permutation))]
+
+
+def used(value: Value) -> bool:
+    """Return whether ``value`` has a use."""
+    return any(True for _ in value.uses)
+
+
+def erase_unused(block: Block) -> None:
+    """Erase what schedules left without a use in ``block``."""
+    for operation in reversed(list(block.operations)):
+        op = operation.operation
+        if op.name in _REMOVABLE and not any(used(result) for result in op.results):
+            op.erase()
+
+
+_CASTS = frozenset(
+    (
+        "arith.extf",
+        "arith.extsi",
+        "arith.extui",
+        "arith.truncf",
+        "arith.trunci",
+        "arith.sitofp",
+        "arith.uitofp",
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiplyAdd:
+    """A body that yields ``accumulator + cast(left) * cast(right)``.
+
+    Attributes:
+        floating: whether the accumulator is a float.
+        casts: for each of the two inputs, the conversions from element to accumulator type, first one first.
+    """
+
+    floating: bool
+    casts: tuple[tuple[Operation, ...], tuple[Operation, ...]]
+
+    @property
+    def extends(self) -> bool:
+        """Return whether the inputs are at most floats that are narrower than the accumulator."""
+        return all(len(chain) <= 1 and all(op.name == "arith.extf" for op in chain) for chain in self.casts)
+
+
+def match_multiply_add(block: Block) -> MultiplyAdd | None:
+    """Return ``block``, of two inputs and one accumulator, as a :class:`MultiplyAdd` if it is one."""
+    arguments = list(block.arguments)
+    if len(arguments) != 3:
+        return None
+    last = end_of(block)
+    if len(last.operands) != 1:
+        return None
+    add = definition(last.operands[0])
+    if add is None or add.name not in ("arith.addf", "arith.addi"):
+        return None
+    terms = [operand for operand in add.operands if operand != arguments[2]]
+    if len(terms) != 1:
+        return None
+    multiply = definition(terms[0])
+    if multiply is None or multiply.name != add.name.replace("add", "mul"):
+        return None
+    chains = [_casts(operand) for operand in multiply.operands]
+    sources = [source for source, _ in chains]
+    if sources == [arguments[1], arguments[0]]:
+        chains.reverse()
+    elif sources != [arguments[0], arguments[1]]:
+        return None
+    return MultiplyAdd(add.name == "arith.addf", (chains[0][1], chains[1][1]))
+
+
+def _casts(value: Value) -> tuple[Value, tuple[Operation, ...]]:
+    chain: list[Operation] = []
+    while (op := definition(value)) is not None and op.name in _CASTS:
+        chain.append(op)
+        value = op.operands[0]
+    return value, tuple(reversed(chain))
+
+
+def repeat(op: Operation, operands: Sequence[Value], shape: Sequence[int]) -> list[Value]:
+    """Emit the scalar operation ``op`` elementwise on vectors of ``shape``, on scalars if that is empty."""
+    types = [vector_of(result.type, shape) for result in op.results]
+    attributes = dict(attributes_of(op))
+    return list(ir.Operation.create(op.name, types, list(operands), attributes, loc=op.location).results)
+
+
+def cast(casts: Sequence[Operation], value: Value, shape: Sequence[int]) -> Value:
+    """Emit the conversions ``casts``, in order, on a vector of ``shape`` or on a scalar."""
+    for op in casts:
+        (value,) = repeat(op, [value], shape)
+    return value
+
+
+def vector_of(type_: Type, shape: Sequence[int]) -> Type:
+    """Return the vector of ``shape`` of an element type; the element type itself for an empty shape."""
+    return ir.VectorType.get(list(shape), type_) if shape else type_

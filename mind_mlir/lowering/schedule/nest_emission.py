@@ -1,0 +1,262 @@
+"""Emits groups and row programs as nests in the place of their last member."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_group, call_rows
+from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
+from mind_mlir.lowering.schedule.epilogues import ending_of
+from mind_mlir.lowering.schedule.fusion.groups.collapse import (
+    collapse,
+    collapse_value,
+    expand_value,
+    merged_loops,
+)
+from mind_mlir.lowering.schedule.fusion.groups.group import Group
+from mind_mlir.lowering.schedule.fusion.groups.in_place import overwritten
+from mind_mlir.lowering.schedule.fusion.nests.body import Output
+from mind_mlir.lowering.schedule.fusion.nests.elements import Known
+from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
+from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, choose_schedule
+from mind_mlir.lowering.schedule.fusion.nests.work import work_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import (
+    AnyRowSchedule,
+    choose_rows,
+    emit_rows,
+    starts_of,
+)
+from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.mlir.bindings import Operation, Value, ir
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes
+    from mind_mlir.target import Target
+
+
+class NestEmission:
+    """Emits the groups and the row programs of one block."""
+
+    def __init__(
+        self, emitter: Emitter, nests: DeduplicatedNests, target: Target, decisions: Decisions
+    ) -> None:
+        self._emitter = emitter
+        self._nests = nests
+        self._target = target
+        self._decisions = decisions
+        self._numbers = itertools.count()  # of products whose macro-tiles groups end
+
+    def emit_group(self, group: Group, pending: Container[Value]) -> None:
+        """Replace the members of ``group`` by a nest."""
+        operations = [view.op for view in group.members]
+        results = [
+            (number, place)
+            for number, view in enumerate(group.members)
+            for place, result in enumerate(view.op.results)
+            if leaves(result, operations)
+        ]
+        if results:
+            self._group_nest(group, operations, results, pending)
+        for operation in reversed(operations):
+            operation.erase()
+
+    def _group_nest(
+        self,
+        group: Group,
+        operations: list[Operation],
+        results: list[tuple[int, int]],
+        pending: Container[Value],
+    ) -> None:
+        location = ir.Location.fused([operation.location for operation in operations])
+        with ir.InsertionPoint(operations[-1]), location:
+            written = [operations[number].results[place] for number, place in results]
+            ending = ending_of(group, self._target)
+            spared = None if ending is None else ending.result
+            targets = targets_of(group, written, pending, spared)
+            if ending is not None and not collapse(group, ending.loops):
+                ending = None
+            loops = merged_loops(group.members) if ending is None else None
+            if loops is not None:
+                collapse(group, loops)
+            work = work_of(group, written)
+            if ending is None:
+                schedule = choose_schedule(work, self._target)
+            else:
+                schedule = ending.schedule(work, self._target, next(self._numbers))
+            outputs = [
+                self._output(group, schedule, number, place, operations[number], target)
+                for (number, place), target in zip(results, targets, strict=True)
+            ]
+            tensors = None
+            if ending is None:
+                tensors = call_group(self._nests, group, outputs, schedule, self._target)
+            self._decide("fused", operations, group, schedule, tensors, group.place)
+            if tensors is None:
+                tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
+            _replace(written, tensors)
+
+    def _decide(
+        self,
+        kind: str,
+        operations: Iterable[Operation],
+        group: Group,
+        schedule: FusedSchedule | AnyRowSchedule,
+        called: list[Value] | None,
+        place: int,
+    ) -> None:
+        """Say how ``group`` is computed, and that it is ``called``, if it is."""
+
+        def decision() -> Decision:
+            choices = (*schedule.choices(), *call_choices(called))
+            return Decision(kind, computed(operations), group.extents, choices)
+
+        self._decisions.add(decision, place)
+
+    def _output(
+        self,
+        group: Group,
+        schedule: FusedSchedule,
+        number: int,
+        place: int,
+        op: Operation,
+        target: Value | None,
+    ) -> Output:
+        """Return where a result is written: ``target``, its init if it starts from that, or a new tensor."""
+        view = group.members[number]
+        operand = len(view.inputs) + place
+        shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
+        init = op.operands[operand]
+        if target is not None:
+            return Output(view, place, form_of(group, target, shape))
+        start = None if schedule.in_memory else filler(init)
+        if view.reductions and start is None:
+            return Output(view, place, collapse_value(init, shape))
+        element = ir.RankedTensorType(init.type).element_type
+        return Output(view, place, self._emitter.empty(shape, element), start)
+
+    def emit_rows(self, program: RowProgram, pending: Container[Value]) -> bool:
+        """Replace the members of ``program`` by one nest.
+
+        Returns:
+            False, with the operations as they were, if its groups are better nests of their own.
+        """
+        if len(program.groups) < 2:
+            return False
+        operations = {view.op: None for view in program.members}
+        inside = {**operations, **dict.fromkeys(program.reshapes.values())}
+        seen: list[Operation] = []
+        for op in reversed(program.reshapes.values()):  # what one reads stands before it, and is kept, too
+            if leaves(op.results[0], inside):
+                seen.insert(0, op)
+                del inside[op]
+        written = [result for op in operations for result in op.results if leaves(result, inside)]
+        last = max(program.groups, key=lambda group: group.place)
+        end = last.members[-1].op
+        location = ir.Location.fused([op.location for op in operations])
+        with ir.InsertionPoint(end), location:
+            if not written or not self._row_nest(program, written, last, pending):
+                return False
+        for op in seen:
+            op.move_before(end)
+        _erase(program, seen)
+        return True
+
+    def _row_nest(
+        self, program: RowProgram, written: list[Value], last: Group, pending: Container[Value]
+    ) -> bool:
+        """Emit the nest and let ``written`` be its results; return False if it is not to be one."""
+        group = Group(program.space.extents, program.space.last, list(program.members), program.space.along)
+        group.produced = dict(program.produced)
+        end = [view for view in group.members if view.op == last.members[-1].op]
+        before = [view for view in group.members if view.op != end[0].op]
+        targets = targets_of(dataclasses.replace(group, members=[*before, *end]), written, pending)
+        loops = merged_loops(group.members)
+        if loops is not None and not collapse(group, loops):
+            return False
+        rank = len(group.extents)
+        if group.reductions != (rank - 1,) or group.vector != rank - 1:
+            return False
+        group.produced = {result: view for view in group.members for result in view.op.results}
+        chosen = choose_rows(group, written, self._target)
+        if chosen is None:
+            return False
+        passes, schedule = chosen
+        pairs = zip(written, targets, strict=True)
+        outputs = [self._row_output(group, passes, result, target) for result, target in pairs]
+        tensors = call_rows(self._nests, group, outputs, schedule, self._target)
+        operations = [view.op for view in program.members]
+        self._decide(schedule.kind, operations, group, schedule, tensors, last.place)
+        if tensors is None:
+            starts = starts_of(group.members)
+            tensors = emit_rows(self._emitter, group, outputs, starts, schedule, self._target, Known())
+        _replace(written, tensors)
+        return True
+
+    def _row_output(self, group: Group, passes: Passes, result: Value, target: Value | None) -> Output:
+        """Return where ``result`` is written: over ``target`` unless a later pass reads that."""
+        view, number = group.produced[result], result.result_number
+        access = view.accesses[len(view.inputs) + number]
+        shape = [group.extents[index.terms[0][0]] if index.terms else 1 for index in access]
+        if target is not None:
+            form = form_of(group, target, shape)
+            if not passes.reads_after(result, form):
+                return Output(view, number, form)
+        element = ir.RankedTensorType(result.type).element_type
+        return Output(view, number, self._emitter.empty(shape, element))
+
+
+def targets_of(
+    group: Group, results: list[Value], pending: Container[Value], spared: Value | None = None
+) -> list[Value | None]:
+    """Return for each of ``results`` the value that it may overwrite, if there is one (see `overwritten`)."""
+    taken: dict[Value, None] = {}
+    targets: list[Value | None] = []
+    for result in results:
+        reduced = group.produced[result].reductions
+        target = None if reduced else overwritten(group, result, pending, spared)
+        targets.append(None if target in taken else target)
+        if target is not None:
+            taken[target] = None
+    return targets
+
+
+def form_of(group: Group, value: Value, shape: list[int]) -> Value:
+    """Return ``value`` in ``shape``, as a member of ``group`` reads it if one does."""
+    for view in group.members:
+        for operand in view.inputs:
+            op = definition(operand)
+            is_view = op is not None and op.name == "tensor.collapse_shape" and op.operands[0] == value
+            if (is_view or operand == value) and list(operand.type.shape) == shape:
+                return operand
+    return collapse_value(value, shape)
+
+
+def leaves(result: Value, members: Container[Operation]) -> bool:
+    """Return whether ``result`` is used by anything but ``members``."""
+    return any(use.owner.operation not in members for use in result.uses)
+
+
+def _replace(results: Sequence[Value], tensors: Sequence[Value]) -> None:
+    for old, value in zip(results, tensors, strict=True):
+        old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
+
+
+def _erase(program: RowProgram, kept: list[Operation]) -> None:
+    """Erase the members of ``program`` and the reshapes of their results but those that are ``kept``."""
+    reshapes = [op for op in program.reshapes.values() if op not in kept]
+    left = [view.op for view in program.members] + reshapes
+    while left:
+        unused = [not any(True for result in op.results for _ in result.uses) for op in left]
+        assert any(unused), "what uses a member is one, or uses what has taken its place"
+        pairs = list(zip(left, unused, strict=True))
+        left = [op for op, erased in pairs if not erased]
+        for op, erased in pairs:
+            if erased:
+                op.erase()

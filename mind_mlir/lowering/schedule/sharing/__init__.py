@@ -1,1 +1,0 @@
-"""Nests that a program repeats, emitted once and called."""

@@ -1,0 +1,88 @@
+"""Products of few rows with a large right factor: read once, row by row or column by column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from schedule_harness import DTYPES, Array, bufferized, function, run, tensor_type
+
+from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule
+from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+from mind_mlir.target import Target
+
+AVX512 = Target(vector_bytes=64, vector_registers=32, fma=True, masks=True)
+AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
+SSE = Target()
+
+
+def product(m: int, n: int, k: int, dtype: str, *, transposed: bool) -> str:
+    """Return ``(a, b, c) -> c + a @ b``."""
+    shapes = [(m, k), (n, k) if transposed else (k, n), (m, n)]
+    left, right, out = (tensor_type(shape, dtype) for shape in shapes)
+    maps = (
+        "indexing_maps = [affine_map<(m, n, k) -> (m, k)>,"
+        f"affine_map<(m, n, k) -> ({'n, k' if transposed else 'k, n'})>, affine_map<(m, n, k) -> (m, n)>]"
+    )
+    body = f"%r = linalg.matmul {maps} ins(%a0, %a1 : {left}, {right}) outs(%a2 : {out}) -> {out}"
+    return function([left, right, out], [out], body, ["%r"])
+
+
+@pytest.mark.parametrize("target", [None, AVX2, SSE], ids=["this", "avx2", "sse"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype", "transposed"),
+    [
+        (1, 1029, 515, "f32", False),  # parts of unequal size, and columns that fill no vector
+        (3, 520, 700, "f32", False),
+        (2, 9001, 17, "i32", False),  # pieces of columns
+        (3, 301, 1152, "f32", True),
+        (8, 37, 70, "f32", True),
+        (5, 9, 4211, "f64", True),  # several blocks of products
+    ],
+)
+def test_results_are_those_of_numpy(
+    m: int, n: int, k: int, dtype: str, transposed: bool, target: Target | None
+) -> None:
+    rng = np.random.default_rng(m)
+
+    def draw(*shape: int) -> Array:
+        drawn: Array = rng.integers(-99, 99, shape).astype(DTYPES[dtype])
+        return drawn if dtype[0] == "i" else drawn / DTYPES[dtype](7)
+
+    left, right, prepacked = draw(m, k), draw(k, n), draw(m, n)
+    stored = np.ascontiguousarray(right.T) if transposed else right
+    out: Array = np.full((m, n), 7, DTYPES[dtype])
+    text = product(m, n, k, dtype, transposed=transposed)
+    run(text, [left, stored, prepacked], [out], target)
+    if dtype[0] == "i":
+        np.testing.assert_array_equal(out, prepacked + left @ right)
+        return
+    exact = prepacked + left.astype(np.float64) @ right.astype(np.float64)
+    bound = np.abs(prepacked) + np.abs(left).astype(np.float64) @ np.abs(right).astype(np.float64)
+    assert np.all(np.abs(out - exact) <= 130 * np.finfo(DTYPES[dtype]).eps * bound)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_weight_is_neither_packed_nor_copied(transposed: bool) -> None:
+    text = bufferized(product(3, 768, 3072, "f32", transposed=transposed), AVX512)
+    called = "@mind_dots" if transposed else "@mind_sweep"
+    assert f"call {called}" in text
+    assert "@mind_pack" not in text
+    assert "@mind_transpose" not in text
+
+
+def chosen(m: int, n: int, k: int, *, transposed: bool = False, hoist_depth: int = 0) -> str:
+    right = (k, 1) if transposed else (1, n)
+    loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
+    schedule = gemv_schedule(loops, bits=32, target=AVX512, hoist_depth=hoist_depth)
+    return "" if schedule is None else "sweep" if schedule.gemv_axpy else "dots"
+
+
+def test_others_are_computed_in_tiles() -> None:
+    assert chosen(4, 768, 3072) == "sweep"
+    assert chosen(5, 768, 3072) == ""
+    assert chosen(4, 64, 64) == "", "small enough to stay in the cache"
+    assert chosen(8, 768, 3072, transposed=True) == "dots"
+    assert chosen(8, 768, 3072, transposed=True, hoist_depth=1) == "dots", "a packed copy is as far away"
+    assert chosen(8, 64, 64, transposed=True, hoist_depth=1) == "", "packed once, before the loop"
+    assert chosen(9, 768, 3072, transposed=True) == ""
+    assert chosen(8, 768, 48, transposed=True) == "", "no room for the accumulators of a dot product"
