@@ -249,24 +249,9 @@ class If:
     span: Span = NOWHERE
 
 
-Expression: TypeAlias = (
-    Name
-    | Number
-    | Bool
-    | String
-    | List
-    | Tuple
-    | StructLiteral
-    | Unary
-    | Binary
-    | Call
-    | Index
-    | Field
-    | Closure
-    | Block
-    | If
-    | Invalid
-)
+Literal: TypeAlias = Number | Bool | String | List | Tuple | StructLiteral
+Operation: TypeAlias = Unary | Binary | Call | Index | Field
+Expression: TypeAlias = Name | Literal | Operation | Closure | Block | If | Invalid
 
 
 # Statements
