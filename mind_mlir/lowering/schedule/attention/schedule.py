@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
@@ -172,7 +172,7 @@ def choose_attention_schedule(
         out_rows=out_rows,
         out_vectors=out_vectors,
         keys=min(keys, shape.keys),
-        kc=_SUM,
+        kc=ACCUMULATED,
         units=split(together or shape.batch * blocks, nanoseconds).step,
         together=together,
         visible=visible or 0,
@@ -192,7 +192,7 @@ def _nanoseconds(shape: Shape, lanes: int, at_once: int, visible: int | None) ->
     if visible is not None and visible < shape.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
-    nanoseconds = shape.batch * seen * products / lanes * _FMA_NS
+    nanoseconds = shape.batch * seen * products / lanes * FMA_NS
     return nanoseconds + shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
 
 
@@ -256,7 +256,5 @@ _ROOM = OWN_BYTES - (96 << 10)
 _MOST_TOGETHER = 32
 #: Keys that are one block, and those of a block where there are more.
 _WHOLE, _BLOCK = 1024, 512
-#: Products that one accumulator sums, as in other products.
-_SUM = 160
-#: Nanoseconds for a vector multiply-add among others, about, and vector operations for an element.
-_FMA_NS, _ELEMENT_STEPS = 0.17, 30
+#: Vector operations for an element.
+_ELEMENT_STEPS = 30

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.contraction.kernels.product import COPIED_STEPS
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, round_up
 from mind_mlir.lowering.schedule.emission.constants import (
+    ACCUMULATED,
     BYTE_NS,
+    FMA_NS,
     LINE,
     STREAMED_CACHES,
     WAKING_NS,
@@ -51,7 +53,7 @@ def choose_matmul_schedule(
     m, n, k = geometry.rows[0].extent, geometry.columns.extent, -(-geometry.steps // vnni)
     planes = math.prod(loop.extent for loop in geometry.rows[1:])
     batch = math.prod(loop.extent for loop in geometry.batch)
-    nanoseconds = max(m * planes * batch * k * -(-n // lanes) * _FMA_NS, k * n * batch * size * BYTE_NS)
+    nanoseconds = max(m * planes * batch * k * -(-n // lanes) * FMA_NS, k * n * batch * size * BYTE_NS)
     right = k * n * size
     far = right > target.l2_bytes // 2
     step = geometry.depth[0].right * size
@@ -69,7 +71,7 @@ def choose_matmul_schedule(
     ragged = n % columns > 0 and not target.masks
     streamed = far and vnni == 1 and not (often or ragged or geometry.is_strided)
     alone = len(geometry.depth) == 1
-    longest = _SUM if alone else _WINDOW_SUM
+    longest = ACCUMULATED if alone else _WINDOW_SUM
     kc = _strip(m) if streamed else max(longest, round_up(math.isqrt(k), 4))
     if alone and not streamed and k <= BLOCK:
         kc = max(kc, k)  # results go to memory once
@@ -151,13 +153,10 @@ def _packs_left(geometry: Geometry, rows: int, size: int, *, converts: bool) -> 
     return far and (apart or along) and geometry.columns.extent >= _PACK_LEFT[1]
 
 
-#: Nanoseconds for a vector multiply-add among others, about.
-_FMA_NS = 0.17
 #: Nanoseconds of work of a contraction that the choice of its tile does not matter for.
 _SMALL_NS = 3_000
-#: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
-_SUM = 160
-#: The same where there are several reductions: three positions in a window of 64 channels.
+#: Products that one accumulator sums where there are several reductions: three positions in a window of 64
+#: channels.
 _WINDOW_SUM = 192
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 _WORDS = 128

@@ -28,6 +28,12 @@ BYTE_NS = 0.05
 #: Nanoseconds for a vector operation (`python -m benchmarks.threads`).
 VECTOR_NS = 0.2
 
+#: Nanoseconds for a vector multiply-add among others, about.
+FMA_NS = 0.17
+
+#: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
+ACCUMULATED = 160
+
 #: Results that are so many times as large as the second-level cache are stored past the caches ...
 STREAMED_CACHES = 4
 
