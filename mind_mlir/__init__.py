@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from mind_mlir.languages.stablehlo.importing import from_stablehlo as from_stablehlo
     from mind_mlir.languages.stablehlo.tracing import from_jax as from_jax
     from mind_mlir.ops.custom_attributes import custom_attributes as custom_attributes
+    from mind_mlir.ops.custom_library import register_custom_call as register_custom_call
     from mind_mlir.ops.custom_targets import CustomAttribute as CustomAttribute
-    from mind_mlir.ops.custom_targets import register_custom_call as register_custom_call
     from mind_mlir.packaging.loading import Bundle as Bundle
     from mind_mlir.packaging.loading import load_bundle as load_bundle
     from mind_mlir.packaging.writing import package as package
@@ -122,7 +122,8 @@ _NAMES = {
     "languages.stablehlo.importing": "from_stablehlo",
     "languages.stablehlo.tracing": "from_jax",
     "ops.custom_attributes": "custom_attributes",
-    "ops.custom_targets": "CustomAttribute register_custom_call",
+    "ops.custom_library": "register_custom_call",
+    "ops.custom_targets": "CustomAttribute",
     "packaging.loading": "Bundle load_bundle",
     "packaging.writing": "package",
     "passes.autodiff": "Gradient",

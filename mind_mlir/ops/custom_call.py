@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops import custom_library
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.custom_targets import CustomTarget
 
-custom_library.register()
 finders.append(record_target)
 
 

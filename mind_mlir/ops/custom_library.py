@@ -4,6 +4,8 @@ PTIR's way to say what it does not have is a custom call. Each operation with op
 with attributes that a custom call can have, has a target of its mnemonic, such as
 ``mind.core.population_count.v1``: types, numpy rule and attributes are the record's, and it expands to the
 operation itself. So a program can say all that Core IR can.
+
+`mind_mlir.register_custom_call` is the function of this module, so that nobody takes the names that ship.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.contract import Tagged
-from mind_mlir.ops.custom_targets import CustomAttribute, CustomTarget, custom_target, register_custom_call
+from mind_mlir.ops.custom_targets import CustomAttribute, CustomTarget
+from mind_mlir.ops.custom_targets import (
+    register_custom_call as register_custom_call,  # noqa: PLC0414 -- as `mind_mlir` has it from here
+)
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import by_mnemonic
 from mind_mlir.support.frozen import FrozenDict
@@ -35,30 +40,6 @@ if TYPE_CHECKING:
 
 
 _FLOATS = (DType.F32, DType.F64)
-
-
-def register() -> None:
-    """Make them known, once."""
-    if custom_target("mind.gelu.v1") is None:
-        register_custom_call(
-            "mind.gelu.v1",
-            types=_gelu_type,
-            evaluate=_evaluate_gelu,
-            expand=_expand_gelu,
-            attributes={
-                "approximate": CustomAttribute("Bool", "whether tanh takes the place of erf", default=False)
-            },
-            doc="the Gaussian error linear unit of one tensor of f32 or f64: x times the normal CDF of x",
-        )
-        register_custom_call(
-            "mind.rms_norm.v1",
-            types=_rms_norm_type,
-            evaluate=_evaluate_rms_norm,
-            expand=_expand_rms_norm,
-            attributes={"epsilon": CustomAttribute("F64", "what is added to the mean square", default=1e-5)},
-            doc="x / sqrt(mean(x^2) + epsilon) * gamma along the last axis; gamma has the extent of that "
-            "axis",
-        )
 
 
 def _float_type(type_: TensorType) -> TensorType:
@@ -239,3 +220,27 @@ def _target(mnemonic: str) -> CustomTarget:
         evaluate=evaluate,
         expand=expand,
     )
+
+
+def _register() -> None:
+    register_custom_call(
+        "mind.gelu.v1",
+        types=_gelu_type,
+        evaluate=_evaluate_gelu,
+        expand=_expand_gelu,
+        attributes={
+            "approximate": CustomAttribute("Bool", "whether tanh takes the place of erf", default=False)
+        },
+        doc="the Gaussian error linear unit of one tensor of f32 or f64: x times the normal CDF of x",
+    )
+    register_custom_call(
+        "mind.rms_norm.v1",
+        types=_rms_norm_type,
+        evaluate=_evaluate_rms_norm,
+        expand=_expand_rms_norm,
+        attributes={"epsilon": CustomAttribute("F64", "what is added to the mean square", default=1e-5)},
+        doc="x / sqrt(mean(x^2) + epsilon) * gamma along the last axis; gamma has the extent of that axis",
+    )
+
+
+_register()
