@@ -1,10 +1,10 @@
-"""Packages read one another in one direction, whatever an import is for and wherever it stands."""
+"""Packages read one another in one direction, whatever an import is for; their tests lie as they do."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -209,6 +209,25 @@ def test_the_map_of_the_scheduling_stage_has_its_folders_in_order() -> None:
         f"lowering.schedule.{folder}.{name}" for folder, text in rows for name in re.findall(r"`(\w+)`", text)
     }
     assert {name for name in modules(ROOT / PACKAGE) if name.rpartition(".")[0] in inside} == named
+
+
+def test_tests_lie_as_the_packages_do() -> None:
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("*.py")} - {"."}
+    others = {folder for folder in folders if not (ROOT / PACKAGE / folder / "__init__.py").is_file()}
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert sorted(others) == re.findall(r"^\| `tests/([^`]+)` \|", page, re.MULTILINE)
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """Without `__init__.py`, a module of tests is imported by the name of its file alone."""
+    names = Counter(path.stem for path in (ROOT / "tests").rglob("*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_folder_of_tests_is_a_package() -> None:
+    """With `__init__.py`, a folder such as `tests/numpy` would be imported in place of numpy."""
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
 
 
 def test_imports_of_every_kind_are_seen(tmp_path: Path) -> None:

@@ -30,9 +30,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "mind_mlir"
 #: Where wrong results come from.
 PLACES = ("passes", "lowering/schedule", "lowering/buffers", "runtime", "ops")
-#: Tests elsewhere that are about a place: the op reference shows what the records say, and derivatives are
-#: checked where programs are differentiated.
-ALSO = {"ops": ["tests/test_docs.py", "tests/passes"]}
+#: Tests elsewhere that are about a place: the op reference shows what the records say, derivatives are
+#: checked where programs are differentiated, and bufferization is made of what lies in `buffers`.
+ALSO = {
+    "ops": ["tests/test_docs.py", "tests/passes"],
+    "lowering/buffers": ["tests/lowering/test_bufferize.py", "tests/lowering/test_bufferize_loops.py"],
+}
 #: The share of mutants that tests are to catch.
 ENOUGH = 0.9
 
@@ -65,7 +68,7 @@ def _try(place: str, options: argparse.Namespace) -> list[Outcome]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: SimpleQueue[Copy] = SimpleQueue()
         first = Copy(ROOT, Path(folder) / "0")
-        tests = options.tests or [*_tests_of(path), *ALSO.get(path.partition("/")[0], ())]
+        tests = options.tests or [*_tests_of(path), *_tests_elsewhere(path)]
         print(f"{place}: {len(mutants)} mutants; running {' '.join(tests)} without any", flush=True)
         start = time.monotonic()
         record = first.record(f"{PACKAGE}/{path}", tests)
@@ -99,19 +102,19 @@ def _chosen(path: str, line: int | None, options: argparse.Namespace) -> list[Mu
 
 
 def _tests_of(path: str) -> list[str]:
-    """Return the tests of a place: the folder or files of its name, or those of what it lies in, or all."""
+    """Return the tests of a place: the folder and files of its name, or those of what it lies in, or all."""
     names = re.sub(r"\.py$", "", path).split("/")
     while names:
         folder = ROOT / "tests" / Path(*names[:-1])
-        found = (
-            [folder / names[-1]]
-            if (folder / names[-1]).is_dir()
-            else sorted(folder.glob(f"test_{names[-1]}*.py"))
-        )
+        found = [*folder.glob(names[-1]), *sorted(folder.glob(f"test_{names[-1]}*.py"))]
         if found:
             return [str(each.relative_to(ROOT)) for each in found]
         names.pop()
     return ["tests"]
+
+
+def _tests_elsewhere(path: str) -> list[str]:
+    return [test for place, tests in ALSO.items() if f"{path}/".startswith(f"{place}/") for test in tests]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from native_code import native_function
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,18 @@ def lowered(source: str) -> str:
         bufferize(module, verify=True)
         to_llvm(module, verify=True)
         return str(module)
+
+
+def lowered_loops(source: str, threads: int | None = None) -> tuple[str, NativeFunction]:
+    """Return the LLVM dialect of ``source``, which is bufferized, and its machine code."""
+    with new_context():
+        module = ir.Module.parse(source)
+        i64 = ir.IntegerType.get_signless(64)
+        module.operation.attributes[SCRATCH_ATTRIBUTE] = ir.IntegerAttr.get(i64, 0)
+        to_llvm(module, threads=threads, verify=True)
+        assert module.operation.verify()
+        text = str(module)
+        return text, native_function(module)
 
 
 def compiled(source: str, opt_level: int = 3) -> NativeFunction:

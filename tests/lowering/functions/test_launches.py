@@ -11,21 +11,17 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
-from native_code import native_function
+from native_harness import lowered_loops
 
 import mind_mlir
 from mind_mlir.interpreter import interpret
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import named_target
-from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mind_mlir.ir.module import Module
-    from mind_mlir.runtime.native import NativeFunction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F32 = np.float32
@@ -42,18 +38,6 @@ def module_of(arguments: str, body: str) -> str:
       {body}
       return
     }}"""
-
-
-def lowered(source: str, threads: int | None = None) -> tuple[str, NativeFunction]:
-    """Return the LLVM dialect of ``source``, and its machine code."""
-    with new_context():
-        module = ir.Module.parse(source)
-        i64 = ir.IntegerType.get_signless(64)
-        module.operation.attributes[SCRATCH_ATTRIBUTE] = ir.IntegerAttr.get(i64, 0)
-        to_llvm(module, threads=threads, verify=True)
-        assert module.operation.verify()
-        text = str(module)
-        return text, native_function(module)
 
 
 def chunked(body: str) -> str:
@@ -78,7 +62,7 @@ def test_scalars_and_buffers_are_captured(dtype: str) -> None:
         f"%a: memref<{dtype}>, %o: memref<13x{dtype}>",
         f"%s = memref.load %a[] : memref<{dtype}>" + chunked(f"memref.store %s, %o[%c] : memref<13x{dtype}>"),
     )
-    text, native = lowered(source)
+    text, native = lowered_loops(source)
     assert text.count("llvm.call @mind_parallel") == 1
     value = np.array(1.5).astype(SCALARS[dtype])
     out = np.zeros(13, SCALARS[dtype])
@@ -103,7 +87,7 @@ def test_vectors_indices_views_and_constants_are_captured() -> None:
         %t = arith.mulf %s, %two : vector<16xf32>
         vector.store %t, %o[%c, %c0] : memref<13x16xf32>, vector<16xf32>"""),
     )
-    text, native = lowered(source)
+    text, native = lowered_loops(source)
     (chunk,) = re.findall(r"@main_chunk_0\((.*)\) attributes", text)
     assert chunk.count("llvm.noalias") == 2
     assert "vector<16xf32>" in chunk
@@ -121,7 +105,7 @@ TWICE = module_of(
 
 
 def test_equal_loops_share_their_functions() -> None:
-    text, native = lowered(TWICE)
+    text, native = lowered_loops(TWICE)
     assert text.count("llvm.call @main_chunk_0_launch(") == 2
     assert text.count("llvm.call @mind_parallel(") == 1
     assert "@main_chunk_1" not in text
@@ -133,7 +117,7 @@ def test_equal_loops_share_their_functions() -> None:
 
 
 def test_one_thread_declares_no_pool() -> None:
-    text, native = lowered(TWICE, threads=1)
+    text, native = lowered_loops(TWICE, threads=1)
     assert "mind_parallel" not in text
     assert "_chunk_" not in text
     out = [np.zeros(13, F32), np.zeros(13, F32)]
@@ -142,7 +126,7 @@ def test_one_thread_declares_no_pool() -> None:
 
 
 def test_the_limit_is_passed() -> None:
-    text, _ = lowered(TWICE, threads=3)
+    text, _ = lowered_loops(TWICE, threads=3)
     assert re.search(r"llvm\.mlir\.constant\(3 : i64\)", text.split("@main_chunk_0_launch(")[1])
 
 
@@ -154,7 +138,7 @@ def test_only_the_outer_loop_of_a_nest_is_launched() -> None:
         "%a: memref<13xf32>, %o: memref<13x13xf32>",
         chunked(f"%x = memref.load %a[%c] : memref<13xf32> {inner}"),
     )
-    text, native = lowered(source)
+    text, native = lowered_loops(source)
     assert text.count("llvm.call @mind_parallel(") == 1
     a, out = np.arange(13, dtype=F32), np.zeros((13, 13), F32)
     guarded.call(native, [a], [out])
@@ -174,7 +158,7 @@ def test_a_launch_inside_of_a_serial_loop_keeps_the_order() -> None:
           memref.store %y, %o[%c] : memref<13xf32>""")
         + "}",
     )
-    text, native = lowered(source)
+    text, native = lowered_loops(source)
     assert text.count("llvm.call @mind_parallel(") == 1
     a, out = np.arange(13, dtype=F32), np.zeros(13, F32)
     guarded.call(native, [a], [out])
@@ -186,7 +170,7 @@ def test_a_buffer_that_is_copied_to_in_each_iteration_is_not_shared() -> None:
         "%a: memref<13xf32>, %o: memref<13xf32>",
         chunked("memref.copy %a, %o : memref<13xf32> to memref<13xf32>"),
     )
-    assert "mind_parallel" not in lowered(source)[0]
+    assert "mind_parallel" not in lowered_loops(source)[0]
 
 
 @pytest.mark.parametrize("threads", [None, 1])
@@ -210,7 +194,7 @@ def test_memory_of_a_chunk(threads: int | None) -> None:
           }""")
         + "}",
     )
-    _, native = lowered(source, threads)
+    _, native = lowered_loops(source, threads)
     a, out = np.arange(104, dtype=F32).reshape(13, 8), np.zeros((13, 8), F32)
     guarded.call(native, [a], [out])
     assert np.array_equal(out, a)

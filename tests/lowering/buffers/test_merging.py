@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from native_harness import F32
-from test_launches import lowered
+from native_harness import F32, lowered_loops
 
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
 from mind_mlir.mlir.bindings import ir, new_context
@@ -78,7 +77,7 @@ def loops(text: str) -> int:
 
 def run(text: str, threads: int | None = None) -> np.ndarray:
     """Run a module of one input and one output of 60 rows of 8."""
-    _, native = lowered(text, threads)
+    _, native = lowered_loops(text, threads)
     a, out = np.arange(480, dtype=F32).reshape(60, 8), np.full((60, 8), np.nan, F32)
     native.call([a.ctypes.data, out.ctypes.data])
     return out

@@ -1,6 +1,6 @@
 """Reads mutated programs, and fails at the first that is misread.
 
-python tests/languages/mind/read_mutations.py FIRST END
+python tests/languages/mind/syntax/read_mutations.py FIRST END
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from slips import PROGRAMS  # noqa: E402 -- found by the line above

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from references import EXAMPLES as CONTROL
+from control_references import EXAMPLES as CONTROL
 from test_examples import EXAMPLES as FOLDER
 from test_examples import REFERENCES, random_arguments
 

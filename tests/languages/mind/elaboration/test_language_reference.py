@@ -17,7 +17,7 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.languages.mind.syntax.reading import read
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 
-PAGE = Path(__file__).parents[3] / "docs" / "language-reference.md"
+PAGE = Path(__file__).parents[4] / "docs" / "language-reference.md"
 
 #: A word of the grammar, or (kind, parts): "choice" and "row" of rules, "option", "repeat".
 Rule: TypeAlias = "str | tuple[str, list[Rule]]"

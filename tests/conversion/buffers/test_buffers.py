@@ -12,7 +12,7 @@ from buffer_plans import arenas_of, check_plan
 import mind_mlir
 from mind_mlir.conversion.buffers.drawing import drawing
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PROGRAMS = [
     *("attention.ir", "conv.ir", "embedding.ir", "log_softmax.ir", "mlp_loss.ir", "quickstart.ir"),
     *("control/conjugate_gradients.ir", "control/heat.ir", "control/nested_loops.ir", "control/training.ir"),

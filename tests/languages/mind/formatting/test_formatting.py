@@ -1,4 +1,4 @@
-"""The one style of `.mind` programs; the folder beside this file has texts before and after."""
+"""The one style of `.mind` programs; the folders beside this file have texts before and after."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mind_mlir.languages.mind.formatting import format_program, format_source
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.languages.mind.syntax.reading import read
 
-ROOT = Path(__file__).parents[3]
-FOLDER = Path(__file__).parent / "formatting"
+ROOT = Path(__file__).parents[4]
+FOLDER = Path(__file__).parent
 NAMES = sorted(path.name for path in (FOLDER / "before").iterdir())
 
 

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pytest
-from references import EXAMPLES
+from control_references import EXAMPLES
 from unrolling import unroll
 
 import mind_mlir
 
 Array: TypeAlias = npt.NDArray[Any]
 
-FOLDER = Path(__file__).parents[2] / "examples" / "control"
+FOLDER = Path(__file__).parents[1] / "examples" / "control"
 
 
 def example(name: str) -> mind_mlir.Module:
