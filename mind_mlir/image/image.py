@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mind_mlir.image.lines import Row
 
     Places: TypeAlias = npt.NDArray[np.uint32]
+    Bytes: TypeAlias = npt.NDArray[np.uint8]
+    Numbers: TypeAlias = npt.NDArray[np.int64]
 
 #: The bytes of a word, which holds an address.
 WORD = 8
@@ -134,3 +136,17 @@ def as_places(places: object) -> Places:
         return np.asarray(places, np.uint32).reshape(-1)
     except (OverflowError, TypeError, ValueError) as error:
         raise CodeError(f"places must be numbers of 32 bits: {error}") from None
+
+
+# Words of 64 bits in memory, wherever they lie
+
+
+def store_64(memory: Bytes, places: Numbers, values: Numbers) -> None:
+    """Write numbers of 64 bits; places need not be aligned."""
+    memory[places[:, None] + np.arange(8)] = values.astype("<i8").view(np.uint8).reshape(-1, 8)
+
+
+def load_64(memory: Bytes, places: npt.NDArray[np.int64] | npt.NDArray[np.uint32]) -> Numbers:
+    """Return the numbers of 64 bits at places, which need not be aligned."""
+    rows = memory[places.astype(np.int64)[:, None] + np.arange(8)]
+    return np.ascontiguousarray(rows).view("<i8").reshape(-1)

@@ -15,9 +15,19 @@ import numpy as np
 from mind_mlir.image import elf
 from mind_mlir.image.elf import read_object
 from mind_mlir.image.errors import LinkingError
-from mind_mlir.image.image import MOST_BYTES, MOST_ZEROS, PAGES, WORD, Image, Import, Symbol, as_places
+from mind_mlir.image.image import (
+    MOST_BYTES,
+    MOST_ZEROS,
+    PAGES,
+    WORD,
+    Image,
+    Import,
+    Symbol,
+    as_places,
+    store_64,
+)
 from mind_mlir.image.lines import lines_of, sorted_rows
-from mind_mlir.image.relocations import Needs, Terms, store_64
+from mind_mlir.image.relocations import Needs, Terms
 from mind_mlir.image.relocations_aarch64 import AARCH64
 from mind_mlir.image.relocations_x86_64 import X86_64
 
@@ -25,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.image.elf import ObjectFile, ObjectSymbol, Relocations, Section
+    from mind_mlir.image.image import Bytes, Numbers
     from mind_mlir.image.lines import Row
-    from mind_mlir.image.relocations import Bytes, Machine, Numbers, Rule
+    from mind_mlir.image.relocations import Machine, Rule
 
 #: The machines whose objects are linked, by what ELF calls them.
 MACHINES = {machine.number: machine for machine in (X86_64, AARCH64)}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.image.errors import LoadingError
+from mind_mlir.image.image import load_64, store_64
 from mind_mlir.image.pages import make_code, make_read_only
 from mind_mlir.image.perf import announce
-from mind_mlir.image.relocations import load_64, store_64
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,12 +17,8 @@ from mind_mlir.image.errors import LinkingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import TypeAlias
 
-    import numpy.typing as npt
-
-    Bytes: TypeAlias = npt.NDArray[np.uint8]
-    Numbers: TypeAlias = npt.NDArray[np.int64]
+    from mind_mlir.image.image import Bytes, Numbers
 
 
 class Needs(Enum):
@@ -104,14 +100,3 @@ def store_32(memory: Bytes, places: Numbers, values: Numbers) -> None:
     if len(values) and (int(values.max()) >= 1 << 31 or int(values.min()) < -(1 << 31)):
         raise LinkingError("the parts of the code lie too far apart")
     memory[places[:, None] + np.arange(4)] = values.astype("<i4").view(np.uint8).reshape(-1, 4)
-
-
-def store_64(memory: Bytes, places: Numbers, values: Numbers) -> None:
-    """Write numbers of 64 bits; places need not be aligned."""
-    memory[places[:, None] + np.arange(8)] = values.astype("<i8").view(np.uint8).reshape(-1, 8)
-
-
-def load_64(memory: Bytes, places: npt.NDArray[np.int64] | npt.NDArray[np.uint32]) -> Numbers:
-    """Return the numbers of 64 bits at places, which need not be aligned."""
-    rows = memory[places.astype(np.int64)[:, None] + np.arange(8)]
-    return np.ascontiguousarray(rows).view("<i8").reshape(-1)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.image.errors import LinkingError
-from mind_mlir.image.relocations import Machine, Needs, Rule, store_32, store_64
+from mind_mlir.image.image import store_64
+from mind_mlir.image.relocations import Machine, Needs, Rule, store_32
 
 if TYPE_CHECKING:
-    from mind_mlir.image.relocations import Bytes, Numbers, Terms
+    from mind_mlir.image.image import Bytes, Numbers
+    from mind_mlir.image.relocations import Terms
 
 _PAGE = 1 << 12
 

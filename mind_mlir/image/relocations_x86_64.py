@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from mind_mlir.image.relocations import Machine, Needs, Rule, store_32, store_64
+from mind_mlir.image.image import store_64
+from mind_mlir.image.relocations import Machine, Needs, Rule, store_32
 
 _NEAR = Rule(lambda t: t.symbol + t.addend - t.place, store_32, Needs.CODE, 4)
 _SLOT = Rule(lambda t: t.slot + t.addend - t.place, store_32, Needs.SLOT, 4)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.contexts import ExpandContext
     from mind_mlir.ops.opdef import ExpandRule
+    from mind_mlir.ops.vjp import ExpandContext
 
 
 def sum_form(context: ExpandContext) -> bool:

@@ -8,7 +8,7 @@ from mind_mlir.ir.types import DTypeKind
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.contexts import ExpandContext
+    from mind_mlir.ops.vjp import ExpandContext
 
 
 def _where(

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.attribute_kinds import AttrKind
-    from mind_mlir.ops.contexts import EvalContext, ExpandContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.contract import Contract
     from mind_mlir.ops.region_flow import Forwarded
-    from mind_mlir.ops.vjp import VjpContext
+    from mind_mlir.ops.vjp import ExpandContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
 

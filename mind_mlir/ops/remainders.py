@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, ExpandContext
-    from mind_mlir.ops.vjp import VjpContext
+    from mind_mlir.ops.contexts import EvalContext
+    from mind_mlir.ops.vjp import ExpandContext, VjpContext
 
 
 def _remainder(context: EvalContext) -> Array:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.contexts import EvalContext, ExpandContext, Running, TypeContext
-    from mind_mlir.ops.vjp import VjpContext
+    from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
+    from mind_mlir.ops.vjp import ExpandContext, VjpContext
 
 
 def _scan_type(context: TypeContext) -> tuple[TensorType, ...]:

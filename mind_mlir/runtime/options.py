@@ -8,8 +8,8 @@ on its way down the stages is a field of `CompileOptions`.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 
 from mind_mlir.cache.directory import SWITCH, checked_choice
 from mind_mlir.passes.pass_names import checked_names
@@ -46,8 +46,7 @@ class Options(CodeOptions, total=False):
     cache: bool | str | os.PathLike[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """An option of a compilation.
 
     Attributes:

@@ -14,9 +14,9 @@ from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.value import Value
-from mind_mlir.ops.contexts import ExpandContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.ops.vjp import ExpandContext
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
