@@ -5,8 +5,7 @@ And the greatest and the least numbers, of a dtype and of arrays, with the deriv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -98,8 +97,7 @@ def computed_dtype(accumulator: DType) -> DType:
     return _COMPUTED.get(accumulator, default_accumulator(accumulator))
 
 
-@dataclass(frozen=True, slots=True)
-class Accumulation:
+class Accumulation(NamedTuple):
     """The dtypes of one reduction: elements of ``source`` accumulate in one and become ``output``.
 
     Attributes:

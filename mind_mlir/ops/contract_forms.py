@@ -9,8 +9,6 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.axes import sliced_positions
-from mind_mlir.ops.sliding import spatial_padding
-from mind_mlir.ops.windows import scatter_add_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +105,8 @@ def conv2d_form(context: ExpandContext) -> bool:
     """Append the windows as rows, and their product with the filter as a matrix."""
     (image, filter_), builder = context.operands, context.builder
     kernel, strides = filter_.type.extents[:2], context.attributes["strides"]
+    from mind_mlir.ops.sliding import spatial_padding  # noqa: PLC0415 -- kept code starts without
+
     pairs = spatial_padding(context.attributes["padding"], image.type.extents[1:3], kernel, strides)
     low, high = zip(*pairs, strict=True)
     rows = builder.emit(
@@ -203,6 +203,8 @@ def scatter_form(context: ExpandContext) -> bool:
     if not context.attributes["from_end"]:
         return False
     operand, indices, updates = context.operands
+    from mind_mlir.ops.windows import scatter_add_windows  # noqa: PLC0415 -- kept code starts without
+
     windows = scatter_add_windows(context.attributes, [each.type.extents for each in context.operands])
     lengths = [windows.operand[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
     counted = _counted(context, indices, lengths, windows.vector_dim)

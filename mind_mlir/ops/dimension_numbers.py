@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.windows import Windows
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """The names that an operation gives its attributes."""
 
     windows: str
@@ -36,12 +34,12 @@ class Names:
         **others: Any,
     ) -> dict[str, Any]:
         """Return the attributes of these dimension numbers, and others."""
-        numbers = dict(zip(astuple(self), (windows, thin, *batching, indexed), strict=True))
+        numbers = dict(zip(self, (windows, thin, *batching, indexed), strict=True))
         return {**numbers, "index_vector_dim": vector_dim, **others}
 
     def renamed(self, attributes: Mapping[str, Any], to: Names, **others: Any) -> dict[str, Any]:
         """Return the same dimension numbers with other names, and other attributes."""
-        pairs = zip(astuple(to), astuple(self), strict=True)
+        pairs = zip(to, self, strict=True)
         numbers = {name: attributes[mine] for name, mine in pairs}
         return {**numbers, "index_vector_dim": attributes["index_vector_dim"], **others}
 

@@ -6,9 +6,8 @@ A language is loaded when a program of it is read or passed. Another one is one 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from mind_mlir.ir.module import MODULE
 from mind_mlir.support import argument_checks
@@ -40,8 +39,7 @@ _SURFACE = re.compile(r"(?:export\s+)?(?:fn|struct|type)\s+\w|import\s+\w+\s*(?:
 _TYPE = re.compile(r"\btensor<\s*\w+\s*(.)")
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(NamedTuple):
     """A language.
 
     Attributes:
