@@ -103,10 +103,10 @@ def slice_form(context: ExpandContext) -> bool:
 
 def conv2d_form(context: ExpandContext) -> bool:
     """Append the windows as rows, and their product with the filter as a matrix."""
-    (image, filter_), builder = context.operands, context.builder
-    kernel, strides = filter_.type.extents[:2], context.attributes["strides"]
     from mind_mlir.ops.sliding import spatial_padding  # noqa: PLC0415 -- kept code starts without
 
+    (image, filter_), builder = context.operands, context.builder
+    kernel, strides = filter_.type.extents[:2], context.attributes["strides"]
     pairs = spatial_padding(context.attributes["padding"], image.type.extents[1:3], kernel, strides)
     low, high = zip(*pairs, strict=True)
     rows = builder.emit(
@@ -200,11 +200,11 @@ def gather_form(context: ExpandContext) -> bool:
 
 def scatter_form(context: ExpandContext) -> bool:
     """Append the same with indices that have been counted from the front; False where they are already."""
+    from mind_mlir.ops.windows import scatter_add_windows  # noqa: PLC0415 -- kept code starts without
+
     if not context.attributes["from_end"]:
         return False
     operand, indices, updates = context.operands
-    from mind_mlir.ops.windows import scatter_add_windows  # noqa: PLC0415 -- kept code starts without
-
     windows = scatter_add_windows(context.attributes, [each.type.extents for each in context.operands])
     lengths = [windows.operand[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
     counted = _counted(context, indices, lengths, windows.vector_dim)
