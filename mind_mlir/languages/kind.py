@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from mind_mlir.diagnostics import MindError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 
 
-class ProgramKind(Generic[P]):
+class ProgramKind(ABC, Generic[P]):
     """A kind of programs: how one is checked, and becomes the module that the compiler goes on with.
 
     A kind says how it exports functions, from which all else follows that it does not say itself. One whose
@@ -40,6 +41,7 @@ class ProgramKind(Generic[P]):
     is_convertible: ClassVar[bool] = False
     is_seeded: ClassVar[bool] = False
 
+    @abstractmethod
     def exported(
         self,
         program: P,
@@ -62,7 +64,6 @@ class ProgramKind(Generic[P]):
             TypeError: ``bindings`` is no mapping from names to integers.
             ValueError: ``bindings`` names a dimension that there is not, or an extent that none can be.
         """
-        raise NotImplementedError
 
     def single(
         self, program: P, function: str | None, bindings: Mapping[str, int] | None
