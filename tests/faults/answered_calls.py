@@ -100,8 +100,8 @@ def next_file() -> int:
     return number
 
 
-def listener_of(process: int, file: int) -> int:
-    """Return where to answer what a child reports, once it does.
+def listener_of(process: int, file: int) -> int | None:
+    """Return where to answer what a child reports, once it does; None where it has ended without.
 
     Args:
         process: The child.
@@ -111,6 +111,8 @@ def listener_of(process: int, file: int) -> int:
     handle = os.pidfd_open(process)
     try:
         while (listener := libc.syscall(_PIDFD_GETFD, handle, file, 0)) < 0:
+            if ctypes.get_errno() == errno.ESRCH:
+                return None  # a call that it reports would have kept it
             if ctypes.get_errno() != errno.EBADF:
                 raise OSError(ctypes.get_errno(), "pidfd_getfd")
             time.sleep(0.0005)

@@ -108,12 +108,15 @@ def run(step: Callable[[Path], bool], names: tuple[str, ...], first: int, *, and
         if not child:
             _child(step, Path(folder), names, shared, writer)
         listener = calls.listener_of(child, int(os.read(reader, 16)))
-        try:
-            calls.answer(listener, names, lambda name: shared.counts and outcome.fails(name), _PATIENCE)
-        except TimeoutError:
-            os.kill(child, signal.SIGKILL)
-            outcome.trouble = "it hangs"
-        for file in (reader, writer, listener):
+        files = [reader, writer]
+        if listener is not None:
+            files.append(listener)
+            try:
+                calls.answer(listener, names, lambda name: shared.counts and outcome.fails(name), _PATIENCE)
+            except TimeoutError:
+                os.kill(child, signal.SIGKILL)
+                outcome.trouble = "it hangs"
+        for file in files:
             os.close(file)
         _, status = os.waitpid(child, 0)
     words = shared.read()
