@@ -30,7 +30,7 @@ from mind_mlir.lowering.functions.captures import captured
 from mind_mlir.lowering.functions.outlining import PROGRAM_LOOP_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, func, ir
 from mind_mlir.mlir.values import constant_of, terminator_of
-from mind_mlir.ops.opdef import Rounding
+from mind_mlir.ops.opdef import Movement, Rounding
 from mind_mlir.ops.registry import by_mnemonic
 
 if TYPE_CHECKING:
@@ -215,10 +215,6 @@ def without_invariants(loop: Operation) -> tuple[Operation, dict[int, Value]]:
     return new, same
 
 
-#: Operations that are exact, and nevertheless work.
-_WORK = ("Transpose", "Concat", "Tile", "Gather", "Take", "GatherElements", "ScatterAdd", "Pad")
-
-
 def hoisted(
     operations: Sequence[Operation], levels: Mapping[Value, int], inside: int, outermost: int
 ) -> dict[int, int]:
@@ -250,8 +246,12 @@ def hoisted(
 
 
 def _is_work(op: Operation) -> bool:
+    """Return whether an operation takes time: it rounds, or copies elements to where no view shows them."""
     record = by_mnemonic().get(op.name.removeprefix(PREFIX))
-    return record is not None and (record.rounding is not Rounding.EXACT or record.opcode in _WORK)
+    if record is None:
+        return False
+    is_copy = record.copies or record.movement in (Movement.PERMUTATION, Movement.REPETITION)
+    return is_copy or record.rounding is not Rounding.EXACT
 
 
 #: A loop in so many loops becomes a function.

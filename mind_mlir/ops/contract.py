@@ -102,12 +102,18 @@ class Field:
         kind: What values it takes.
         choices: The words of a `FieldKind.WORD`.
         attribute: The record's attribute that holds it, or its region; None where it has the same name.
+        short: Its name in the compact text; by default the same.
     """
 
     name: str
     kind: FieldKind
     choices: tuple[str, ...] = ()
     attribute: str | None = None
+    short: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.short:
+            object.__setattr__(self, "short", self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,8 @@ class Contract:
         fields: The fields of its spec, in the contract's order.
         read: Where attributes are not the fields under their names, how they are had from these.
         write: The other way round.
+        spec: What the display text calls its fields together; by default its name with ``Spec`` behind it.
+            None where they stand behind its own name.
         seeded: Whether the operation draws random numbers: its last operand, which programs do not write, is
             the seed of the function, and its attribute ``stream`` is its place among such operations.
     """
@@ -129,7 +137,12 @@ class Contract:
     fields: tuple[Field, ...] = ()
     read: ReadRule | None = None
     write: WriteRule | None = None
+    spec: str | None = ""
     seeded: bool = False
+
+    def __post_init__(self) -> None:
+        if self.spec == "":
+            object.__setattr__(self, "spec", f"{self.name}Spec")
 
 
 _KINDS = {
@@ -144,7 +157,7 @@ _KINDS = {
 _OPTIONAL = ("accum_dtype", "out_dtype")
 
 
-def same_fields(name: str, attributes: Sequence[AttributeDef]) -> Contract:
+def same_fields(name: str, attributes: Sequence[AttributeDef], **facts: Any) -> Contract:
     """Return the contract of an operation whose fields are its attributes, under their names, in order."""
 
     def field(attribute: AttributeDef) -> Field:
@@ -152,7 +165,7 @@ def same_fields(name: str, attributes: Sequence[AttributeDef]) -> Contract:
         kind = FieldKind.OPTIONAL_DTYPE if optional else _KINDS[attribute.kind]
         return Field(attribute.name, kind, attribute.choices)
 
-    return Contract(name, fields=tuple(map(field, attributes)))
+    return Contract(name, fields=tuple(map(field, attributes)), **facts)
 
 
 def unary(variant: str) -> Contract:

@@ -202,6 +202,7 @@ OPERATIONS = (
         lower=_lower_cast,
         stablehlo=hlo.cast,
         vector_operations=1,
+        keeps_zeros="always",
         choices=(
             "As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",
             "A real number is a complex one without imaginary part (+0.0). No complex number becomes a real "

@@ -122,6 +122,7 @@ OPERATIONS = (
         stablehlo=hlo.divide,
         scalar_op="arith.divf",
         vector_operations=8,
+        keeps_zeros="scaled",
         choices=(
             "Profile core-v1 refuses it (E4102), as core-ir.md has no division.",
             "The least integer divided by -1 is itself: it wraps around, as other overflow does.",

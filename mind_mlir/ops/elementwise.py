@@ -96,6 +96,7 @@ OPERATIONS = (
         lower=("mul", "multiply"),
         stablehlo="multiply",
         on_truths="And",
+        keeps_zeros="scaled",
         in_numpy=("mul", "multiply"),
         vector_operations=1,
         commutative=True,
@@ -122,6 +123,7 @@ OPERATIONS = (
         lower=_lower_neg,
         stablehlo="negate",
         in_numpy=("neg", "negative"),
+        keeps_zeros="always",
         vector_operations=1,
         choices=(
             "The least signed integer is its own negation; unsigned ones wrap around (two's complement).",

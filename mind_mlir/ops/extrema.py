@@ -81,6 +81,7 @@ def _extreme(
         stablehlo=name,
         on_truths=on_truths,
         vector_operations=2,
+        keeps_zeros="always",
         choices=(
             "Where either operand is NaN, so is the result.",
             "-0.0 is less than +0.0, as for IEEE 754's maximum and minimum.",

@@ -173,6 +173,7 @@ OPERATIONS = (
         evaluate=_evaluate_concat,
         derivative=_concat_vjp,
         lower=_lower_concat,
+        copies=True,
         stablehlo=lambda c: c.concatenate(c.operands, c.attributes["axis"] % c.result_type.rank),
         normalize=counted_from_front,
         choices=(NEGATIVE_AXIS, "Operands may have extent 0 along the axis, and elsewhere if all have."),

@@ -288,7 +288,7 @@ OPERATIONS = (
             NO_NUMBERS,
             NO_FLOATS,
         ),
-        contract=same_fields("LayerNorm", _ATTRIBUTES),
+        contract=same_fields("LayerNorm", _ATTRIBUTES, spec=None),
         examples=(
             Example(("T[5, 37]", "T[37]", "T[37]"), _form(1)),
             Example(("T[2, 3, 8]", "T[8]", "T[8]"), _form(-1, 1e-3), "a negative axis counts from the end"),

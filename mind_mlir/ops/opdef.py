@@ -61,7 +61,6 @@ ORDERED: DTypeSet = BOOL + ALL_REAL
 #: What operations take that only move elements.
 MOVABLE: DTypeSet = EVERY
 
-
 #: Why some dtypes are none for an operation, in many records.
 NO_NUMBERS = (BOOL, "truth values are no numbers")
 NO_FLOATS = (ALL_INTEGERS, "the result is no integer: cast to a float first")
@@ -269,6 +268,9 @@ class OpDef:
         normalize: Complete attributes in normal form, from them and the type of the first result: what means
             the same is then equal (axes count from the front and ascend).
         movement: How elements of the operand become those of the result, where that is all it does.
+        copies: Whether it copies elements, which is work, in a way that `movement` does not tell of.
+        keeps_zeros: Where it makes zeros of an operand that is zero: ``always``, as it chooses or compares
+            elements, or changes their sign or dtype; ``scaled``, where another operand is finite and not 0.
         contracts: Whether it is a product that sums: a contraction.
         runs_others: Whether it runs code that is not among the operations of its function.
         same_dtype: Whether all operands must share one dtype (E2004).
@@ -322,6 +324,8 @@ class OpDef:
     choices: tuple[str, ...] = ()
     normalize: NormalizeRule | None = None
     movement: Movement | None = None
+    copies: bool = False
+    keeps_zeros: Literal["always", "scaled"] | None = None
     contracts: bool = False
     runs_others: bool = False
     same_dtype: bool = True
@@ -373,6 +377,22 @@ class OpDef:
     def keeps_all(self) -> bool:
         """Return whether its result is each element of the operand, once."""
         return self.movement in (Movement.RESHAPE, Movement.PERMUTATION)
+
+    @property
+    def is_constant(self) -> bool:
+        """Return whether it stands for the literal that is its attribute `value`."""
+        return not self.operands and self.attribute("value") is not None
+
+    @property
+    def is_static(self) -> bool:
+        """Return whether its attributes alone say what its elements are."""
+        return not self.operands and self.in_dialect
+
+    @property
+    def spreads(self) -> bool:
+        """Return whether nests of loops make its elements of next to nothing where these are read."""
+        is_repeated = self.movement in (Movement.BROADCAST, Movement.REPETITION)
+        return is_repeated or (self.is_static and not self.is_constant)
 
     @property
     def in_dialect(self) -> bool:

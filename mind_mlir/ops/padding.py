@@ -144,6 +144,7 @@ OPERATIONS = (
         evaluate=_evaluate_pad,
         derivative=_pad_vjp,
         lower=_lower_pad,
+        copies=True,
         stablehlo=hlo.pad,
         extension=True,
         contract=Contract(

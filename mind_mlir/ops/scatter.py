@@ -237,6 +237,7 @@ OPERATIONS = (
                 Field("scatter_dims_to_operand_dims", FieldKind.INTEGERS),
                 Field("index_vector_dim", FieldKind.INTEGER),
             ),
+            spec="ScatterSpec",
             read=lambda fields, _: {**fields, "from_end": False},
             write=_dimension_numbers,
         ),

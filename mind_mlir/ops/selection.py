@@ -111,6 +111,7 @@ OPERATIONS = (
         lower=_lower_compare,
         stablehlo=lambda context: context.compare(context.attributes["op"], *context.operands),
         vector_operations=1,
+        keeps_zeros="always",
         choices=(
             "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
             "Complex numbers are equal where both parts are; to order them is an error (E2005).",
@@ -144,6 +145,7 @@ OPERATIONS = (
         stablehlo=lambda context: context.select(*context.operands),
         in_numpy=(),  # numpy means something else by select
         vector_operations=1,
+        keeps_zeros="always",
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),
         extension=True,

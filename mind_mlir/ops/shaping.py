@@ -186,7 +186,7 @@ OPERATIONS = (
             "`input` never makes the result larger: an extent of 1 in `result_shape` needs a 1 in `input`.",
         ),
         extension=True,
-        contract=Contract("BroadcastTo", fields=(Field("result_shape", FieldKind.SHAPE),)),
+        contract=Contract("BroadcastTo", fields=(Field("result_shape", FieldKind.SHAPE, short="shape"),)),
         examples=(
             Example(("T[3, 1]",), {"result_shape": (2, 3, 5)}),
             Example(("T[]",), {"result_shape": (13,)}, "a scalar fills a tensor"),

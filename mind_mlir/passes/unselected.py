@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.types import TensorType
+from mind_mlir.ops.opdef import Movement
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.simplify.known import Known
 from mind_mlir.support.interrupts import deliver
@@ -33,9 +34,6 @@ Mask = tuple["ValueId", bool]
 NOTHING: frozenset[Mask] = frozenset()
 #: From this many masks on, a further `Select` begins anew, so that a nest of them takes linear time.
 _MOST = 8
-#: Of gradients that are zero, these make zeros, whatever else their operands hold.
-_ROUTES = frozenset({"BroadcastTo", "Cast", "Compare", "Maximum", "Minimum", "Neg", "Reshape", "Select"})
-_SCALES = ("Mul", "Div")
 
 
 @dataclass(slots=True)
@@ -95,12 +93,12 @@ def keeps_zeros(appended: Sequence[CoreOperation], scales: AbstractSet[ValueId])
     """
     known = set(scales)
     for each in appended:
-        if not each.operands or (each.opcode == "BroadcastTo" and each.operands[0] in known):
+        record = by_opcode()[each.opcode]
+        if not each.operands or (record.movement is Movement.BROADCAST and each.operands[0] in known):
             known.add(each.value_id)
-        elif each.opcode in _SCALES:
-            if known.isdisjoint(each.operands):
-                return False
-        elif each.opcode not in _ROUTES:
+        elif record.movement is not None or record.keeps_zeros == "always":
+            continue
+        elif record.keeps_zeros is None or known.isdisjoint(each.operands):
             return False
     return True
 

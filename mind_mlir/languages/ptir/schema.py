@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 OPTIONAL = (FieldKind.OPTIONAL_INTEGER, FieldKind.OPTIONAL_DTYPE)
 #: The word field that the compact text puts behind the operation's name: ``reduce_max``.
 _KIND = "kind"
-#: Fields that the compact text calls by a shorter name.
-_SHORT = {("BroadcastTo", "result_shape"): "shape"}
-#: Names of specs in the display text that are not the operation's with ``Spec`` behind it; None for fields
-#: that stand behind the operation's own name.
-_SPECS: Mapping[str, str | None] = {"ScatterAdd": "ScatterSpec", "LayerNorm": None}
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 #: The names of dtypes in the JSON and display texts, such as ``Fp8E4M3``.
@@ -57,12 +52,14 @@ class Form:
         name: For example ``Reduce``, or ``ElementwiseUnary``, of which there is a form for each variant.
         variant: For example ``Exp``.
         fields: Those of its spec.
+        spec: What the display text calls its fields together.
         record: The record that has it.
     """
 
     name: str
     variant: str | None
     fields: tuple[Field, ...]
+    spec: str | None
     record: OpDef
 
     @property
@@ -71,18 +68,9 @@ class Form:
         return self.fields[0] if self.fields and self.fields[0].kind is FieldKind.LITERAL else None
 
     @property
-    def spec(self) -> str | None:
-        """Return what the display text calls its fields together."""
-        return _SPECS.get(self.name, f"{self.name}Spec")
-
-    @property
     def kind(self) -> Field | None:
         """Return the word field that the compact text writes with the name."""
         return next((f for f in self.fields if f.name == _KIND and f.kind is FieldKind.WORD), None)
-
-    def short(self, field: Field) -> str:
-        """Return what the compact text calls one of the fields."""
-        return _SHORT.get((self.name, field.name), field.name)
 
 
 @cache
@@ -91,7 +79,7 @@ def forms() -> Mapping[str, Mapping[str | None, Form]]:
     found: dict[str, dict[str | None, Form]] = {}
     for record in all_ops():
         if contract := record.contract:
-            form = Form(contract.name, contract.variant, contract.fields, record)
+            form = Form(contract.name, contract.variant, contract.fields, contract.spec, record)
             found.setdefault(contract.name, {})[contract.variant] = form
     return found
 

@@ -139,13 +139,13 @@ class Code:
         Run-time checks name one operation each; they are of integers, as indices and divisors.
         """
         record = by_opcode()[operation.opcode]
-        if operation.regions or record.runs_others or operation.opcode.startswith("Const"):
+        if operation.regions or record.runs_others or record.is_constant:
             return False
         return not any(_is_integer(self.types[value]) for value in operation.operands)
 
 
 def _is_small_constant(operation: CoreOperation) -> bool:
-    if operation.operands or not operation.opcode.startswith("Const"):
+    if not by_opcode()[operation.opcode].is_constant:
         return False
     type_ = operation.tensor_type
     return type_.element_count * type_.dtype.itemsize <= _SMALL

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.optimize.hoist_rules import bytes_of
 from mind_mlir.passes.optimize.rewriting import key_of, reading
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
 
 
-#: Operations whose values nests of loops make of next to nothing.
-_SPREADING = frozenset(("BroadcastTo", "Iota", "Tile"))
 #: What takes no more than this may be in memory.
 _FEW_BYTES = 4096
 
@@ -39,7 +38,7 @@ def merge_common(function: Function) -> Function:
 
 def _is_free(operation: CoreOperation) -> bool:
     """Return whether an operation takes no time where it is read, but memory where it is read from afar."""
-    return operation.opcode in _SPREADING and bytes_of(operation.result_type) > _FEW_BYTES
+    return by_opcode()[operation.opcode].spreads and bytes_of(operation.result_type) > _FEW_BYTES
 
 
 class _Merging:

@@ -156,7 +156,7 @@ class _Known:
                 if type_.element_count > MAX_FOLDED_ELEMENTS:
                     self.sources[value] = bytes_of(type_)
                 return True
-            if operation.opcode != "Iota":
+            if not by_opcode()[operation.opcode].is_static:
                 return False
             self.made_by[value] = operation
             return True

@@ -67,7 +67,7 @@ class Levels:
     def is_given(self, number: int) -> bool:
         """Return whether an operation is there without being computed: a constant, or an input."""
         opcode = self.operations[number].opcode
-        return opcode == "Input" or opcode.startswith("Const")
+        return opcode == "Input" or by_opcode()[opcode].is_constant
 
     def is_view(self, number: int) -> bool:
         """Return whether an operation is a view of its operand."""
