@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ir.types import format_shape
 
 if TYPE_CHECKING:
@@ -24,18 +25,8 @@ def broadcast(context: TypeContext, left: Shape, right: Shape) -> Shape:
     pairs = aligned(left, right)
     axis = misfit(pairs)
     if axis is not None:
-        a, b = pairs[axis]
-        context.fail(
-            "E3001",
-            f"Broadcasting failed at dimension {axis}: {a} against {b}",
-            notes=(f"left shape {format_shape(left)}", f"right shape {format_shape(right)}"),
-            help="extents must be equal, or one of them 1, aligned from the right; "
-            "Reshape or ExpandDims can line the dimensions up",
-            left=left,
-            right=right,
-            dimension=axis,
-            extents=(a, b),
-        )
+        wrong = misfit_at(axis, left, right)
+        context.fail(wrong.code, wrong.message, notes=wrong.notes, help=wrong.help, **wrong.context)
     return stretched(pairs)
 
 
@@ -48,6 +39,19 @@ def aligned(left: Shape, right: Shape) -> list[tuple[Dim, Dim]]:
 def misfit(pairs: Sequence[tuple[Dim, Dim]]) -> int | None:
     """Return the first dimension of `aligned` shapes that does not broadcast, or None."""
     return next((axis for axis, (a, b) in enumerate(pairs) if a != b and a != 1 and b != 1), None)
+
+
+def misfit_at(axis: int, left: Shape, right: Shape) -> Diagnostic:
+    """Return the finding that two shapes do not broadcast in a dimension of `aligned` ones: E3001."""
+    a, b = aligned(left, right)[axis]
+    return Diagnostic(
+        "E3001",
+        f"Broadcasting failed at dimension {axis}: {a} against {b}",
+        notes=(f"left shape {format_shape(left)}", f"right shape {format_shape(right)}"),
+        help="extents must be equal, or one of them 1, aligned from the right; "
+        "Reshape or ExpandDims can line the dimensions up",
+        context={"left": left, "right": right, "dimension": axis, "extents": (a, b)},
+    )
 
 
 def stretched(pairs: Iterable[tuple[Dim, Dim]]) -> Shape:

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 
-#: Operations that the language has other words for, or none.
-_NOT_CALLED = {
-    *("Input", "ConstI64", "ConstF32", "ConstF64", "ConstTensor", "Cond", "While", "Scan", "Call"),
-    "CustomCall",
-}
 CONSTANTS = ("zeros", "ones", "full", "eye")
 DERIVATIVES = ("grad", "vjp", "value_and_grad")
 #: Other names of operations, as people write them.
@@ -37,12 +32,17 @@ _PRESET = {"reduce_max": ("Reduce", {"kind": "Max"}), "reduce_min": ("Reduce", {
 @cache
 def builtins() -> Mapping[str, Builtin]:
     """Return every built-in function by its name."""
-    records = {record.opcode: record for record in all_ops() if record.opcode not in _NOT_CALLED}
+    records = {record.opcode: record for record in all_ops() if _is_called(record)}
     found = {record.mnemonic: Builtin(record.mnemonic, record) for record in records.values()}
     found |= {alias: Builtin(alias, records[opcode]) for alias, opcode in _ALIASES.items()}
     found |= {name: Builtin(name, records[opcode], preset) for name, (opcode, preset) in _PRESET.items()}
     found |= {name: Builtin(name) for name in (*CONSTANTS, *DERIVATIVES)}
     return MappingProxyType(found)
+
+
+def _is_called(record: OpDef) -> bool:
+    """Return whether a name calls the operation: the language has literals, branches, loops and calls."""
+    return record.in_dialect and not record.is_constant and not record.runs_others
 
 
 @dataclass(frozen=True, slots=True)

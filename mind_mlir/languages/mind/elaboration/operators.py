@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ir.value import Value
@@ -11,18 +12,18 @@ from mind_mlir.languages.mind.elaboration.literals import of_kind, tensor
 from mind_mlir.languages.mind.elaboration.scopes import walk
 from mind_mlir.languages.mind.elaboration.types import BOOL, spell, spell_dtype
 from mind_mlir.languages.mind.elaboration.values import BAD, Literal, SurfaceValue, is_bad
+from mind_mlir.languages.mind.elaboration.wording import ARITHMETIC, LOGICAL, reworded
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.ops.shapes import aligned, misfit, stretched
+from mind_mlir.ops.shapes import aligned, misfit, misfit_at, stretched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.ir.types import Dim, Shape
+    from mind_mlir.ir.types import Shape
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span
 
-ARITHMETIC: Mapping[str, str] = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
 COMPARISONS: Mapping[str, str] = {
     "<": "Less",
     "<=": "LessEqual",
@@ -31,7 +32,6 @@ COMPARISONS: Mapping[str, str] = {
     "==": "Equal",
     "!=": "NotEqual",
 }
-LOGICAL: Mapping[str, str] = {"&&": "And", "||": "Or"}
 
 
 @rule(nodes.Unary)
@@ -139,7 +139,10 @@ def broadcast(
         pairs = aligned(shape, value.type.extents)
         axis = misfit(pairs)
         if axis is not None:
-            _do_not_broadcast(body, shape, value.type.extents, axis, pairs[axis], operator or places[index])
+            wrong, place = misfit_at(axis, shape, value.type.extents), operator or places[index]
+            facts = {"operation": body.file.source.text[slice(*place)], **wrong.context}
+            body.failed = True
+            body.file.extend(reworded([replace(wrong, context=facts)]), place)
             return None
         shape = stretched(pairs)
     return [
@@ -150,21 +153,6 @@ def broadcast(
         )
         for value, place in zip(values, places, strict=True)
     ]
-
-
-def _do_not_broadcast(
-    body: Body, left: Shape, right: Shape, axis: int, extents: tuple[Dim, Dim], span: Span
-) -> None:
-    a, b = extents
-    message = f"Broadcasting failed at dimension {axis}: {a} against {b}"
-    notes = (f"left shape {list(left)}", f"right shape {list(right)}")
-    help_ = (
-        "extents must be equal, or one of them 1, aligned from the right; "
-        "reshape or expand_dims can line the dimensions up"
-    )
-    facts: dict[str, Any] = {"operation": body.file.source.text[slice(*span)], "left": list(left)}
-    facts |= {"right": list(right), "dimension": axis, "extents": [a, b]}
-    body.report("E3001", message, span, notes=notes, help=help_, **facts)
 
 
 def condition(body: Body, value: SurfaceValue, span: Span, where: str) -> Value | None:

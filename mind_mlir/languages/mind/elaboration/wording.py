@@ -20,15 +20,12 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Diagnostic
 
+ARITHMETIC: Mapping[str, str] = MappingProxyType({"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"})
+LOGICAL: Mapping[str, str] = MappingProxyType({"&&": "And", "||": "Or"})
 #: Opcodes that are written as something else than the mnemonic of their record.
 _SPELLED: Mapping[str, str] = MappingProxyType(
     {
-        "Add": "+",
-        "Sub": "-",
-        "Mul": "*",
-        "Div": "/",
-        "And": "&&",
-        "Or": "||",
+        **{opcode: operator for operator, opcode in (ARITHMETIC | LOGICAL).items()},
         "Not": "!",
         "Compare": "comparison",
         "Index": "indexing",
