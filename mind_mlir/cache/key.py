@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.cache.envelope import digest_of
 from mind_mlir.cache.fingerprint import compiler_fingerprint, machine_fingerprint
-from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.ir.attributes import Padding
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.terminators import Branch, CondBranch
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 _VERSION = 2
 #: Literals with more bytes are told by a digest.
 _LARGE = 1 << 12
-#: What calls a function of this process, which another one does not have.
-_CUSTOM_CALL = "CustomCall"
 _ATOMS = frozenset((bool, int, float, str))
 
 
@@ -126,8 +124,8 @@ def _parameter(parameter: Parameter) -> object:
 
 
 def _operation(operation: CoreOperation) -> object:
-    if operation.opcode == _CUSTOM_CALL:
-        raise _NoKeyError
+    if operation.opcode == CUSTOM_CALL:
+        raise _NoKeyError  # it may call a function of this process, which another one does not have
     attributes = operation.attributes
     return (
         operation.value_id,

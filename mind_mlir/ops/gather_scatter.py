@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from mind_mlir.ops.windows import Windows, WindowsRule
 
 
-#: How updates are combined with elements of the operand.
-KINDS = ("Add", "Mul", "Max", "Min", "Replace")
+#: How updates are combined with elements of the operand: the operation that does it, if one does.
+COMBINATIONS = {"Add": "Add", "Mul": "Mul", "Max": "Maximum", "Min": "Minimum", "Replace": None}
+KINDS = tuple(COMBINATIONS)
 
 
 # Types

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ops.accumulators import default_accumulator, identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
+from mind_mlir.ops.stablehlo_reductions import COMBINERS
 from mind_mlir.ops.windows import Bounds, elements, rows
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.windows import Windows, WindowsRule
 
 
-_COMBINERS = {"Add": "add", "Sum": "add", "Mul": "multiply", "Max": "maximum", "Min": "minimum"}
+#: What combines elements with updates, by the kind of a scatter.
+SCATTERED = {"Add": "add", "Mul": "multiply", "Max": "maximum", "Min": "minimum"}
 
 
 def index(context: StablehloContext) -> HloValue:
@@ -141,7 +143,7 @@ def _scattered(
         indices,
         context.convert(updates, wide),
         lambda element, update: (
-            update if kind == "Replace" else context.binary(_COMBINERS[kind], element, update)
+            update if kind == "Replace" else context.binary((COMBINERS | SCATTERED)[kind], element, update)
         ),
         update_window_dims=windows.window_dims,
         inserted=windows.thin_dims,

@@ -20,7 +20,7 @@ from mind_mlir.image.elf import PROGBITS, read_object
 from mind_mlir.image.errors import CodeError
 from mind_mlir.image.image import MOST_BYTES
 from mind_mlir.image.linking import check_limits
-from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.ir.entry import entry_function, exported
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.bindings import ir
@@ -146,7 +146,7 @@ def _refuse_functions_of_this_process(module: Module) -> None:
     """Refuse calls of C functions that somebody has registered with their addresses."""
     for function in module.functions:
         for operation in operations_of(function.blocks):
-            if operation.opcode != "CustomCall":
+            if operation.opcode != CUSTOM_CALL:
                 continue
             target = custom_target(str(operation.attributes["target"]))
             if target is not None and target.address is not None:

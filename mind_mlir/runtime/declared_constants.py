@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.arguments.tensors import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.entry import exported
@@ -54,10 +54,7 @@ def with_constants(module: Module, constants: object, wanted: str | None = None)
     )
     findings = [_unknown(name, known) for name in named if name not in known]
     called = {
-        str(operation.attributes["callee"])
-        for function in module.functions
-        for operation in operations_of(function.blocks)
-        if operation.opcode == "Call"
+        callee_of(operation) for function in module.functions for operation in operations_of(function.blocks)
     }
     for function in public:
         taken = [each.name for each in interface_of(function).parameters if each.name in named]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.gather_scatter import COMBINATIONS
 from mind_mlir.tracing import indexing
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.operators import binary, broadcast_to, choose
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.trace import Trace
 
-_OPCODES = {"Add": "Add", "Mul": "Mul", "Max": "Maximum", "Min": "Minimum"}
-
 
 def combined(how: str, old: TracedArray, new: TracedArray) -> TracedArray:
     """Return elements of ``new``, or what ``how`` makes of them and those of ``old``; both are broadcast."""
-    return new if how == "Replace" else binary(_OPCODES[how], old, new)
+    opcode = COMBINATIONS[how]
+    return new if opcode is None else binary(opcode, old, new)
 
 
 def spread(trace: Trace, value: Value, shape: tuple[int, ...]) -> Value:

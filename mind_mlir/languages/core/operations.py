@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
+from mind_mlir.ir.analysis.call_graph import CALL
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.module import CoreOperation, Result
 from mind_mlir.ir.nested import MAX_DEPTH
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     Others: TypeAlias = list[tuple[int, Attribute]]
 
 _BINARY = ("Add", "Sub", "Mul")
-#: The opcode of a call, and the word that the text has for it.
-CALL = "Call"
+#: The word that the text has for a call.
 _CALL_KEYWORD = "call"
 _CALL_FORM = "a call reads %1 = call @f (%0) : tensor<f32[]>"
 #: What one list of ranges spells in the grammar form of Slice.

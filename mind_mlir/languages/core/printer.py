@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.ir.analysis.call_graph import CALL
 from mind_mlir.ir.attributes import Padding, TensorLiteral
 from mind_mlir.ir.elements import format_elements, format_float
 from mind_mlir.ir.module import MODULE, Block, Branch, CoreOperation, Module, Return, Yield
@@ -40,8 +41,6 @@ _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
 _ESCAPED = re.compile(
     '["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]'
 )
-#: The opcode that is written as ``call @f``.
-CALL = "Call"
 _SYMBOL = re.compile(r"\w+(?:\.\w+)*\Z")
 _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.builders import type_rules
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ir.regions import value_types
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.ptir.program import Program
-
-_CALL = "CustomCall"
 
 
 def to_core(program: Program) -> Module:
@@ -76,7 +74,7 @@ def _block(block: Block) -> Block:
 
 def _operation(operation: CoreOperation) -> CoreOperation:
     name = operation.attributes.get("target")
-    record = called_record(name) if isinstance(name, str) and operation.opcode == _CALL else None
+    record = called_record(name) if isinstance(name, str) and operation.opcode == CUSTOM_CALL else None
     if record is not None:
         _, given = known(operation.attributes)
         return replace(operation, opcode=record.opcode, attributes=attributes_of(record, given))

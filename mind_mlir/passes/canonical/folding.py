@@ -75,12 +75,12 @@ class Folder:
         type_ = operation.result_type
         operands = [self.constants.get(operand) for operand in operation.operands]
         known = tuple(literal.array for literal in operands if literal is not None)
-        if len(known) < len(operands) or operation.opcode == "Call" or not isinstance(type_, TensorType):
+        if len(known) < len(operands) or not isinstance(type_, TensorType):
             return None
         record = by_opcode()[operation.opcode]
-        if record.rounding is not Rounding.EXACT or (type_.dtype is DType.I1 and not self.flags):
+        if record.runs_others or record.rounding is not Rounding.EXACT:
             return None
-        if not 0 < type_.element_count <= MAX_FOLDED_ELEMENTS:
+        if (type_.dtype is DType.I1 and not self.flags) or not 0 < type_.element_count <= MAX_FOLDED_ELEMENTS:
             return None
         context = EvalContext(
             operation.opcode,

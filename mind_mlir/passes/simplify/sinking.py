@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops.opdef import Rounding
-from mind_mlir.ops.pointwise import broadcast_type, same_type
 from mind_mlir.ops.registry import all_ops, by_opcode
 from mind_mlir.passes.simplify.pattern import Pattern, beneath
 from mind_mlir.passes.simplify.shapes import (
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
 #: Operations whose result has, at each place, a function of what the operands have there.
-ELEMENTWISE = (
-    *(
-        record.opcode
-        for record in all_ops()
-        if record.type_rule in (same_type, broadcast_type) and record.vector_operations
-    ),
-    *("Cast", "Clamp", "Compare", "Select"),
-)
+ELEMENTWISE = tuple(record.opcode for record in all_ops() if record.vector_operations)
 #: How many operations in a row transposes are looked for around.
 _DEPTH = 8
 

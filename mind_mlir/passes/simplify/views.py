@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.ops.opdef import Movement
+from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.simplify.pattern import Pattern, beneath, same_type
 from mind_mlir.passes.simplify.shapes import (
     aligned,
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
-_RESHAPES = ("Reshape", "ExpandDims", "Squeeze")
+_RESHAPES = tuple(record.opcode for record in all_ops() if record.movement is Movement.RESHAPE)
 
 
 @beneath(*_RESHAPES)

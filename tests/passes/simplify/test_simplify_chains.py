@@ -272,6 +272,7 @@ FIRES = [
         ),
         ("Compare", "Select", "BroadcastTo"),
     ),
+    Case(SUNK, ((3, 1),), lambda g, x: g("IsFinite", spread(g, x, 3, 5)), ("IsFinite", "BroadcastTo")),
     Case(SUNK, ((),), lambda g, x: g("Cast", spread(g, x, 3, 5), dtype=DType.SI64), ("Cast", "BroadcastTo")),
     Case(
         TURNED,

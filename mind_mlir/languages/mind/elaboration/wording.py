@@ -25,7 +25,7 @@ LOGICAL: Mapping[str, str] = MappingProxyType({"&&": "And", "||": "Or"})
 #: Opcodes that are written as something else than the mnemonic of their record.
 _SPELLED: Mapping[str, str] = MappingProxyType(
     {
-        **{opcode: operator for operator, opcode in (ARITHMETIC | LOGICAL).items()},
+        **{opcode: operator for operator, opcode in {**ARITHMETIC, **LOGICAL}.items()},
         "Not": "!",
         "Compare": "comparison",
         "Index": "indexing",

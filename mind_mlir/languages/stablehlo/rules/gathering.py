@@ -11,6 +11,7 @@ from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, kind_of
 from mind_mlir.languages.stablehlo.rules.movement import position
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.mlir.bindings import stablehlo
+from mind_mlir.ops.stablehlo_indexing import SCATTERED
 from mind_mlir.ops.xla_windows import clamped
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block
 
-_KINDS = {"add": "Add", "multiply": "Mul", "maximum": "Max", "minimum": "Min"}
+_KINDS = {name: kind for kind, name in SCATTERED.items()}
 
 
 def _gather(use: Use) -> Value:
