@@ -102,18 +102,14 @@ class Field:
         kind: What values it takes.
         choices: The words of a `FieldKind.WORD`.
         attribute: The record's attribute that holds it, or its region; None where it has the same name.
-        short: Its name in the compact text; by default the same.
+        short: Its name in the compact text; None where that is the same.
     """
 
     name: str
     kind: FieldKind
     choices: tuple[str, ...] = ()
     attribute: str | None = None
-    short: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.short:
-            object.__setattr__(self, "short", self.name)
+    short: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ class _CompactReader(TextReader):
         data: dict[str, Any] = {}
         if form.variant is None and form.kind is not None:
             data[form.kind.name] = word
-        fields = {one.short: one for one in form.fields} | {one.name: one for one in form.fields}
+        fields = {one.short or one.name: one for one in form.fields} | {one.name: one for one in form.fields}
         while self.token.kind == "WORD":
             clause = self.advance()
             self.expect("[")

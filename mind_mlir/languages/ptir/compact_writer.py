@@ -92,7 +92,7 @@ def _operation(instruction: Instruction, names: Mapping[int, str]) -> Iterator[s
     for field in form.fields:
         value = operation.fields[field.name]
         if value is not None and field not in (form.literal, form.kind):
-            yield f" {field.short}[{spell_field(field, value)}]"
+            yield f" {field.short or field.name}[{spell_field(field, value)}]"
 
 
 def compact_name(operation: Operation) -> str:

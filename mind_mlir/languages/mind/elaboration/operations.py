@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 
-#: Operations that take operands of one shape, to which the language broadcasts them.
+#: Operations whose operands the language broadcasts to one shape itself.
 _ALIGNED = {"Compare", "Select", "And", "Or", "Xor"}
 
 
