@@ -39,7 +39,7 @@ class OpenBlock:
 
 
 @dataclass(slots=True)
-class Body:
+class OpenBody:
     """An open body between two braces: that of a function, or a region of an operation.
 
     Attributes:
@@ -67,7 +67,7 @@ class Bodies:
 
     report: Report
     functions: list[Function] = field(default_factory=list)
-    _stack: list[Body] = field(default_factory=list)
+    _stack: list[OpenBody] = field(default_factory=list)
     #: Bodies that are open beyond the greatest depth; what stands in them is passed over.
     _too_deep: int = 0
     #: Whether statements outside of functions have been reported since the last function began.
@@ -77,7 +77,7 @@ class Bodies:
         return bool(self._stack)
 
     @property
-    def innermost(self) -> Body:
+    def innermost(self) -> OpenBody:
         """Return the body that was opened last."""
         return self._stack[-1]
 
@@ -89,7 +89,7 @@ class Bodies:
         self._too_deep += (statement.last.kind == "OPEN") - (statement.first.kind == "CLOSE")
         return True
 
-    def open(self, body: Body) -> None:
+    def open(self, body: OpenBody) -> None:
         """Let a body begin."""
         if len(self._stack) > MAX_NESTING:
             self._too_deep = 1
@@ -182,7 +182,7 @@ class Bodies:
             help_text = "a function names its results in its return: return %0"
         raise self.report.error("E1101", message, statement.span, help_text)
 
-    def _not_closed(self, bodies: list[Body], found: Span, what: str) -> None:
+    def _not_closed(self, bodies: list[OpenBody], found: Span, what: str) -> None:
         notes = [f"the function at {self.report.locate(bodies[0].opening)} is not closed"]
         if len(bodies) > 1:
             notes.append(f"nor are the regions of the operation at {self.report.locate(bodies[-1].opening)}")

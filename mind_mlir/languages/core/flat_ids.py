@@ -17,7 +17,7 @@ from mind_mlir.languages.core.tokens import COMMENT, LONGEST_VALUE, STRING, VALU
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import CoreOperation, ValueId
-    from mind_mlir.languages.core.syntax import Alias, Definition
+    from mind_mlir.languages.core.syntax import Definition, ValueAlias
     from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.cursor import Token
     from mind_mlir.languages.text.report import Report
@@ -71,7 +71,7 @@ class FlatIds:
         for value in operation.result_ids:
             self._defined.setdefault(value, operation)
 
-    def alias(self, alias: Alias) -> None:
+    def alias(self, alias: ValueAlias) -> None:
         """Make a value another one by another name.
 
         Raises:

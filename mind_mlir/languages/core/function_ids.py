@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.ir.module import CoreOperation, ValueId
-    from mind_mlir.languages.core.syntax import Alias, Definition
+    from mind_mlir.languages.core.syntax import Definition, ValueAlias
     from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.report import Report, Span
 
@@ -116,7 +116,7 @@ class FunctionIds:
     def recover(self, statement: Statement) -> None:
         """Take what a statement in error defines as defined: it is known already."""
 
-    def alias(self, alias: Alias) -> None:
+    def alias(self, alias: ValueAlias) -> None:
         """Report what the verifier cannot see: an alias leaves no operation behind.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.core.statement_reader import END, StatementReader, TooManyArguments, Unexpected
+from mind_mlir.languages.core.statement_reader import END, CoreStatementReader, TooManyArguments, Unexpected
 from mind_mlir.languages.core.syntax import MAX_ATTRIBUTES
 from mind_mlir.languages.core.tokens import HEAD
 
@@ -62,7 +62,7 @@ def parse_statement(statement: Statement, report: Report, *, functions: bool = F
     problem: Exception | None = None
     syntax: Syntax | None = None
     try:
-        syntax = StatementReader(statement).statement()
+        syntax = CoreStatementReader(statement).statement()
     except (Unexpected, TooManyArguments) as error:
         problem = error
     culprit = statement.last

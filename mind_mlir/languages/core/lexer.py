@@ -144,7 +144,7 @@ class _Context:
 
 
 @dataclass(slots=True)
-class Lexer:
+class CoreLexer:
     """Tokenises one source, a statement at a time; what is wrong goes to ``report``.
 
     Attributes:

@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING
 from mind_mlir.languages.core.syntax import (
     MAX_ATTRIBUTES,
     NO_RESULTS,
-    Alias,
     Arguments,
     Attribute,
     BranchSyntax,
@@ -46,6 +45,7 @@ from mind_mlir.languages.core.syntax import (
     PaddingSyntax,
     Parameters,
     TargetSyntax,
+    ValueAlias,
     no_offsets,
 )
 from mind_mlir.languages.text.cursor import Cursor, Token
@@ -80,7 +80,7 @@ class TooManyArguments(Exception):  # noqa: N818 -- a control-flow signal that n
     """Ends the reading of a statement that has more attributes than any operation."""
 
 
-class StatementReader(Cursor):
+class CoreStatementReader(Cursor):
     """Reads one statement, a token ahead; its methods are named after the rules of the grammar."""
 
     __slots__ = ("_tokens", "_wanted")
@@ -133,7 +133,7 @@ class StatementReader(Cursor):
             self.fail()
         return syntax
 
-    def _value_statement(self) -> Definition | Alias:
+    def _value_statement(self) -> Definition | ValueAlias:
         result, others = self._take("VALUE"), NO_RESULTS
         several = self.accept(",") is not None
         if several:
@@ -144,7 +144,7 @@ class StatementReader(Cursor):
             return self._definition(result, others, opcode)
         if several:
             self.fail()
-        return Alias(result, self._take("VALUE"))
+        return ValueAlias(result, self._take("VALUE"))
 
     def _definition(self, result: Token, others: Offsets, opcode: Token) -> Definition:
         callee = self.accept("SYMBOL")
@@ -282,14 +282,14 @@ class StatementReader(Cursor):
 
 
 #: What reads a statement, by the kind of its first token.
-_STATEMENTS: Mapping[str, Callable[[StatementReader], Syntax]] = {
-    "VALUE": StatementReader._value_statement,
-    "WORD": StatementReader._outputs,
-    "VISIBILITY": StatementReader._head,
-    "FUNC": StatementReader._head,
-    "LABEL": StatementReader._label,
-    "BR": StatementReader._branch,
-    "COND_BR": StatementReader._cond_branch,
-    "EXIT": StatementReader._exit,
-    "CLOSE": StatementReader._closing,
+_STATEMENTS: Mapping[str, Callable[[CoreStatementReader], Syntax]] = {
+    "VALUE": CoreStatementReader._value_statement,
+    "WORD": CoreStatementReader._outputs,
+    "VISIBILITY": CoreStatementReader._head,
+    "FUNC": CoreStatementReader._head,
+    "LABEL": CoreStatementReader._label,
+    "BR": CoreStatementReader._branch,
+    "COND_BR": CoreStatementReader._cond_branch,
+    "EXIT": CoreStatementReader._exit,
+    "CLOSE": CoreStatementReader._closing,
 }

@@ -94,7 +94,7 @@ class Definition(NamedTuple):
     opens: bool
 
 
-class Alias(NamedTuple):
+class ValueAlias(NamedTuple):
     """``%7 = %6``."""
 
     result: Token
@@ -164,4 +164,4 @@ class Closing(NamedTuple):
 
 
 TerminatorSyntax: TypeAlias = BranchSyntax | Exit
-Syntax: TypeAlias = Definition | Alias | Outputs | Head | Label | TerminatorSyntax | Closing
+Syntax: TypeAlias = Definition | ValueAlias | Outputs | Head | Label | TerminatorSyntax | Closing

@@ -42,12 +42,12 @@ from mind_mlir.ir.module import (
     Yield,
 )
 from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
-from mind_mlir.languages.core.bodies import Bodies, Body, OpenBlock
+from mind_mlir.languages.core.bodies import Bodies, OpenBlock, OpenBody
 from mind_mlir.languages.core.flat_ids import FlatIds
 from mind_mlir.languages.core.grammar import OUTPUTS_KEYWORDS, parse_statement
-from mind_mlir.languages.core.lexer import Lexer
+from mind_mlir.languages.core.lexer import CoreLexer
 from mind_mlir.languages.core.operations import OperationReader, name_of
-from mind_mlir.languages.core.syntax import Alias, Closing, Definition, Exit, Head, Label, Outputs, spans
+from mind_mlir.languages.core.syntax import Closing, Definition, Exit, Head, Label, Outputs, ValueAlias, spans
 from mind_mlir.languages.core.tokens import FUNCTION_LINE, HEAD
 from mind_mlir.languages.text.report import Report
 
@@ -77,8 +77,8 @@ def parse(source: SourceText) -> Module:
             literals that do not fit their type; E4001 and E4002 for aliases; E4111 and E4112 for blocks).
     """
     report = Report(source)
-    reader = _Reader(report, functions=FUNCTION_LINE.search(source.text) is not None)
-    lexer = Lexer(report, functions=reader.functions)
+    reader = _SourceReader(report, functions=FUNCTION_LINE.search(source.text) is not None)
+    lexer = CoreLexer(report, functions=reader.functions)
     for statement in lexer.statements():
         reader.read(statement)
         lexer.in_body = reader.functions and bool(reader.bodies)
@@ -88,7 +88,7 @@ def parse(source: SourceText) -> Module:
     return reader.module()
 
 
-class _Reader:
+class _SourceReader:
     """Takes the statements of one source, one by one.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Reader:
         self._parts = PartReader(report, profile.name, FlatIds(report))
         self._outputs: Outputs | None = None
         if not functions:
-            self.bodies.open(Body((0, 0), is_function=True, braced=False, block=OpenBlock("", None)))
+            self.bodies.open(OpenBody((0, 0), is_function=True, braced=False, block=OpenBlock("", None)))
 
     def module(self) -> Module:
         """Return the module of all statements, which are right."""
@@ -147,7 +147,7 @@ class _Reader:
         else:
             block = self.bodies.block(statement)
             self.bodies.not_after_end(block, statement)
-            if isinstance(syntax, Alias):
+            if isinstance(syntax, ValueAlias):
                 self._parts.ids.alias(syntax)
             elif isinstance(syntax, Definition):
                 self._define(syntax, block)
@@ -161,12 +161,12 @@ class _Reader:
             self._parts.ids.recover(statement)
         elif first.kind in HEAD:
             self.bodies.close_all(first)
-            self.bodies.open(Body(first.span, is_function=True, braced=statement.last.kind == "OPEN"))
+            self.bodies.open(OpenBody(first.span, is_function=True, braced=statement.last.kind == "OPEN"))
             self._begin_ids(first.start)
         elif not self.bodies:
             return
         elif statement.last.kind in ("OPEN", "{"):  # the second one where a bracket is not closed
-            self.bodies.open(Body(first.span, is_function=False))
+            self.bodies.open(OpenBody(first.span, is_function=False))
         elif first.kind == "LABEL" or _lacks_caret(statement):
             body = self.bodies.innermost
             if body.block is None or body.block.span != first.span:
@@ -187,7 +187,7 @@ class _Reader:
         self.bodies.close_all(statement.first)
         ids = self._begin_ids(statement.first.start)
         public = head.visibility is None or head.visibility.text != "internal"
-        body = Body(head.name.span, is_function=True)
+        body = OpenBody(head.name.span, is_function=True)
         self.bodies.open(body)
         try:
             types = [self._parts.operations.type_at(*found) for found in spans(head.types)]
@@ -224,7 +224,7 @@ class _Reader:
         ids.define(operation)
         if definition.opens:
             span = (definition.result.start, definition.types[-1])
-            self.bodies.open(Body(span, is_function=False, operation=operation))
+            self.bodies.open(OpenBody(span, is_function=False, operation=operation))
         elif not self._report.findings.total:
             block.operations.append(operation)
 
