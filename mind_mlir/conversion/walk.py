@@ -183,7 +183,7 @@ def _program(program: Program) -> Iterator[Visit]:
 
 
 @dataclass(slots=True)
-class _Body:
+class _WalkState:
     """The state of a walk within a function or region: the instructions that are left to be visited."""
 
     instructions: Iterator[tuple[int, Instruction]]
@@ -203,7 +203,7 @@ def _body(
     names: Mapping[int, str],
     left: dict[int, Region],
 ) -> Iterator[Visit]:
-    stack = [_Body(iter(enumerate(body)), path, types, names, 1)]
+    stack = [_WalkState(iter(enumerate(body)), path, types, names, 1)]
     while stack:
         level = stack[-1]
         if level.visited < len(level.regions):
@@ -216,7 +216,7 @@ def _body(
             level.visited += 1
             inside = iter(enumerate(region.body))
             types = dict(enumerate(region.parameters))
-            stack.append(_Body(inside, below, types, region.names, depth + 1))
+            stack.append(_WalkState(inside, below, types, region.names, depth + 1))
             continue
         found = next(level.instructions, None)
         if found is None:

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir.conversion.c.nodes import Element, Expr, Index
+from mind_mlir.conversion.c.nodes import AffineIndex, Element, Expr
 from mind_mlir.conversion.c.operations import unsupported
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import label_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Value
 
 #: Writes what is needed for one element at the current place, and returns the element.
-Reader: TypeAlias = "Callable[[Sequence[Index]], Expr]"
+Reader: TypeAlias = "Callable[[Sequence[AffineIndex]], Expr]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,19 @@ def in_memory(
     """Return the tensor that lies in the array ``name``."""
     steps = row_major(shape) if strides is None else tuple(strides)
 
-    def read(indices: Sequence[Index]) -> Expr:
+    def read(indices: Sequence[AffineIndex]) -> Expr:
         return Element(name, address(indices, steps, offset))
 
     return Array(tuple(shape), read, frozenset((name,)), (name, steps, offset))
 
 
-def address(indices: Sequence[Index], strides: Sequence[int], offset: int = 0) -> Index:
+def address(indices: Sequence[AffineIndex], strides: Sequence[int], offset: int = 0) -> AffineIndex:
     """Return where the element at ``indices`` lies."""
-    total = Index((), offset)
+    total = AffineIndex((), offset)
     for index, stride in zip(indices, strides, strict=True):
-        total = Index().plus(index, stride).plus(total) if not total.terms else total.plus(index, stride)
+        total = (
+            AffineIndex().plus(index, stride).plus(total) if not total.terms else total.plus(index, stride)
+        )
     return total
 
 
@@ -77,8 +79,8 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
     if [array.shape[axis] for axis in long] != [shape[axis] for axis in kept]:
         return None
 
-    def read(indices: Sequence[Index]) -> Expr:
-        given = [Index()] * len(array.shape)
+    def read(indices: Sequence[AffineIndex]) -> Expr:
+        given = [AffineIndex()] * len(array.shape)
         for axis, target in zip(long, kept, strict=True):
             given[axis] = indices[target]
         return array.read(given)
@@ -102,12 +104,12 @@ def depends(expr: Any, dim: int) -> bool:
     return any(name == str(dim) for name, _ in affine_index(expr, None).terms)
 
 
-def affine_index(expr: Any, given: Sequence[Index] | None) -> Index:
+def affine_index(expr: Any, given: Sequence[AffineIndex] | None) -> AffineIndex:
     """Return the value of an affine expression; the dimensions by their numbers where none are given."""
     if isinstance(expr, ir.AffineDimExpr):
-        return Index(((str(expr.position), 1),)) if given is None else given[expr.position]
+        return AffineIndex(((str(expr.position), 1),)) if given is None else given[expr.position]
     if isinstance(expr, ir.AffineConstantExpr):
-        return Index((), expr.value)
+        return AffineIndex((), expr.value)
     if isinstance(expr, ir.AffineAddExpr):
         return affine_index(expr.lhs, given).plus(affine_index(expr.rhs, given))
     if isinstance(expr, ir.AffineMulExpr):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.conversion.c.arrays import in_memory
-from mind_mlir.conversion.c.nodes import Block, Line, Prefix, Set, Text, names_in, spelled
+from mind_mlir.conversion.c.nodes import (
+    CompoundStatement,
+    LineStatement,
+    Prefix,
+    Set,
+    Text,
+    names_in,
+    spelled,
+)
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
 from mind_mlir.mlir.bindings import ir
 
@@ -79,7 +87,7 @@ def _assigned(  # noqa: C901  one list of cases
 
 def _if(writer: FunctionWriter, op: Operation) -> None:
     names = _state(writer, op.results)
-    block = Block(f"if ({spelled(writer.values.scalars[op.operands[0]])})")
+    block = CompoundStatement(f"if ({spelled(writer.values.scalars[op.operands[0]])})")
     writer.code.add(block)
     for region, statements in zip(op.regions, (block.body, block.otherwise), strict=True):
         if len(region.blocks):
@@ -95,7 +103,7 @@ def _for(writer: FunctionWriter, op: Operation) -> None:
     _assigned(writer, names, list(op.operands)[3:])
     variable = writer.code.name("step")
     advance = f"++{variable}" if step == "1" else f"{variable} += {step}"
-    loop = Block(f"for (int64_t {variable} = {low}; {variable} < {high}; {advance})")
+    loop = CompoundStatement(f"for (int64_t {variable} = {low}; {variable} < {high}; {advance})")
     writer.code.add(loop)
     writer.values.bind(body.arguments[0], variable)
     _carry(writer, list(body.arguments)[1:], names, body)
@@ -118,16 +126,16 @@ def _while(writer: FunctionWriter, op: Operation) -> None:
     names = _state(writer, before.arguments)
     _assigned(writer, names, list(op.operands))
     left = _state(writer, op.results)
-    loop = Block("for (;;)")
+    loop = CompoundStatement("for (;;)")
     writer.code.add(loop)
     _carry(writer, list(before.arguments), names, before)
     with writer.code.inside(loop):
         condition, *passed = writer.block(before)
-        exit_ = Block(f"if ({spelled(Prefix('!', writer.values.scalars[condition]))})", [])
+        exit_ = CompoundStatement(f"if ({spelled(Prefix('!', writer.values.scalars[condition]))})", [])
         writer.code.add(exit_)
         with writer.code.inside(exit_):
             _assigned(writer, left, passed)
-            writer.code.add(Line("break;"))
+            writer.code.add(LineStatement("break;"))
         for argument, value in zip(after.arguments, passed, strict=True):
             writer.values.alias(argument, value)
         _assigned(writer, names, writer.block(after))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.conversion.c import control, nests, tensors
 from mind_mlir.conversion.c.arrays import label_for
-from mind_mlir.conversion.c.nodes import Block, Line, Sum, Text, spelled
+from mind_mlir.conversion.c.nodes import CompoundStatement, LineStatement, Sum, Text, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, unsupported
 from mind_mlir.conversion.c.statements import Statements
 from mind_mlir.conversion.c.values import Values
@@ -16,7 +16,7 @@ from mind_mlir.mlir.bindings import ir
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.conversion.c.nodes import Index
+    from mind_mlir.conversion.c.nodes import AffineIndex
     from mind_mlir.mlir.bindings import Operation, Value
 
 
@@ -38,7 +38,7 @@ class FunctionWriter:
         self.prefix, self.opcodes, self.constants = prefix, opcodes, constants
         self.code = Statements(used)
         self.values = Values(self.code)
-        self.indices: Sequence[Index] | None = None
+        self.indices: Sequence[AffineIndex] | None = None
 
     @property
     def in_body(self) -> bool:
@@ -80,12 +80,12 @@ def _call(writer: FunctionWriter, op: Operation) -> None:
             arguments.append(buffer)
         else:
             fresh = code.name(label_for(result))
-            code.add(Line(f"{C_TYPES[kind_of(result.type)]} {fresh};"))
+            code.add(LineStatement(f"{C_TYPES[kind_of(result.type)]} {fresh};"))
             values.scalars[result] = Text(fresh)
             arguments.append(f"&{fresh}")
     called = re.sub(r"\W", "_", ir.FlatSymbolRefAttr(op.attributes["callee"]).value)
     failed = f"if ({called}({', '.join(arguments)}) != 0)"
-    code.add(Block(failed, [Line("status = -1;"), Line("goto end;")]))
+    code.add(CompoundStatement(failed, [LineStatement("status = -1;"), LineStatement("goto end;")]))
 
 
 _RULES: Mapping[str, Callable[[FunctionWriter, Operation], None]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.conversion.c.dtypes import require_dtypes
 from mind_mlir.conversion.c.function import FunctionWriter
 from mind_mlir.conversion.c.helpers import helper_lines
-from mind_mlir.conversion.c.nodes import Line, lines, spelled
+from mind_mlir.conversion.c.nodes import LineStatement, lines, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal
 from mind_mlir.conversion.c.pruning import pruned
 from mind_mlir.ir.analysis.call_graph import operations_of
@@ -104,7 +104,7 @@ def _function(op: Any, opcodes: Any, checks_of: Any, used: set[str], tables: dic
     writer.block(block)
     for value, (type_, fresh) in zip(returned, outputs, strict=True):
         if not isinstance(type_, ir.RankedTensorType):
-            writer.code.add(Line(f"*{fresh} = {spelled(writer.values.scalars[value])};"))
+            writer.code.add(LineStatement(f"*{fresh} = {spelled(writer.values.scalars[value])};"))
         elif (array := writer.values.arrays[value]).place is None or array.place[0] != fresh:
             writer.values.copied(array, fresh)
     notes = []
@@ -114,7 +114,7 @@ def _function(op: Any, opcodes: Any, checks_of: Any, used: set[str], tables: dic
             low, high = (literal(end, "i64").text for end in outcome.check.allowed)
             least, most = (spelled(writer.values.scalars[each]) for each in ends[2 * number - 2 : 2 * number])
             writer.code.add(
-                Line(f"if (status == 0 && ({least} < {low} || {most} > {high})) status = {number};")
+                LineStatement(f"if (status == 0 && ({least} < {low} || {most} > {high})) status = {number};")
             )
             notes.append(f"{number}: {outcome.check.opcode} {outcome.check.label}, in [{low}, {high}]")
     return _text(name, writer, arguments, outputs, notes, private=private)

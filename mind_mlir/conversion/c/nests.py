@@ -15,7 +15,16 @@ from mind_mlir.conversion.c.arrays import (
     label_for,
     row_major,
 )
-from mind_mlir.conversion.c.nodes import Element, Index, Line, Set, Sum, Text, names_in, spelled
+from mind_mlir.conversion.c.nodes import (
+    AffineIndex,
+    Element,
+    LineStatement,
+    Set,
+    Sum,
+    Text,
+    names_in,
+    spelled,
+)
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
 from mind_mlir.mlir.bindings import linalg
 from mind_mlir.mlir.locations import label_of
@@ -51,7 +60,7 @@ def nest(writer: FunctionWriter, op: Operation) -> None:
     label = label_of(op.location)
     opcode = writer.opcodes.get(label or "")
     if label and opcode:
-        writer.code.add(Line(f"/* {label} = {opcode} */"))
+        writer.code.add(LineStatement(f"/* {label} = {opcode} */"))
     if not outer and not any(map(writer.values.is_wanted, op.results)):
         loops.total()
         return
@@ -105,10 +114,10 @@ class _Nest:
     extents: list[int]
     outer: list[int]
     inner: list[int]
-    given: list[Index] = field(init=False)
+    given: list[AffineIndex] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.given = [Index()] * len(self.extents)
+        self.given = [AffineIndex()] * len(self.extents)
 
     def postpone(self) -> None:
         """Let each element of the result be computed where it is read."""
@@ -118,8 +127,8 @@ class _Nest:
         needed = [*self.op.operands, *(value for view in body for value in view.operation.operands)]
         reads = frozenset(name for value in needed if value in arrays for name in arrays[value].reads)
 
-        def read(indices: Sequence[Index]) -> Expr:
-            self.given = [Index()] * len(order)
+        def read(indices: Sequence[AffineIndex]) -> Expr:
+            self.given = [AffineIndex()] * len(order)
             for dim, index in zip(order, indices, strict=True):
                 self.given[dim] = index  # type: ignore[index]  # results of parallel loops are permutations
             return self._body(self._elements(0, len(self.maps)))[0]
@@ -169,7 +178,7 @@ class _Nest:
                     self._put(totals, self._computed(totals))
                 code.add(*map(Set, self._places(names), totals))
 
-    def _enter(self, dims: Sequence[int], indices: Sequence[Index]) -> None:
+    def _enter(self, dims: Sequence[int], indices: Sequence[AffineIndex]) -> None:
         for dim, index in zip(dims, indices, strict=True):
             self.given[dim] = index
 

@@ -26,23 +26,23 @@ _SPELLED_OUT = frozenset(("&", "^", "|", "&&", "||", "==", "!=", "<", "<=", ">",
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class AffineIndex:
     """The sum of variables times numbers, and a number."""
 
     terms: tuple[tuple[str, int], ...] = ()
     constant: int = 0
 
-    def plus(self, other: Index, scale: int = 1) -> Index:
+    def plus(self, other: AffineIndex, scale: int = 1) -> AffineIndex:
         """Return this and ``scale`` times ``other``."""
         terms = dict(self.terms)
         for name, factor in other.terms:
             terms[name] = terms.get(name, 0) + factor * scale
         kept = tuple((name, factor) for name, factor in terms.items() if factor)
-        return Index(kept, self.constant + other.constant * scale)
+        return AffineIndex(kept, self.constant + other.constant * scale)
 
-    def times(self, factor: int) -> Index:
+    def times(self, factor: int) -> AffineIndex:
         """Return ``factor`` times this."""
-        return Index().plus(self, factor)
+        return AffineIndex().plus(self, factor)
 
     def __str__(self) -> str:
         parts = [name if factor == 1 else f"{factor} * {name}" for name, factor in self.terms]
@@ -63,7 +63,7 @@ class Element:
     """An element of an array, by its place in memory."""
 
     array: str
-    index: Index
+    index: AffineIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A call of a function."""
 
     function: str
@@ -92,7 +92,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Conditional:
     """One of two operands."""
 
     condition: Expr
@@ -104,10 +104,10 @@ class Choice:
 class Sum:
     """An index as a number."""
 
-    index: Index
+    index: AffineIndex
 
 
-Expr: TypeAlias = "Text | Element | Infix | Prefix | Call | Choice | Sum"
+Expr: TypeAlias = "Text | Element | Infix | Prefix | FunctionCall | Conditional | Sum"
 
 
 def names_in(expr: Expr) -> Iterator[str]:
@@ -125,10 +125,10 @@ def names_in(expr: Expr) -> Iterator[str]:
             yield from names_in(right)
         case Prefix(_, operand):
             yield from names_in(operand)
-        case Call(_, arguments):
+        case FunctionCall(_, arguments):
             for argument in arguments:
                 yield from names_in(argument)
-        case Choice(condition, then, otherwise):
+        case Conditional(condition, then, otherwise):
             for each in (condition, then, otherwise):
                 yield from names_in(each)
 
@@ -156,15 +156,15 @@ def _spelled(expr: Expr) -> tuple[str, int]:
             return f"{spelled(left, inner)} {operator} {spelled(right, right_inner)}", binds
         case Prefix(operator, operand):
             return f"{operator}{spelled(operand, _UNARY + (operator == '-'))}", _UNARY
-        case Call(function, arguments):
+        case FunctionCall(function, arguments):
             return f"{function}({', '.join(map(spelled, arguments))})", _PRIMARY
-        case Choice(condition, then, otherwise):
+        case Conditional(condition, then, otherwise):
             parts = spelled(condition, 3), spelled(then, 3), spelled(otherwise, _TERNARY)
             return f"{parts[0]} ? {parts[1]} : {parts[2]}", _TERNARY
 
 
 @dataclass(slots=True)
-class Line:
+class LineStatement:
     """A statement of one line, or a comment."""
 
     text: str
@@ -180,7 +180,7 @@ class Set:
 
 
 @dataclass(slots=True)
-class Block:
+class CompoundStatement:
     """A loop, or a branch: a head, and statements in braces."""
 
     head: str
@@ -188,7 +188,7 @@ class Block:
     otherwise: list[Statement] = field(default_factory=list)
 
 
-Statement: TypeAlias = "Line | Set | Block"
+Statement: TypeAlias = "LineStatement | Set | CompoundStatement"
 
 
 def lines(statements: Sequence[Statement], depth: int = 1) -> Iterator[str]:
@@ -196,11 +196,11 @@ def lines(statements: Sequence[Statement], depth: int = 1) -> Iterator[str]:
     indent = "    " * depth
     for statement in statements:
         match statement:
-            case Line(text):
+            case LineStatement(text):
                 yield indent + text if text else ""
             case Set():
                 yield indent + _assignment(statement)
-            case Block(head, body, otherwise):
+            case CompoundStatement(head, body, otherwise):
                 yield f"{indent}{head} {{"
                 yield from lines(body, depth + 1)
                 if otherwise:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.c.helpers import HELPERS
-from mind_mlir.conversion.c.nodes import Call, Choice, Expr, Infix, Prefix, Text
+from mind_mlir.conversion.c.nodes import Conditional, Expr, FunctionCall, Infix, Prefix, Text
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.target.abi import LIBM
@@ -138,10 +138,10 @@ def scalar_expression(  # noqa: C901  one list of cases
         if named not in HELPERS:
             raise unsupported(f"'{op.name}' of {source}")
         used.add(named)
-        return Call(named, tuple(operands))
+        return FunctionCall(named, tuple(operands))
 
     if name == "select":
-        return Choice(operands[0], operands[1], operands[2])
+        return Conditional(operands[0], operands[1], operands[2])
     if name == "cmpf":
         return _compared_floats(ir.IntegerAttr(op.attributes["predicate"]).value, *operands)
     if name == "cmpi":
@@ -166,7 +166,7 @@ def scalar_expression(  # noqa: C901  one list of cases
     function = _LIBM.get(name, name if name in LIBM else None)
     if function is None:
         raise unsupported(f"'{op.name}'")
-    return Call(function + ("f" if result == "f32" else ""), tuple(operands))
+    return FunctionCall(function + ("f" if result == "f32" else ""), tuple(operands))
 
 
 def _truth(name: str, operands: Sequence[Expr]) -> Expr:
@@ -185,7 +185,7 @@ def _converted(name: str, source: str, result: str, operand: Expr, used: set[str
     match name:
         case "extf" | "truncf" | "sitofp" | "extsi" | "index_cast" | "trunci":
             if source == "i1":
-                return Choice(operand, Text("-1"), Text("0"))
+                return Conditional(operand, Text("-1"), Text("0"))
             if result == "i1":
                 return Infix("!=", Infix("&", operand, Text("1")), Text("0"))
             return operand if source == result else Prefix(f"({type_})", operand)
@@ -205,7 +205,7 @@ def _converted(name: str, source: str, result: str, operand: Expr, used: set[str
         case _:
             return None
     used.add(named)
-    return Call(named, (operand,))
+    return FunctionCall(named, (operand,))
 
 
 def _compared_floats(predicate: int, left: Expr, right: Expr) -> Expr:
@@ -216,11 +216,11 @@ def _compared_floats(predicate: int, left: Expr, right: Expr) -> Expr:
     if predicate == 13:  # une
         return Infix("!=", left, right)
     if predicate == 8:  # ueq
-        return Prefix("!", Call("islessgreater", (left, right)))
+        return Prefix("!", FunctionCall("islessgreater", (left, right)))
     if predicate == 6:  # one
-        return Call("islessgreater", (left, right))
+        return FunctionCall("islessgreater", (left, right))
     if predicate in (7, 14):
-        unordered = Call("isunordered", (left, right))
+        unordered = FunctionCall("isunordered", (left, right))
         return unordered if predicate == 14 else Prefix("!", unordered)
     return Text("true" if predicate else "false")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir.conversion.c.nodes import Block, Element, Line, Set, Text, names_in
+from mind_mlir.conversion.c.nodes import CompoundStatement, Element, LineStatement, Set, Text, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -27,14 +27,14 @@ def pruned(statements: Sequence[Statement], arrays: Collection[str]) -> list[Sta
 def _read(statements: Sequence[Statement]) -> Iterator[str]:
     for statement in statements:
         match statement:
-            case Line(text):
+            case LineStatement(text):
                 if not text.startswith("/*"):
                     yield from re.findall(r"[A-Za-z_]\w*", text)
             case Set(target, value):
                 yield from names_in(value) if not _is_own(target, value) else ()
                 if isinstance(target, Element):
                     yield from (name for name, _ in target.index.terms)
-            case Block(head, body, otherwise):
+            case CompoundStatement(head, body, otherwise):
                 yield from re.findall(r"[A-Za-z_]\w*", head)
                 yield from _read(body)
                 yield from _read(otherwise)
@@ -53,12 +53,12 @@ def _kept(statements: Sequence[Statement], read: set[str], arrays: Collection[st
                 continue
             if isinstance(target, Element) and target.array in arrays and target.array not in read:
                 continue
-        elif isinstance(statement, Block):
+        elif isinstance(statement, CompoundStatement):
             body = _kept(statement.body, read, arrays)
             otherwise = _kept(statement.otherwise, read, arrays)
             if not body and not otherwise:
                 continue
-            statement = Block(statement.head, body, otherwise)  # noqa: PLW2901  what is kept of it
+            statement = CompoundStatement(statement.head, body, otherwise)  # noqa: PLW2901  what is kept of it
         kept.append(statement)
     return [
         each
@@ -68,4 +68,4 @@ def _kept(statements: Sequence[Statement], read: set[str], arrays: Collection[st
 
 
 def _is_comment(statement: Statement) -> bool:
-    return isinstance(statement, Line) and statement.text.startswith("/*")
+    return isinstance(statement, LineStatement) and statement.text.startswith("/*")

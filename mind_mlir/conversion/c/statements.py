@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mind_mlir.conversion.c.nodes import Block, Index, Set, Text
+from mind_mlir.conversion.c.nodes import AffineIndex, CompoundStatement, Set, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +62,7 @@ class Statements:
         return variable
 
     @contextmanager
-    def inside(self, block: Block, statements: list[Statement] | None = None) -> Iterator[None]:
+    def inside(self, block: CompoundStatement, statements: list[Statement] | None = None) -> Iterator[None]:
         """Add to the body of ``block``, which stands at the current place, or to ``statements`` of it."""
         out, self._out = self._out, block.body if statements is None else statements
         self._depth += 1
@@ -71,19 +71,19 @@ class Statements:
         self._out = out
 
     @contextmanager
-    def loops(self, extents: Sequence[int]) -> Iterator[list[Index]]:
+    def loops(self, extents: Sequence[int]) -> Iterator[list[AffineIndex]]:
         """Add to the innermost of loops over ``extents``; an extent of 1 takes none."""
         out, depth = self._out, self._depth
-        indices: list[Index] = []
+        indices: list[AffineIndex] = []
         for extent in extents:
             if extent == 1:
-                indices.append(Index())
+                indices.append(AffineIndex())
                 continue
             variable = _LOOPS[self._depth] if self._depth < len(_LOOPS) else f"i{self._depth}"
-            block = Block(f"for (int64_t {variable} = 0; {variable} < {extent}; ++{variable})")
+            block = CompoundStatement(f"for (int64_t {variable} = 0; {variable} < {extent}; ++{variable})")
             self.add(block)
             self._out = block.body
             self._depth += 1
-            indices.append(Index(((variable, 1),)))
+            indices.append(AffineIndex(((variable, 1),)))
         yield indices
         self._out, self._depth = out, depth

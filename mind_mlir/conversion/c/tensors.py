@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.conversion.c.arrays import Array, address, in_memory, label_for, reshaped, row_major
-from mind_mlir.conversion.c.nodes import Element, Index, Infix, Set, Sum, Text, names_in
+from mind_mlir.conversion.c.nodes import AffineIndex, Element, Infix, Set, Sum, Text, names_in
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal, scalar_expression, unsupported
 from mind_mlir.mlir.bindings import ir
 
@@ -58,7 +58,7 @@ def scalar(writer: FunctionWriter, op: Operation) -> None:
     _define(writer, result, scalar_expression(op, operands, writer.code.used))
 
 
-def _index_arithmetic(name: str, left: Index, right: Index) -> Expr:
+def _index_arithmetic(name: str, left: AffineIndex, right: AffineIndex) -> Expr:
     if name != "arith.muli":
         return Sum(left.plus(right, 1 if name == "arith.addi" else -1))
     if left.terms and not right.terms:
@@ -101,7 +101,7 @@ def _from_elements(writer: FunctionWriter, op: Operation) -> None:
     if returned and not values.is_wanted(result):
         return  # the outcomes of checks
     name = values.buffer(result)
-    writer.code.add(*(Set(Element(name, Index((), at)), each) for at, each in enumerate(elements)))
+    writer.code.add(*(Set(Element(name, AffineIndex((), at)), each) for at, each in enumerate(elements)))
     values.bind(result, name)
 
 
@@ -114,13 +114,13 @@ def _reshape(writer: FunctionWriter, op: Operation) -> None:
     writer.values.arrays[op.results[0]] = found
 
 
-def _ranges(writer: FunctionWriter, op: Operation) -> tuple[list[Index], list[int], list[int]]:
+def _ranges(writer: FunctionWriter, op: Operation) -> tuple[list[AffineIndex], list[int], list[int]]:
     """Return offsets, sizes and steps of a slice; what is dynamic stands in the operands."""
     attributes = op.attributes
     segments = list(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"]))
     dynamic = iter(list(op.operands)[len(op.operands) - sum(segments[-3:]) :])
     offsets = [
-        writer.values.index(next(dynamic)) if each == _DYNAMIC else Index((), each)
+        writer.values.index(next(dynamic)) if each == _DYNAMIC else AffineIndex((), each)
         for each in ir.DenseI64ArrayAttr(attributes["static_offsets"])
     ]
     sizes = list(ir.DenseI64ArrayAttr(attributes["static_sizes"]))
@@ -136,7 +136,7 @@ def _extract_slice(writer: FunctionWriter, op: Operation) -> None:
     shape = tuple(result.type.shape)
     kept = _kept(sizes, shape)
 
-    def read(indices: Sequence[Index]) -> Expr:
+    def read(indices: Sequence[AffineIndex]) -> Expr:
         given = list(offsets)
         for axis, index in zip(kept, indices, strict=True):
             given[axis] = offsets[axis].plus(index, steps[axis])
@@ -167,7 +167,7 @@ def _insert_slice(writer: FunctionWriter, op: Operation) -> None:
 def _pad(writer: FunctionWriter, op: Operation) -> None:
     source, result, values = writer.values.arrays[op.operands[0]], op.results[0], writer.values
     padding = values.scalars[writer.block(op.regions[0].blocks[0])[0]]
-    low = [Index((), each) for each in ir.DenseI64ArrayAttr(op.attributes["static_low"])]
+    low = [AffineIndex((), each) for each in ir.DenseI64ArrayAttr(op.attributes["static_low"])]
     shape = tuple(result.type.shape)
     name = values.buffer(result)
     values.copied(Array(shape, lambda indices: padding), name)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.conversion.c.arrays import address, in_memory, label_for, row_major
-from mind_mlir.conversion.c.nodes import Element, Index, Set, Sum, Text
+from mind_mlir.conversion.c.nodes import AffineIndex, Element, Set, Sum, Text
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
@@ -86,19 +86,19 @@ class Values:
         """Return whether ``value`` is yet to be computed in an array that has been named."""
         return value in self._wanted
 
-    def index(self, value: Value) -> Index:
+    def index(self, value: Value) -> AffineIndex:
         """Return an index that is computed, as a term of addresses."""
         expr = self.scalars[value]
         if isinstance(expr, Sum):
             return expr.index
         if isinstance(expr, Text) and re.fullmatch(r"-?\d+", expr.text):
-            return Index((), int(expr.text))
+            return AffineIndex((), int(expr.text))
         if not isinstance(expr, Text):
             expr = self.scalars[value] = self._code.variable("at", expr, "const int64_t")
-        return Index(((expr.text, 1),))
+        return AffineIndex(((expr.text, 1),))
 
     def copied(
-        self, array: Array, name: str, offset: Index | None = None, strides: Sequence[int] = ()
+        self, array: Array, name: str, offset: AffineIndex | None = None, strides: Sequence[int] = ()
     ) -> None:
         """Write loops that put ``array`` into the array ``name``."""
         with self._code.loops(array.shape) as indices:
