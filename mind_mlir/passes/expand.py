@@ -16,7 +16,7 @@ from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.custom_call import known
-from mind_mlir.passes.canonical.body import Code
+from mind_mlir.passes.canonical.body import FunctionBlocks
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class _Expansion:
         self._types = value_types(function.blocks)
         self._next = max(self._types, default=-1) + 1
         #: What the results of calls are now.
-        self._now = Code({})
+        self._now = FunctionBlocks({})
 
     def function(self) -> Function:
         """Return the function without the calls."""

@@ -29,7 +29,7 @@ Definer: TypeAlias = CoreOperation | Parameter
 PARAMETERS = -1
 
 
-class Definition(NamedTuple):
+class ValueDefinition(NamedTuple):
     """The definition of a value: its scope, and the position of the operation there."""
 
     scope: int
@@ -57,7 +57,7 @@ class Definition(NamedTuple):
 
 
 @dataclass(slots=True)
-class Scopes:
+class FunctionScopes:
     """The scopes of one function and what is defined in them.
 
     Attributes:
@@ -72,15 +72,15 @@ class Scopes:
     blocks: list[Block]
     tree: DominatorTree
     parents: dict[int, tuple[int, int]] = field(default_factory=dict)
-    definitions: dict[ValueId, Definition] = field(default_factory=dict)
-    repeated: list[Definition] = field(default_factory=list)
+    definitions: dict[ValueId, ValueDefinition] = field(default_factory=dict)
+    repeated: list[ValueDefinition] = field(default_factory=list)
     too_deep: list[CoreOperation] = field(default_factory=list)
     _regions: dict[tuple[int, int], int] = field(default_factory=dict)
     _repeated: set[ValueId] = field(default_factory=set)
     _count: int = 0
 
     @classmethod
-    def of(cls, function: Function) -> Scopes:
+    def of(cls, function: Function) -> FunctionScopes:
         """Find the definitions of a function of at least one block."""
         tree = DominatorTree.of(successors(function.blocks))
         scopes = cls(list(function.blocks), tree, _count=len(function.blocks))
@@ -96,7 +96,7 @@ class Scopes:
         operation = self.blocks[scope].operations[position]
         yield from range(first, first + len(operation.regions))
 
-    def is_visible(self, definition: Definition, scope: int, position: int) -> bool:
+    def is_visible(self, definition: ValueDefinition, scope: int, position: int) -> bool:
         """Return whether ``definition`` is visible to the operation at ``position`` of ``scope``.
 
         A block that cannot be reached sees everything, and everyone sees what it defines, or what is defined
@@ -138,14 +138,14 @@ class Scopes:
         block = self.blocks[scope]
         for parameter in block.parameters:
             type_ = usable(parameter.type)
-            self._define(Definition(scope, PARAMETERS, parameter.value_id, type_, parameter))
+            self._define(ValueDefinition(scope, PARAMETERS, parameter.value_id, type_, parameter))
         for position, operation in enumerate(block.operations):
             deliver()
             type_ = usable(operation.result_type)
-            self._define(Definition(scope, position, operation.value_id, type_, operation))
+            self._define(ValueDefinition(scope, position, operation.value_id, type_, operation))
             for result in operation.others:
                 type_ = usable(result.type)
-                self._define(Definition(scope, position, result.value_id, type_, operation))
+                self._define(ValueDefinition(scope, position, result.value_id, type_, operation))
             if not operation.regions:
                 continue
             if depth == MAX_NESTING:
@@ -158,7 +158,7 @@ class Scopes:
             for region in range(first, first + len(operation.regions)):
                 self._enter(region, depth + 1)
 
-    def _define(self, definition: Definition) -> None:
+    def _define(self, definition: ValueDefinition) -> None:
         if self.definitions.setdefault(definition.value, definition) is not definition:
             self.repeated.append(definition)
             self._repeated.add(definition.value)

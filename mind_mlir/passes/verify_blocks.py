@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Block, CoreOperation, Function, Target, Terminator, ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.passes.operation_check import OperationCheck
-    from mind_mlir.passes.scopes import Definition, Scopes
+    from mind_mlir.passes.scopes import FunctionScopes, ValueDefinition
 
 #: Blocks that a message names.
 _NAMED = 8
@@ -35,7 +35,7 @@ class BlocksVerifier:
 
     function: Function
     checker: OperationCheck
-    scopes: Scopes
+    scopes: FunctionScopes
     _by_label: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -286,7 +286,7 @@ class BlocksVerifier:
         return found
 
     def _invisible(
-        self, definition: Definition | None, scope: int, value: ValueId, spelled: str
+        self, definition: ValueDefinition | None, scope: int, value: ValueId, spelled: str
     ) -> Diagnostic:
         """Return what is wrong with the use of a value that is not visible in ``scope``."""
         if definition is None:

@@ -29,7 +29,7 @@ from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ir.analysis.call_graph import CallGraph
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.operation_check import OperationCheck
-from mind_mlir.passes.scopes import Scopes
+from mind_mlir.passes.scopes import FunctionScopes
 from mind_mlir.passes.verify_blocks import BlocksVerifier, known, take
 from mind_mlir.support.interrupts import deliver
 
@@ -51,7 +51,7 @@ def check_functions(module: Module, profile: Profile) -> list[Diagnostic]:
     for function in module.functions:
         deliver()
         if _check_signature(function, checker):
-            BlocksVerifier(function, checker, Scopes.of(function)).run()
+            BlocksVerifier(function, checker, FunctionScopes.of(function)).run()
     return checker.findings.in_source_order()
 
 

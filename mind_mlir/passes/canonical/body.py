@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Body:
+class MutableBlock:
     """One block."""
 
     label: str
@@ -41,7 +41,7 @@ class Body:
 
 
 @dataclass(slots=True)
-class Code:
+class FunctionBlocks:
     """The blocks of one function, the entry first.
 
     Attributes:
@@ -50,17 +50,17 @@ class Code:
         changed: Whether a change may make others possible.
     """
 
-    bodies: dict[str, Body]
+    bodies: dict[str, MutableBlock]
     same: dict[ValueId, ValueId] = field(default_factory=dict)
     changed: bool = False
 
     @classmethod
-    def of(cls, function: Function) -> Code:
+    def of(cls, function: Function) -> FunctionBlocks:
         """Take a function apart."""
         return cls({b.label: _body(b) for b in function.blocks})
 
     @property
-    def entry(self) -> Body:
+    def entry(self) -> MutableBlock:
         """Return the first block."""
         return next(iter(self.bodies.values()))
 
@@ -152,11 +152,11 @@ class Code:
         return [target.label for target in reversed(self.bodies[label].terminator.targets)]
 
 
-def _body(block: Block) -> Body:
-    return Body(block.label, list(block.parameters), list(block.operations), block.terminator)
+def _body(block: Block) -> MutableBlock:
+    return MutableBlock(block.label, list(block.parameters), list(block.operations), block.terminator)
 
 
-def numbered(code: Code, function: Function, *, ordered: bool = True) -> Function:
+def numbered(code: FunctionBlocks, function: Function, *, ordered: bool = True) -> Function:
     """Return ``code`` as the blocks of ``function``, numbered.
 
     Values have no names any more, but messages call them what the given function does. Where ``ordered`` says
@@ -177,7 +177,7 @@ def numbered(code: Code, function: Function, *, ordered: bool = True) -> Functio
 
 @dataclass(slots=True)
 class _Numbering:
-    code: Code
+    code: FunctionBlocks
     labels: dict[str, str]
     ordered: bool
     new: dict[ValueId, ValueId] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from mind_mlir.ir.module import Branch, CondBranch, Functions
 from mind_mlir.ir.regions import defined_within
 from mind_mlir.ops.region_flow import pairs_of
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonical.body import Code, numbered
+from mind_mlir.passes.canonical.body import FunctionBlocks, numbered
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.canonical.liveness import prune
 from mind_mlir.support.interrupts import deliver
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Target, Terminator, ValueId
-    from mind_mlir.passes.canonical.body import Body
+    from mind_mlir.passes.canonical.body import MutableBlock
 
 
 def canonical_functions(module: Module) -> Module:
@@ -37,7 +37,7 @@ def canonical_function(function: Function) -> Function:
 
     Rounds go on as long as they find something that may lead to more: a few, unless loops nest deeply.
     """
-    code = Code.of(function)
+    code = FunctionBlocks.of(function)
     while True:
         code.changed = False
         _simplify(code)
@@ -47,7 +47,7 @@ def canonical_function(function: Function) -> Function:
             return numbered(code, function)
 
 
-def _resolve(code: Code) -> None:
+def _resolve(code: FunctionBlocks) -> None:
     for body in code.bodies.values():
         body.terminator = code.resolved(body.terminator)
         body.operations = [code.renamed(operation) for operation in body.operations]
@@ -66,8 +66,8 @@ def reachable(module: Module) -> Module:
 # Rounds
 
 
-def _simplify(code: Code) -> None:
-    """Do one round; `Code.changed` says whether another one may find more."""
+def _simplify(code: FunctionBlocks) -> None:
+    """Do one round; `FunctionBlocks.changed` says whether another one may find more."""
     code.order()
     _fold(code)
     code.order()
@@ -75,7 +75,7 @@ def _simplify(code: Code) -> None:
     _join_blocks(code)
 
 
-def _fold(code: Code) -> None:
+def _fold(code: FunctionBlocks) -> None:
     folder = Folder(flags=True)
     incoming = code.incoming()
     waiting = {label: len(edges) for label, edges in incoming.items()}
@@ -93,7 +93,7 @@ def _fold(code: Code) -> None:
             arrived[target.label].append(target)
 
 
-def _replace_parameters(code: Code, body: Body, edges: Sequence[Target]) -> None:
+def _replace_parameters(code: FunctionBlocks, body: MutableBlock, edges: Sequence[Target]) -> None:
     """Replace the parameters for which all ``edges`` pass the same value, or the parameter itself."""
     if not edges or not body.parameters:
         return
@@ -105,7 +105,7 @@ def _replace_parameters(code: Code, body: Body, edges: Sequence[Target]) -> None
             code.replace_value(value, passed.pop())
 
 
-def _terminator(code: Code, folder: Folder, terminator: Terminator) -> Terminator:
+def _terminator(code: FunctionBlocks, folder: Folder, terminator: Terminator) -> Terminator:
     if not isinstance(terminator, CondBranch):
         return terminator
     chosen = folder.flag(terminator.condition)
@@ -115,7 +115,7 @@ def _terminator(code: Code, folder: Folder, terminator: Terminator) -> Terminato
     return Branch(terminator.otherwise if chosen is False else terminator.then, terminator.location)
 
 
-def _same_arguments(code: Code) -> None:
+def _same_arguments(code: FunctionBlocks) -> None:
     """Replace parameters, around loops too, until no more are found; each sweep ends a level of loops."""
     incoming = code.incoming()
     entry = code.entry
@@ -127,7 +127,7 @@ def _same_arguments(code: Code) -> None:
                 _replace_parameters(code, body, incoming[body.label])
 
 
-def _join_blocks(code: Code) -> None:
+def _join_blocks(code: FunctionBlocks) -> None:
     """Join each block that only one plain branch reaches with the block before it."""
     incoming = code.incoming()
     entry = code.entry
@@ -152,7 +152,9 @@ def _join_blocks(code: Code) -> None:
 # Regions
 
 
-def _operations(code: Code, folder: Folder, operations: Sequence[CoreOperation]) -> list[CoreOperation]:
+def _operations(
+    code: FunctionBlocks, folder: Folder, operations: Sequence[CoreOperation]
+) -> list[CoreOperation]:
     """Return what is left of the operations of a block."""
     simplified: list[CoreOperation] = []
     for operation in operations:
@@ -170,7 +172,7 @@ def _operations(code: Code, folder: Folder, operations: Sequence[CoreOperation])
     return simplified
 
 
-def _with_regions(code: Code, folder: Folder, operation: CoreOperation) -> CoreOperation:
+def _with_regions(code: FunctionBlocks, folder: Folder, operation: CoreOperation) -> CoreOperation:
     regions = tuple(_region(code, folder, region) for region in operation.regions)
     operation = replace(operation, regions=regions)
     if by_opcode()[operation.opcode].expand is None:
@@ -178,7 +180,7 @@ def _with_regions(code: Code, folder: Folder, operation: CoreOperation) -> CoreO
     return operation
 
 
-def _hand_on(code: Code, operation: CoreOperation) -> None:
+def _hand_on(code: FunctionBlocks, operation: CoreOperation) -> None:
     """Replace what is always one value from around the operation: results, and parameters of its regions.
 
     So is what a loop carries and never changes, and what both branches yield.
@@ -197,6 +199,6 @@ def _hand_on(code: Code, operation: CoreOperation) -> None:
             code.replace_value(target, *found)
 
 
-def _region(code: Code, folder: Folder, region: Block) -> Block:
+def _region(code: FunctionBlocks, folder: Folder, region: Block) -> Block:
     operations = _operations(code, folder, region.operations)
     return replace(region, operations=tuple(operations), terminator=code.resolved(region.terminator))

@@ -15,7 +15,7 @@ from mind_mlir.ir.module import Branch, CondBranch, Return
 from mind_mlir.ir.regions import blocks_within
 from mind_mlir.ops.region_flow import flow_of, only_read, pairs_of
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonical.body import Code
+from mind_mlir.passes.canonical.body import FunctionBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def prune(code: Code) -> None:
+def prune(code: FunctionBlocks) -> None:
     """Drop what is not needed; the parameters of the entry stay, being the function's."""
     needed = _Needed(code).run()
     entry = code.entry
@@ -44,7 +44,7 @@ def prune(code: Code) -> None:
 def drop_dead_code(function: Function) -> Function:
     """Return ``function``, in structured form, without what nothing needs; itself where all is needed."""
     (block,) = function.blocks
-    code = Code.of(function)
+    code = FunctionBlocks.of(function)
     prune(code)
     operations = tuple(code.entry.operations)
     # What did not change is the same object, which is quickly found equal.
@@ -59,7 +59,7 @@ def drop_dead_code(function: Function) -> Function:
 class _Needed:
     """Finds the values that are needed."""
 
-    code: Code
+    code: FunctionBlocks
     found: set[ValueId] = field(default_factory=set)
     pending: list[ValueId] = field(default_factory=list)
     #: What else is needed where a value is.

@@ -39,7 +39,7 @@ class Operand(NamedTuple):
     value: ValueId
 
 
-class Step(NamedTuple):
+class CodeStep(NamedTuple):
     """An operation that computes something.
 
     Attributes:
@@ -68,7 +68,7 @@ class Code:
         self._numbers: dict[object, int] = {}
         self._operands: dict[ValueId, Operand] = {}
         self._views: dict[ValueId, CoreOperation] = {}
-        self.steps: list[Step] = []
+        self.steps: list[CodeStep] = []
         self.made_by: dict[ValueId, tuple[int, int]] = {}
         self.contractions: set[int] = set()
         self.types: dict[ValueId, ValueType] = {}
@@ -124,7 +124,7 @@ class Code:
         for number, (value, type_) in enumerate(zip(operation.result_ids, types, strict=True)):
             self.made_by[value] = len(self.steps), number
             self._enter_root(value, type_)
-        self.steps.append(Step(operation, operands, key))
+        self.steps.append(CodeStep(operation, operands, key))
 
     def _enter_root(self, value: ValueId, type_: ValueType) -> None:
         self.types[value] = type_

@@ -88,7 +88,7 @@ class LayerFunction:
 
     def built(self) -> Function:
         """Return the function, after all results have been entered."""
-        body = _Body(self._code, self._given)
+        body = _LayerBody(self._code, self._given)
         start = self.starts[0]
         for number in range(self.length):
             step = self._code.steps[start + number]
@@ -125,7 +125,7 @@ class LayerFunction:
         return bisect_right(self.starts, number) - 1
 
 
-class _Body:
+class _LayerBody:
     """The body of a function in the making; its values are numbered anew.
 
     Attributes:

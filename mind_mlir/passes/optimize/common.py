@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonical.body import Code
+from mind_mlir.passes.canonical.body import FunctionBlocks
 from mind_mlir.passes.optimize.hoist_rules import bytes_of
 from mind_mlir.passes.optimize.rewriting import key_of, reading
 
@@ -48,7 +48,7 @@ class _Merging:
         #: The results of what has been computed where the walk is, by key.
         self._known: dict[Hashable, tuple[ValueId, ...]] = {}
         #: What values of merged operations have turned out to be.
-        self._code = Code({})
+        self._code = FunctionBlocks({})
         self._same = self._code.same
         #: The first of the values that are equal to what stays where it is.
         self._equal: dict[ValueId, ValueId] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import read_too_soon
-from mind_mlir.passes.canonical.body import Code, numbered
+from mind_mlir.passes.canonical.body import FunctionBlocks, numbered
 from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.target import named_target
@@ -89,7 +89,7 @@ def _optimized(given: Function, passes: Sequence[FunctionPass], observer: PassOb
     if function is given:
         return given
     # Operands stay in their order: what layers have in common is then read alike by all of them.
-    return numbered(Code.of(function), function, ordered=False)
+    return numbered(FunctionBlocks.of(function), function, ordered=False)
 
 
 def _sound(function: Function, given: Function | None, name: str) -> Function:

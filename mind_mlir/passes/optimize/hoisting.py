@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.regions import MAX_NESTING, value_types
 from mind_mlir.ops.region_flow import repeats
-from mind_mlir.passes.canonical.body import Code
+from mind_mlir.passes.canonical.body import FunctionBlocks
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.optimize.hoist_rules import bytes_of, is_arithmetic, is_worth, may_go
 from mind_mlir.passes.optimize.rewriting import key_of, reading
@@ -51,7 +51,7 @@ class _Hoisting:
         self._types = value_types((block,))
         self._fresh = count(max(self._types, default=-1) + 1)
         #: What results of branches have turned out to be.
-        self._code = Code({})
+        self._code = FunctionBlocks({})
         self._same = self._code.same
         self._constants = Folder(flags=True)
 
@@ -116,7 +116,7 @@ class _Hoisting:
                 operations=tuple([each for each in otherwise.operations if each.value_id not in same]),
             )
             if moved:
-                branch = reading(branch, {}, (left, Code({}, same).read_anew(gone)))
+                branch = reading(branch, {}, (left, FunctionBlocks({}, same).read_anew(gone)))
         yielded = [region.terminator.operands for region in branch.regions]
         for result, one, other in zip(branch.result_ids, *yielded, strict=True):
             if one == other:  # so it is defined around both

@@ -35,7 +35,7 @@ class _Needed(NamedTuple):
     read: set[ValueId]
 
 
-class Choice:
+class RecomputationChoice:
     """The choice of the values that are computed again in a block.
 
     Attributes:

@@ -26,8 +26,8 @@ from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import live_operations, value_types
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.recompute.choice import Choice
-from mind_mlir.passes.recompute.levels import Copies, Levels
+from mind_mlir.passes.recompute.choice import RecomputationChoice
+from mind_mlir.passes.recompute.levels import Levels, OperationCopies
 from mind_mlir.passes.recompute.scores import chains_of, with_copies
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Function:
             operations = live_operations(list(with_copies(levels, chains, self._fresh)), results)
             self._types.update((each.value_id, each.tensor_type) for each in operations)
             levels = Levels(operations, results, self._types)
-        choice = Choice(levels, self._target)
+        choice = RecomputationChoice(levels, self._target)
         if choice.values:
             operations = live_operations(list(self._copied(levels, choice)), results)
         elif all(one is other for one, other in zip(operations, block.operations, strict=True)):
@@ -90,9 +90,9 @@ class _Function:
         same = all(one is other for one, other in zip(regions, operation.regions, strict=True))
         return operation if same else replace(operation, regions=regions)
 
-    def _copied(self, levels: Levels, choice: Choice) -> Iterator[CoreOperation]:
+    def _copied(self, levels: Levels, choice: RecomputationChoice) -> Iterator[CoreOperation]:
         """Yield the operations, with copies in front of the first one of a level that reads them."""
-        copies: dict[int, Copies] = {}
+        copies: dict[int, OperationCopies] = {}
         for number, operation in enumerate(levels.operations):
             level = levels.of[number]
             again = [value for value in operation.operands if choice.is_computed(value, level)]
@@ -100,5 +100,5 @@ class _Function:
                 yield operation
                 continue
             if level not in copies:
-                copies[level] = Copies(levels, choice.computed[level], self._fresh)
+                copies[level] = OperationCopies(levels, choice.computed[level], self._fresh)
             yield from copies[level].reading(operation, again)

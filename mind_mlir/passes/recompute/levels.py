@@ -153,7 +153,7 @@ def _cost(operation: CoreOperation, types: Mapping[ValueId, ValueType]) -> int:
     return record.vector_operations + NARROWING * is_narrow
 
 
-class Copies:
+class OperationCopies:
     """Copies of operations of a block, each made in front of the first operation that needs it.
 
     Nothing is copied sooner: what an operation reads may be defined no earlier than where it is needed.

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.ir.types import TensorType
-from mind_mlir.passes.recompute.levels import Copies
+from mind_mlir.passes.recompute.levels import OperationCopies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,9 +58,9 @@ def with_copies(levels: Levels, chains: Iterable[Chain], fresh: Iterator[ValueId
         chains: The chains.
         fresh: Numbers for values.
     """
-    of_reader: dict[int, list[Copies]] = {}
+    of_reader: dict[int, list[OperationCopies]] = {}
     for chain in chains:
-        copies = Copies(levels, chain.operations, fresh)
+        copies = OperationCopies(levels, chain.operations, fresh)
         for reader in chain.readers:
             of_reader.setdefault(reader, []).append(copies)
     for number, operation in enumerate(levels.operations):

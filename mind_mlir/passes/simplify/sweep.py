@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import TensorType
-from mind_mlir.passes.canonical.body import Code
+from mind_mlir.passes.canonical.body import FunctionBlocks
 from mind_mlir.passes.simplify.known import Known
 from mind_mlir.passes.simplify.rewrite import Rewrite
 from mind_mlir.support.interrupts import deliver
@@ -43,7 +43,7 @@ class _Sweep:
         self._function = function
         self._rules = rules
         self._known = Known(function)
-        self._code = Code({})
+        self._code = FunctionBlocks({})
         #: The lists of operations that are being filled, the innermost one last.
         self._blocks: list[list[CoreOperation]] = []
 

@@ -26,7 +26,7 @@ MAX_SEARCH = 256
 
 
 @dataclass(slots=True, eq=False)
-class Unit:
+class LevelUnit:
     """A node, or a loop with one entry and one exit.
 
     Attributes:
@@ -60,7 +60,7 @@ class Level:
     """
 
     graph: Graph
-    units: dict[int, Unit] = field(default_factory=dict)
+    units: dict[int, LevelUnit] = field(default_factory=dict)
     order: dict[int, int] = field(default_factory=dict)
     degree: dict[int, int] = field(default_factory=dict)
 
@@ -77,25 +77,25 @@ class Level:
         place = {id(node): index for index, members in enumerate(found) for node in members}
         for members in found:
             if not is_loop(members):
-                level._add(Unit(members[0], members, members[0].edges))
+                level._add(LevelUnit(members[0], members, members[0].edges))
                 continue
             unit, dispatch = _loop(graph, members, place)
             level._add(unit)
             for node in dispatch:
-                level._add(Unit(node, [node], node.edges))
+                level._add(LevelUnit(node, [node], node.edges))
         for edge in (entry, *(edge for unit in level.units.values() for edge in unit.edges)):
             if id(edge.target) in level.units:
                 level.degree[id(edge.target)] += 1
         return level
 
-    def unit(self, node: Node) -> Unit | None:
+    def unit(self, node: Node) -> LevelUnit | None:
         """Return the unit that ``node`` leads; None outside of this level."""
         return self.units.get(id(node))
 
-    def dominated(self, edge: Edge) -> list[Unit]:
+    def dominated(self, edge: Edge) -> list[LevelUnit]:
         """Return the units that are reached only through ``edge``, in topological order of a kind."""
         seen: dict[int, int] = {}
-        found: list[Unit] = []
+        found: list[LevelUnit] = []
         pending = [edge]
         while pending:
             current = pending.pop()
@@ -118,7 +118,7 @@ class Level:
                 self.degree[id(edge.target)] -= 1
         chain = multiplex(self.graph, edges, ordered)
         for node in chain:
-            self._add(Unit(node, [node], node.edges))
+            self._add(LevelUnit(node, [node], node.edges))
         self.degree[id(chain[0])] = len(edges)
         for node in chain:
             for edge in node.edges:
@@ -126,7 +126,7 @@ class Level:
                     self.degree[id(edge.target)] += 1
         return chain[0]
 
-    def _add(self, unit: Unit) -> None:
+    def _add(self, unit: LevelUnit) -> None:
         self.units[id(unit.header)] = unit
         self.order[id(unit.header)] = len(self.order)
         self.degree[id(unit.header)] = 0
@@ -157,13 +157,13 @@ def _arriving(nodes: Sequence[Node], entry: Edge, inside: dict[int, int]) -> dic
     return found
 
 
-def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[Unit, list[Node]]:
+def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[LevelUnit, list[Node]]:
     """Return the loop of ``members``, the first of which is its header, and what follows its exit."""
     header = members[0]
     within = {id(node) for node in members}
     leaving = [edge for node in members for edge in node.edges if id(edge.target) not in within]
     if len(leaving) == 1 and any(edge is leaving[0] for edge in header.edges):
-        return Unit(header, members, leaving, is_loop=True), []
+        return LevelUnit(header, members, leaving, is_loop=True), []
     targets = list({id(edge.target): edge.target for edge in leaving}.values())
     targets.sort(key=lambda node: place.get(id(node), len(place)))
     dispatch = multiplex(graph, leaving, targets) if len(targets) > 1 else []
@@ -182,7 +182,7 @@ def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[Uni
                 unused = [None] * (exits + len(later))
                 edge.target, edge.arguments = latch, [Constant(1, FLAG), *edge.arguments, *unused]
     passed: list[Argument] = [p.value_id for p in latch.parameters[1 + again : 1 + again + exits]]
-    unit = Unit(header, members, [Edge(target, passed)], is_loop=True, latch=latch, later=later)
+    unit = LevelUnit(header, members, [Edge(target, passed)], is_loop=True, latch=latch, later=later)
     return unit, dispatch
 
 

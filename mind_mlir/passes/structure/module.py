@@ -10,7 +10,7 @@ from mind_mlir.passes.structure.expansion import expand
 from mind_mlir.passes.structure.graph import Edge, Graph
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.level import Level
-from mind_mlir.passes.structure.regions import Regions
+from mind_mlir.passes.structure.regions import RegionWriter
 from mind_mlir.support.interrupts import deliver
 
 
@@ -46,7 +46,7 @@ def structure_function(function: Function) -> Function:
     if len(function.blocks) == 1:
         return function
     graph = Graph.of(function)
-    regions = Regions(graph)
+    regions = RegionWriter(graph)
     out = regions.out
     entry = graph.nodes[0]
     parameters = [replace(out.parameter(parameter), name=parameter.name) for parameter in function.parameters]

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.passes.structure.emission import Scope
     from mind_mlir.passes.structure.graph import Argument, Graph, Node
-    from mind_mlir.passes.structure.level import Unit
+    from mind_mlir.passes.structure.level import LevelUnit
 
 
 @dataclass(slots=True)
-class Regions:
+class RegionWriter:
     """Writes one function."""
 
     graph: Graph
@@ -107,7 +107,7 @@ class Regions:
 
     # Loops
 
-    def _loop(self, unit: Unit, arguments: list[Argument]) -> Edge:
+    def _loop(self, unit: LevelUnit, arguments: list[Argument]) -> Edge:
         """Write a loop and bind what it defines; return the edge by which it is left."""
         parameters = unit.header.parameters
         initial = [
@@ -120,7 +120,7 @@ class Regions:
             self._do_while(unit, unit.latch, initial)
         return unit.edges[0]
 
-    def _while(self, unit: Unit, initial: list[ValueId]) -> None:
+    def _while(self, unit: LevelUnit, initial: list[ValueId]) -> None:
         """Write a loop that its header leaves: the header is the condition, the other nodes are the body."""
         out, header = self.out, unit.header
         leaves_first = header.edges[0] is unit.edges[0]
@@ -154,7 +154,7 @@ class Regions:
         others = set(live_outs(self.graph, [header], [header]))
         return [value for value in header.defined() if value in passed or value in others]
 
-    def _do_while(self, unit: Unit, latch: Node, initial: list[ValueId]) -> None:
+    def _do_while(self, unit: LevelUnit, latch: Node, initial: list[ValueId]) -> None:
         """Write a loop whose iterations end in a latch: all of it is the condition."""
         out, header = self.out, unit.header
         first = out.next_id
