@@ -46,7 +46,7 @@ _SMOOTH = tuple(each for each in _TENSORS if each.dtype == "f32")
 class Generated:
     """A program as the elaboration takes it."""
 
-    tree: nodes.Program
+    tree: nodes.SourceFile
     source: SourceText
     foreign: Mapping[str, Any] = field(default_factory=dict)
     findings: tuple[Any, ...] = ()
@@ -80,7 +80,7 @@ class _Program:
         self.functions: list[Signature] = []
         self.counter = [0]
 
-    def program(self) -> nodes.Program:
+    def program(self) -> nodes.SourceFile:
         items: list[nodes.Item] = []
         for number in range(self.draw(st.integers(0, 2))):
             fields = tuple((f"f{at}", self._tensor(_SMOOTH)) for at in range(self.draw(st.integers(1, 3))))
@@ -92,7 +92,7 @@ class _Program:
         kinds = self.draw(st.lists(st.sampled_from(("plain", "smooth", "open")), max_size=3))
         items += [self._function(f"h{number}", kind) for number, kind in enumerate(kinds)]
         items.append(self._function("main", "plain"))
-        return nodes.Program(items)
+        return nodes.SourceFile(items)
 
     def _tensor(self, among: tuple[TensorOf, ...] = _TENSORS) -> TensorOf:
         return self.draw(st.sampled_from(among))

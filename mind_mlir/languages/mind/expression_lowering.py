@@ -16,7 +16,7 @@ from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.programs import completed
 from mind_mlir.languages.mind.elaboration.routines import instance_of
 from mind_mlir.languages.mind.elaboration.values import Routine
-from mind_mlir.languages.mind.expression_text import Graph, written
+from mind_mlir.languages.mind.expression_text import ExpressionGraph, written
 from mind_mlir.languages.mind.expressions import Expression, as_expression, identifier
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support import argument_checks
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.module import Module
-    from mind_mlir.languages.mind.expression_text import Written
+    from mind_mlir.languages.mind.expression_text import ExpressionText
     from mind_mlir.languages.staging import Instance
 
 #: What diagnostics call the text of expressions.
@@ -92,7 +92,7 @@ def lower_expression(
     given: Sequence[Any] = expression if isinstance(expression, (list, tuple)) else [expression]
     roots = [as_expression(each) for each in given]
     table = symbols if isinstance(symbols, SymbolTable) else SymbolTable(symbols)
-    graph = Graph.of(roots)
+    graph = ExpressionGraph.of(roots)
     graph.check_depth()
     text = written(roots, several=several, graph=graph, taken=table)
     file = File(SourceText(SOURCE, text.text))
@@ -107,7 +107,7 @@ def lower_expression(
     return file.unit.module(made, list(inputs))
 
 
-def _instance(file: File, text: Written, inputs: Mapping[str, TensorType]) -> Instance | None:
+def _instance(file: File, text: ExpressionText, inputs: Mapping[str, TensorType]) -> Instance | None:
     """Return the function of ``inputs`` whose body is the text; None where something is wrong with it."""
     parameters = [nodes.Parameter(nodes.Ident(name)) for name in inputs]
     function = Routine(nodes.Closure(parameters, text.block))

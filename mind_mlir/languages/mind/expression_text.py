@@ -59,7 +59,7 @@ def operands_of(expression: Expression) -> tuple[Expression, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ExpressionGraph:
     """Expressions and all that they are made of.
 
     Attributes:
@@ -71,7 +71,7 @@ class Graph:
     uses: dict[int, int]
 
     @classmethod
-    def of(cls, roots: Sequence[Expression]) -> Graph:
+    def of(cls, roots: Sequence[Expression]) -> ExpressionGraph:
         """Return what ``roots`` are made of."""
         found: list[Expression] = []
         uses: dict[int, int] = {}
@@ -312,7 +312,7 @@ def _write_element(writer: Writer, element: Element) -> nodes.Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ExpressionText:
     """Expressions as written.
 
     Attributes:
@@ -325,8 +325,12 @@ class Written:
 
 
 def written(
-    roots: Sequence[Expression], *, several: bool, graph: Graph | None = None, taken: Container[str] = ()
-) -> Written:
+    roots: Sequence[Expression],
+    *,
+    several: bool,
+    graph: ExpressionGraph | None = None,
+    taken: Container[str] = (),
+) -> ExpressionText:
     """Write expressions as the text of a block.
 
     Args:
@@ -335,7 +339,7 @@ def written(
         graph: What they are made of, where that is known.
         taken: Names that no `let` is to use.
     """
-    graph = graph or Graph.of(roots)
+    graph = graph or ExpressionGraph.of(roots)
     used = graph.variables
     free = (name for number in count(1) if (name := f"t{number}") not in used and name not in taken)
     names: dict[int, str] = {}
@@ -345,7 +349,7 @@ def written(
         statements.append(_let(writer, name, each))
         names[id(each)] = name
     value = _tuple(writer, roots) if several else writer.write(roots[0])
-    return Written(writer.text, nodes.Block(statements, value, (0, writer.end)))
+    return ExpressionText(writer.text, nodes.Block(statements, value, (0, writer.end)))
 
 
 def _let(writer: Writer, name: str, expression: Expression) -> nodes.Let:

@@ -70,7 +70,7 @@ class SurfaceProgram:
         return read(self.source)
 
     @property
-    def tree(self) -> nodes.Program:
+    def tree(self) -> nodes.SourceFile:
         """Return the syntax tree."""
         return self.reading.program
 

@@ -21,7 +21,7 @@ _ENTRY = "entry"
 
 
 @dataclass(slots=True, eq=False)
-class OpenBlock:
+class PendingBlock:
     """A block that is being filled."""
 
     label: str
@@ -40,38 +40,38 @@ class Blocks:
     """
 
     builder: Builder
-    current: OpenBlock | None = None
-    _begun: list[OpenBlock] = field(default_factory=list)
+    current: PendingBlock | None = None
+    _begun: list[PendingBlock] = field(default_factory=list)
     _made: int = 0
 
     def __post_init__(self) -> None:
-        self.begin(OpenBlock(_ENTRY))
+        self.begin(PendingBlock(_ENTRY))
 
-    def new(self, kind: str, types: Iterable[TensorType] = ()) -> OpenBlock:
+    def new(self, kind: str, types: Iterable[TensorType] = ()) -> PendingBlock:
         """Return a block to be begun later, whose parameters are of ``types``."""
         self._made += 1
-        return OpenBlock(f"{kind}{self._made}", [self.builder.fresh(type_) for type_ in types])
+        return PendingBlock(f"{kind}{self._made}", [self.builder.fresh(type_) for type_ in types])
 
-    def begin(self, block: OpenBlock, *, reachable: bool = True) -> None:
+    def begin(self, block: PendingBlock, *, reachable: bool = True) -> None:
         """Let ``block`` be current, and stand after those begun before, where anything comes to it."""
         if reachable:
             self._begun.append(block)
             self.resume(block)
 
-    def resume(self, block: OpenBlock | None) -> None:
+    def resume(self, block: PendingBlock | None) -> None:
         """Let a block be current that has been begun before."""
         self.current = block
         self.builder.operations = block.operations if block else []
 
-    def branch(self, target: OpenBlock, values: Sequence[Value] = ()) -> None:
+    def branch(self, target: PendingBlock, values: Sequence[Value] = ()) -> None:
         """End the current block: go on with ``target``, whose parameters are ``values``."""
         self._end(Branch(_target(target, values)))
 
     def cond_branch(
         self,
         condition: Value,
-        then: OpenBlock,
-        otherwise: OpenBlock,
+        then: PendingBlock,
+        otherwise: PendingBlock,
         location: Location | None,
         *,
         then_values: Sequence[Value] = (),
@@ -104,11 +104,11 @@ class Blocks:
         return Function(name, (entry, *blocks[1:]), False, results, location)
 
 
-def _target(block: OpenBlock, values: Sequence[Value] = ()) -> Target:
+def _target(block: PendingBlock, values: Sequence[Value] = ()) -> Target:
     return Target(block.label, tuple([value.id for value in values]))
 
 
-def _block(block: OpenBlock, *, several: bool) -> Block:
+def _block(block: PendingBlock, *, several: bool) -> Block:
     assert block.terminator is not None, "every block ends before its function does"
     parameters = tuple([Parameter(value.id, value.type) for value in block.parameters])
     if not several:

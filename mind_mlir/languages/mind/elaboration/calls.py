@@ -21,8 +21,8 @@ from mind_mlir.languages.mind.elaboration.values import (
     Builtin,
     Derived,
     Foreign,
-    Literal,
-    Pullback,
+    LiteralValue,
+    PullbackValue,
     Routine,
     SurfaceValue,
     type_of,
@@ -47,7 +47,7 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
     if variable is not None:
         return variable.value
     if name in body.extents:
-        return Literal(body.extents[name], "int")
+        return LiteralValue(body.extents[name], "int")
     if name in file.constants:
         return file.constants[name]
     if name in file.functions:
@@ -106,7 +106,7 @@ def _call(body: Body, node: nodes.Call, expected: Expected) -> SurfaceValue:
     if isinstance(callee, Bad):
         return BAD
     spans = [argument.value.span for argument in node.arguments]
-    if isinstance(callee, (Derived, Foreign, Pullback)):
+    if isinstance(callee, (Derived, Foreign, PullbackValue)):
         named = next((argument.name for argument in node.arguments if argument.name), None)
         if named is not None:
             message = f"this call takes its arguments by position, not {named.text} by name"
@@ -126,7 +126,7 @@ def applied(
     body: Body, function: SurfaceValue, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
 ) -> SurfaceValue:
     """Return what a function of the program, of Python, or a derivative makes of its arguments."""
-    if isinstance(function, Pullback):
+    if isinstance(function, PullbackValue):
         return derivatives.pulled_back(body, function, given, spans, span)
     if isinstance(function, Derived) and function.kind == "vjp":
         return derivatives.vjp(body, function, given, spans, span)

@@ -14,7 +14,7 @@ from mind_mlir.languages.mind.elaboration.arguments import bound_arguments, eval
 from mind_mlir.languages.mind.elaboration.literals import MAX_ELEMENTS, made, tensor
 from mind_mlir.languages.mind.elaboration.static import keyword
 from mind_mlir.languages.mind.elaboration.types import DTYPES
-from mind_mlir.languages.mind.elaboration.values import BAD, Bad, Literal, SurfaceValue
+from mind_mlir.languages.mind.elaboration.values import BAD, Bad, LiteralValue, SurfaceValue
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.body import Body
@@ -57,7 +57,7 @@ def _full(
     value = body.expression(written, dtype)
     if isinstance(value, Bad):
         return BAD
-    if isinstance(value, Literal) and value.is_scalar:
+    if isinstance(value, LiteralValue) and value.is_scalar:
         if not given and value.kind != "float" and value.dtype is None and dtype is DType.F32:
             dtype = value.default_dtype  # full([2], 1) is of integers, as the literal is
         try:

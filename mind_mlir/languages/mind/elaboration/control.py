@@ -26,7 +26,7 @@ from mind_mlir.languages.mind.elaboration.values import (
     FUNCTIONS,
     UNIT_VALUE,
     Bad,
-    Literal,
+    LiteralValue,
     SurfaceValue,
     TupleValue,
     is_bad,
@@ -38,10 +38,10 @@ from mind_mlir.languages.mind.elaboration.values import (
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.elaboration.blocks import OpenBlock
+    from mind_mlir.languages.mind.elaboration.blocks import PendingBlock
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.resolve import Expected
-    from mind_mlir.languages.mind.elaboration.scopes import Variable
+    from mind_mlir.languages.mind.elaboration.scopes import LocalVariable
     from mind_mlir.languages.mind.syntax.nodes import Span
 
 
@@ -73,7 +73,7 @@ def _let(body: Body, node: nodes.Let) -> None:
     elif node.type is not None:
         value = assumed(body, node.type)
     if isinstance(value, Value) and type(constant) is int and not value.type.shape:
-        value = Literal(constant, "int", value.type.dtype, value)
+        value = LiteralValue(constant, "int", value.type.dtype, value)
     bind(body, node.pattern, value)
 
 
@@ -181,7 +181,7 @@ def give_back(body: Body, value: SurfaceValue, span: Span) -> None:
 class _Path:
     """The end of one way through a branch: its block, its value, and what variables are worth there."""
 
-    end: OpenBlock | None
+    end: PendingBlock | None
     value: SurfaceValue
     span: Span
     state: list[SurfaceValue]
@@ -216,7 +216,7 @@ def _value_span(branch: nodes.Block | nodes.If | None, node: nodes.If) -> Span:
 
 
 def _joined(
-    body: Body, node: nodes.If, variables: list[Variable], paths: list[_Path], *, reachable: bool
+    body: Body, node: nodes.If, variables: list[LocalVariable], paths: list[_Path], *, reachable: bool
 ) -> SurfaceValue:
     """Go on behind a branch, and return its value."""
     blocks = body.blocks
@@ -258,7 +258,7 @@ def _same_type(body: Body, node: nodes.If, paths: list[_Path]) -> list[SurfaceVa
     values = [path.value for path in paths]
     if any(map(is_bad, values)):
         return [BAD, BAD]
-    firm = next((type_of(value) for value in values if not isinstance(value, Literal)), None)
+    firm = next((type_of(value) for value in values if not isinstance(value, LiteralValue)), None)
     found: list[SurfaceValue] = []
     for path in paths:
         body.blocks.resume(path.end)

@@ -13,7 +13,7 @@ from mind_mlir.languages.mind.elaboration.literals import settled
 from mind_mlir.languages.mind.elaboration.resolve import check_type, distinct, hint
 from mind_mlir.languages.mind.elaboration.static import UNKNOWN, known
 from mind_mlir.languages.mind.elaboration.types import DTYPES, MAX_LEAVES, MAX_LEVELS, TOO_LARGE, too_large
-from mind_mlir.languages.mind.elaboration.values import Bad, Literal, is_bad
+from mind_mlir.languages.mind.elaboration.values import Bad, LiteralValue, is_bad
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
 
 
-def declared(source: SourceText, tree: nodes.Program, foreign: Mapping[str, Any]) -> File:
+def declared(source: SourceText, tree: nodes.SourceFile, foreign: Mapping[str, Any]) -> File:
     """Return the file that ``tree`` is, with its declarations and what is wrong with them."""
     file = File(source, foreign=foreign)
     taken: dict[str, nodes.Ident] = {}
@@ -72,14 +72,14 @@ def _constant(file: File, name: str, item: nodes.Let) -> None:
         help_ = "a constant of a file is written out; compute others within a function"
         file.report("E2205", f"{name} is no literal", item.value.span, help=help_, name=name)
         return
-    if not isinstance(value, Literal):  # a sum of integers
-        value = Literal(data, "int")
+    if not isinstance(value, LiteralValue):  # a sum of integers
+        value = LiteralValue(data, "int")
     if item.type is not None:
         settled_ = settled(body, value, item.value.span, wanted)
         if is_bad(declared_type(body, settled_, item.type, item.value.span)):
             return
         value = settled_
-    if isinstance(value, Literal):
+    if isinstance(value, LiteralValue):
         file.constants[name] = replace(value, value=None)
         file.wrong_constants.discard(name)
 

@@ -13,7 +13,7 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.languages.mind.elaboration import foreign
 from mind_mlir.languages.mind.elaboration.arguments import other_count, wrong_count
 from mind_mlir.languages.mind.elaboration.literals import coerced, placeholder
-from mind_mlir.languages.mind.elaboration.routines import Use, use
+from mind_mlir.languages.mind.elaboration.routines import InstanceUse, use
 from mind_mlir.languages.mind.elaboration.types import SurfaceType, TupleOf, spell
 from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
 from mind_mlir.languages.mind.elaboration.values import (
@@ -23,7 +23,7 @@ from mind_mlir.languages.mind.elaboration.values import (
     Builtin,
     Derived,
     Foreign,
-    Pullback,
+    PullbackValue,
     Routine,
     SurfaceValue,
     TupleValue,
@@ -51,7 +51,7 @@ def derived(body: Body, node: nodes.Call, kind: str) -> SurfaceValue:
     function = body.expression(written)
     if isinstance(function, Bad):
         return BAD
-    if isinstance(function, (Builtin, Pullback)) or not isinstance(function, FUNCTIONS):
+    if isinstance(function, (Builtin, PullbackValue)) or not isinstance(function, FUNCTIONS):
         found = type_of(function)
         shown = spell(found) if found is not None else "a built-in function"
         message = f"{kind} takes a function, found {shown}"
@@ -62,7 +62,7 @@ def derived(body: Body, node: nodes.Call, kind: str) -> SurfaceValue:
 
 def used(
     body: Body, function: SurfaceValue, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
-) -> Use | None:
+) -> InstanceUse | None:
     """Return the use of a function with arguments; None where these are wrong, which is reported."""
     if isinstance(function, Routine):
         expected = len(function.node.parameters)
@@ -81,7 +81,7 @@ def used(
 
 def _gradient(
     body: Body, function: Derived, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
-) -> Use | None:
+) -> InstanceUse | None:
     found = used(body, function.function, given, spans, span)
     if found is None:
         return None
@@ -158,12 +158,12 @@ def vjp(
         return BAD
     results = body.file.unit.call(body.builder, found.instance, found.operands, body.file.info(span))
     count = sum(1 for argument in found.arguments for _ in leaves(argument))
-    pullback = Pullback(found.instance, found.arguments, found.operands[count:])
+    pullback = PullbackValue(found.instance, found.arguments, found.operands[count:])
     return TupleValue((typed(found.result, iter(results)), pullback))
 
 
 def pulled_back(
-    body: Body, function: Pullback, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
+    body: Body, function: PullbackValue, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
 ) -> SurfaceValue:
     """Return the gradients for a cotangent: of the argument, or a tuple of them where there are several."""
     if len(given) != 1:

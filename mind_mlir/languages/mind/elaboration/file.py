@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.languages.mind.elaboration.values import Literal
+    from mind_mlir.languages.mind.elaboration.values import LiteralValue
     from mind_mlir.languages.mind.syntax import nodes
     from mind_mlir.languages.mind.syntax.nodes import Span
 
@@ -46,7 +46,7 @@ class File:
     structs: dict[str, nodes.Struct] = field(default_factory=dict)
     aliases: dict[str, nodes.Alias] = field(default_factory=dict)
     functions: dict[str, nodes.Function] = field(default_factory=dict)
-    constants: dict[str, Literal] = field(default_factory=dict)
+    constants: dict[str, LiteralValue] = field(default_factory=dict)
     findings: list[Diagnostic] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     depth: int = 0

@@ -15,7 +15,7 @@ from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.literals import plain
 from mind_mlir.languages.mind.elaboration.resolve import fits
-from mind_mlir.languages.mind.elaboration.routines import Use
+from mind_mlir.languages.mind.elaboration.routines import InstanceUse
 from mind_mlir.languages.mind.elaboration.types import StructOf, TupleOf, parts
 from mind_mlir.languages.mind.elaboration.values import StructValue, SurfaceValue, TupleValue, is_bad, type_of
 from mind_mlir.support import pytrees
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def use(
     body: Body, function: Foreign, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
-) -> Use | None:
+) -> InstanceUse | None:
     """Return the use of a function of Python; None where it cannot be traced, which is reported."""
     arguments = tuple([plain(body, value, place) for value, place in zip(given, spans, strict=True)])
     if any(map(is_bad, arguments)):
@@ -61,7 +61,7 @@ def use(
     naming = _Naming(body.file, tuple(dict.fromkeys((*given_structs, *body.file.structs))))
     type_, places = naming.of(instance.form, enumerate(instance.results))
     made = _arranged(body.file.unit, instance, tuple(places))
-    return Use(replace(made, form=type_), tuple(tensors), arguments, type_)
+    return InstanceUse(replace(made, form=type_), tuple(tensors), arguments, type_)
 
 
 def _nested(value: SurfaceValue) -> Any:

@@ -20,7 +20,7 @@ from mind_mlir.languages.mind.elaboration.values import (
     BAD,
     FUNCTIONS,
     Bad,
-    Literal,
+    LiteralValue,
     StructValue,
     SurfaceValue,
     TupleValue,
@@ -44,13 +44,13 @@ MAX_LISTED = 1 << 16
 @rule(nodes.Number)
 def _number(body: Body, node: nodes.Number, expected: Expected) -> SurfaceValue:
     del body, expected
-    return Literal(node.value, "int" if isinstance(node.value, int) else "float")
+    return LiteralValue(node.value, "int" if isinstance(node.value, int) else "float")
 
 
 @rule(nodes.Bool)
 def _bool(body: Body, node: nodes.Bool, expected: Expected) -> SurfaceValue:
     del body, expected
-    return Literal(node.value, "bool")
+    return LiteralValue(node.value, "bool")
 
 
 @rule(nodes.String)
@@ -75,7 +75,7 @@ def _list(body: Body, node: nodes.List, expected: Expected) -> SurfaceValue:
     items = [body.expression(item, inner) for item in node.items]
     if any(isinstance(item, Bad) for item in items):
         return BAD
-    literals = [item for item in items if isinstance(item, Literal)]
+    literals = [item for item in items if isinstance(item, LiteralValue)]
     if len(literals) == len(items):
         return _literal_list(body, node, literals)
     return _stacked(body, node, items, inner)
@@ -88,7 +88,7 @@ def _element(expected: Expected) -> Expected:
     return expected if isinstance(expected, DType) else None
 
 
-def _literal_list(body: Body, node: nodes.List, items: list[Literal]) -> SurfaceValue:
+def _literal_list(body: Body, node: nodes.List, items: list[LiteralValue]) -> SurfaceValue:
     first = items[0]
     kinds = {item.kind for item in items}
     if kinds == {"int", "float"}:  # [1, 2.5] is a list of floats
@@ -109,7 +109,7 @@ def _literal_list(body: Body, node: nodes.List, items: list[Literal]) -> Surface
         return body.report("E7001", message, node.span, help="pass it as an argument")
     dtypes = {item.dtype for item in items} - {None}
     dtype = dtypes.pop() if len(dtypes) == 1 else None
-    return Literal([item.data for item in items], kinds.pop(), dtype)
+    return LiteralValue([item.data for item in items], kinds.pop(), dtype)
 
 
 def _stacked(body: Body, node: nodes.List, items: list[SurfaceValue], expected: Expected) -> SurfaceValue:
@@ -137,7 +137,7 @@ def tensor(
     """Return ``value`` as a tensor of the IR; None where it is none, which is reported, or bad."""
     if isinstance(value, Value):
         return value
-    if isinstance(value, Literal):
+    if isinstance(value, LiteralValue):
         return constant(body, value, span, expected)
     if isinstance(value, FUNCTIONS):
         body.report("E2203", f"a function stands where {what} is wanted", span, help="call it: f(x)")
@@ -149,7 +149,7 @@ def tensor(
     return None
 
 
-def constant(body: Body, literal: Literal, span: Span, expected: Expected = None) -> Value | None:
+def constant(body: Body, literal: LiteralValue, span: Span, expected: Expected = None) -> Value | None:
     """Return the constant that a literal stands for; None where there is none, which is reported."""
     if literal.value is not None:
         return literal.value
@@ -176,7 +176,7 @@ def made(body: Body, data: TensorLiteral, span: Span) -> Value | None:
     return body.emit_one("ConstTensor", (), span, attributes=attributes)
 
 
-def _dtype(literal: Literal, expected: Expected) -> DType:
+def _dtype(literal: LiteralValue, expected: Expected) -> DType:
     """Return the dtype of a literal where ``expected`` is known: integers may stand for floats there."""
     dtype = expected.dtype if isinstance(expected, TensorType) else expected
     if not isinstance(dtype, DType):
@@ -186,7 +186,7 @@ def _dtype(literal: Literal, expected: Expected) -> DType:
     return dtype if literal.kind == "float" and dtype.is_float else literal.default_dtype
 
 
-def of_kind(literal: Literal, dtype: DType) -> DType | None:
+def of_kind(literal: LiteralValue, dtype: DType) -> DType | None:
     """Return ``dtype`` where it is of the literal's kind: the other operand gives it to it; or None."""
     if literal.kind == "int":
         return dtype if dtype.is_integer else None
@@ -195,7 +195,7 @@ def of_kind(literal: Literal, dtype: DType) -> DType | None:
 
 def settled(body: Body, value: SurfaceValue, span: Span, expected: Expected = None) -> SurfaceValue:
     """Return ``value`` with constants for all literals in it, which remain known as literals."""
-    if isinstance(value, Literal):
+    if isinstance(value, LiteralValue):
         if value.value is not None:
             return value
         made_ = constant(body, value, span, expected)
@@ -216,7 +216,7 @@ def settled(body: Body, value: SurfaceValue, span: Span, expected: Expected = No
 def plain(body: Body, value: SurfaceValue, span: Span, expected: Expected = None) -> SurfaceValue:
     """Return ``value`` with constants in the place of all literals, as block parameters take it."""
     found = settled(body, value, span, expected)
-    if isinstance(found, Literal):
+    if isinstance(found, LiteralValue):
         return found.value or BAD
     if isinstance(found, TupleValue):
         return TupleValue(tuple([plain(body, item, span) for item in found.items]))

@@ -17,7 +17,7 @@ from mind_mlir.languages.mind.elaboration.types import BOOL, INDEX, described
 from mind_mlir.languages.mind.elaboration.values import (
     BAD,
     Bad,
-    Literal,
+    LiteralValue,
     SurfaceValue,
     is_bad,
     leaves,
@@ -27,9 +27,9 @@ from mind_mlir.languages.mind.elaboration.values import (
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.elaboration.blocks import OpenBlock
+    from mind_mlir.languages.mind.elaboration.blocks import PendingBlock
     from mind_mlir.languages.mind.elaboration.body import Body
-    from mind_mlir.languages.mind.elaboration.scopes import Variable
+    from mind_mlir.languages.mind.elaboration.scopes import LocalVariable
 
 
 @dataclass(slots=True)
@@ -42,8 +42,8 @@ class _Loop:
         old: What they were worth before.
     """
 
-    head: OpenBlock
-    variables: list[Variable]
+    head: PendingBlock
+    variables: list[LocalVariable]
     old: list[SurfaceValue]
 
 
@@ -66,7 +66,7 @@ def _open(body: Body, node: nodes.While | nodes.For, first: list[Value]) -> _Loo
     return _Loop(head, variables, [variable.value for variable in variables])
 
 
-def _run(body: Body, node: nodes.While | nodes.For, more: Value | None) -> OpenBlock:
+def _run(body: Body, node: nodes.While | nodes.For, more: Value | None) -> PendingBlock:
     """Let the head go on to the loop's body while ``more``; return the block behind the loop."""
     blocks = body.blocks
     inside, behind = blocks.new("body"), blocks.new("done")
@@ -79,7 +79,7 @@ def _run(body: Body, node: nodes.While | nodes.For, more: Value | None) -> OpenB
     return behind
 
 
-def _close(body: Body, loop: _Loop, behind: OpenBlock, first: list[Value], *, reachable: bool) -> None:
+def _close(body: Body, loop: _Loop, behind: PendingBlock, first: list[Value], *, reachable: bool) -> None:
     """End an iteration, whose next one begins with ``first``, and go on behind the loop."""
     carried = [*first, *(value for each in loop.variables for value in leaves(each.value))]
     body.blocks.branch(loop.head, carried)
@@ -120,7 +120,7 @@ def _for(body: Body, node: nodes.For) -> None:
     body.scopes.declare(node.variable.text, index)
     behind = _run(body, node, more)
     body.scopes.leave()
-    one = plain(body, Literal(step, "int", index.type.dtype), span)
+    one = plain(body, LiteralValue(step, "int", index.type.dtype), span)
     following = [
         value for value in [isinstance(one, Value) and body.emit_one("Add", [index, one], span)] if value
     ]
@@ -151,10 +151,10 @@ def _range(body: Body, node: nodes.For) -> tuple[Value, Value, int] | None:
     ends = [_bound(body, each) for each in given[:2]]
     if any(each is None for each in ends):
         return None
-    values = [each for each in ends if isinstance(each, (Value, Literal))]
+    values = [each for each in ends if isinstance(each, (Value, LiteralValue))]
     dtype = next((each.type for each in values if isinstance(each, Value)), None)
     if len(values) == 1:
-        values = [Literal(0, "int"), *values]
+        values = [LiteralValue(0, "int"), *values]
     tensors: list[Value] = []
     for value, written in zip(values, (given * 2)[:2], strict=True):
         bound = coerced(body, value, dtype or INDEX, written.span, " for a bound of the range")
@@ -167,7 +167,7 @@ def _range(body: Body, node: nodes.For) -> tuple[Value, Value, int] | None:
 def _bound(body: Body, node: nodes.Expression) -> SurfaceValue | None:
     found = known(body, node)
     if type(found) is int:
-        return Literal(found, "int")
+        return LiteralValue(found, "int")
     value = body.expression(node)
     if isinstance(value, Value) and value.type.dtype.is_integer and not value.type.shape:
         return value

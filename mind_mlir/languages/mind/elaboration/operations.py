@@ -14,7 +14,7 @@ from mind_mlir.languages.mind.elaboration.types import spell
 from mind_mlir.languages.mind.elaboration.values import (
     BAD,
     Builtin,
-    Literal,
+    LiteralValue,
     SurfaceValue,
     TupleValue,
     is_bad,
@@ -111,7 +111,7 @@ def _operands(body: Body, written: Sequence[nodes.Expression]) -> list[Value] | 
 
 
 def _kind(value: SurfaceValue, dtype: DType | None) -> DType | None:
-    return of_kind(value, dtype) if isinstance(value, Literal) and dtype else None
+    return of_kind(value, dtype) if isinstance(value, LiteralValue) and dtype else None
 
 
 def _attributes(

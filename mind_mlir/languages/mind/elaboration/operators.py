@@ -11,7 +11,7 @@ from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.literals import of_kind, tensor
 from mind_mlir.languages.mind.elaboration.scopes import walk
 from mind_mlir.languages.mind.elaboration.types import BOOL, spell, spell_dtype
-from mind_mlir.languages.mind.elaboration.values import BAD, Literal, SurfaceValue, is_bad
+from mind_mlir.languages.mind.elaboration.values import BAD, LiteralValue, SurfaceValue, is_bad
 from mind_mlir.languages.mind.elaboration.wording import ARITHMETIC, LOGICAL, reworded
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.ops.shapes import aligned, misfit, misfit_at, stretched
@@ -40,8 +40,8 @@ def _unary(body: Body, node: nodes.Unary, expected: Expected) -> SurfaceValue:
         value = condition(body, body.expression(node.operand, BOOL), node.operand.span, "!")
         return (value and body.emit_one("Not", [value], node.span, operator=node.operator_span)) or BAD
     operand = body.expression(node.operand, expected)
-    if isinstance(operand, Literal) and operand.value is None and operand.kind != "bool":
-        return Literal(_negated(operand.data), operand.kind, operand.dtype)
+    if isinstance(operand, LiteralValue) and operand.value is None and operand.kind != "bool":
+        return LiteralValue(_negated(operand.data), operand.kind, operand.dtype)
     value = tensor(body, operand, node.operand.span, expected)
     if value is None:
         return BAD
@@ -103,9 +103,9 @@ def _applied(
 
 def _given_by(value: SurfaceValue, other: SurfaceValue) -> DType | None:
     """Return the dtype that the literal ``value`` takes from the other operand."""
-    if not isinstance(value, Literal):
+    if not isinstance(value, LiteralValue):
         return None
-    if isinstance(other, Literal):
+    if isinstance(other, LiteralValue):
         return of_kind(value, other.dtype) if other.dtype else None
     return of_kind(value, other.type.dtype) if isinstance(other, Value) else None
 
@@ -114,7 +114,7 @@ def _different(
     body: Body, node: nodes.Binary, lhs: Value, rhs: Value, left: SurfaceValue, right: SurfaceValue
 ) -> SurfaceValue:
     names = [spell_dtype(lhs.type.dtype), spell_dtype(rhs.type.dtype)]
-    literals = [each for each in (left, right) if isinstance(each, Literal)]
+    literals = [each for each in (left, right) if isinstance(each, LiteralValue)]
     literals.sort(key=lambda each: each.value is not None)  # what is written here before a constant's name
     literal = literals[0] if literals else None
     help_ = f"convert one: cast(x, dtype={names[0]})"

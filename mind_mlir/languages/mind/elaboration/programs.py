@@ -43,7 +43,7 @@ class Elaborable(Protocol):
         """Return its text."""
 
     @property
-    def tree(self) -> nodes.Program:
+    def tree(self) -> nodes.SourceFile:
         """Return its syntax tree."""
 
     @property
@@ -55,7 +55,7 @@ class Elaborable(Protocol):
         """Return what its syntax tree lacks: findings of the reader."""
 
 
-def entries(tree: nodes.Program) -> list[str]:
+def entries(tree: nodes.SourceFile) -> list[str]:
     """Return the functions that a module of the whole program exports.
 
     Those that are marked `export`; where none is, ``main``; where there is no ``main``, those that no other

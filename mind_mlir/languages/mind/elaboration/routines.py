@@ -66,7 +66,7 @@ class Postponed(Exception):  # noqa: N818 -- as above
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class InstanceUse:
     """A use of an instance: what it is called with, and what it gives.
 
     Attributes:
@@ -111,7 +111,7 @@ def routine(body: Body, node: nodes.Function | nodes.Closure) -> Routine:
 
 def use(
     body: Body, function: Routine, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
-) -> Use | None:
+) -> InstanceUse | None:
     """Return the use of ``function`` with arguments; None where these are wrong, which is reported.
 
     Args:
@@ -139,8 +139,8 @@ def use(
         body.failed = True
         declared = getattr(function.node, "result", None)
         result = resolved(body.file, declared, extents) if declared is not None else None
-        return Use(None, operands, tuple(arguments), result)
-    return Use(made, operands, tuple(arguments), made.form)
+        return InstanceUse(None, operands, tuple(arguments), result)
+    return InstanceUse(made, operands, tuple(arguments), made.form)
 
 
 def _argument(

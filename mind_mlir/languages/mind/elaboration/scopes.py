@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Variable:
+class LocalVariable:
     """A name, and what it is worth at the moment; ``fixed`` is what a function reads around it."""
 
     name: str
@@ -27,7 +27,7 @@ class Variable:
 class Scopes:
     """The scopes around a place, the innermost last."""
 
-    frames: list[dict[str, Variable]] = field(default_factory=lambda: [{}])
+    frames: list[dict[str, LocalVariable]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
         """Begin a scope."""
@@ -40,20 +40,20 @@ class Scopes:
     def declare(self, name: str, value: SurfaceValue, *, fixed: bool = False) -> None:
         """Declare ``name``, which hides what was called so before; ``_`` is no name."""
         if name != "_":
-            self.frames[-1][name] = Variable(name, value, fixed)
+            self.frames[-1][name] = LocalVariable(name, value, fixed)
 
     def declare_everywhere(self, name: str, value: SurfaceValue) -> None:
         """Declare ``name`` for the whole function: of one that is not declared, nothing is said again."""
-        self.frames[0][name] = Variable("", value)
+        self.frames[0][name] = LocalVariable("", value)
 
-    def find(self, name: str) -> Variable | None:
+    def find(self, name: str) -> LocalVariable | None:
         """Return the variable that ``name`` means, or None."""
         for frame in reversed(self.frames):
             if name in frame:
                 return frame[name]
         return None
 
-    def among(self, names: Iterable[str]) -> list[Variable]:
+    def among(self, names: Iterable[str]) -> list[LocalVariable]:
         """Return the variables that some of ``names`` mean, in that order."""
         return [found for name in names if (found := self.find(name))]
 

@@ -10,7 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.mind.elaboration.types import DTYPES
-from mind_mlir.languages.mind.elaboration.values import Literal
+from mind_mlir.languages.mind.elaboration.values import LiteralValue
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def known_integer(body: Body, node: nodes.Expression) -> int | None:
 def _name(body: Body, name: str) -> Any:
     variable = body.scopes.find(name)
     if variable is not None:
-        return variable.value.data if isinstance(variable.value, Literal) else UNKNOWN
+        return variable.value.data if isinstance(variable.value, LiteralValue) else UNKNOWN
     if name in body.extents:
         return body.extents[name]
     return body.file.constants[name].data if name in body.file.constants else UNKNOWN

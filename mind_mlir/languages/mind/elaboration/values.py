@@ -51,7 +51,7 @@ class StructValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class LiteralValue:
     """A number, a truth value, or nested lists of them, as written.
 
     Attributes:
@@ -123,7 +123,7 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pullback:
+class PullbackValue:
     """The second result of ``vjp(f)(x)``: a function from a cotangent to gradients of the arguments.
 
     Attributes:
@@ -137,11 +137,11 @@ class Pullback:
     captured: tuple[SurfaceValue, ...]
 
 
-SurfaceFunction: TypeAlias = Routine | Builtin | Foreign | Derived | Pullback
-SurfaceValue: TypeAlias = Value | TupleValue | StructValue | Literal | SurfaceFunction | Bad
+SurfaceFunction: TypeAlias = Routine | Builtin | Foreign | Derived | PullbackValue
+SurfaceValue: TypeAlias = Value | TupleValue | StructValue | LiteralValue | SurfaceFunction | Bad
 
 UNIT_VALUE = TupleValue(())
-FUNCTIONS = (Routine, Builtin, Foreign, Derived, Pullback)
+FUNCTIONS = (Routine, Builtin, Foreign, Derived, PullbackValue)
 
 
 def inner(value: SurfaceValue) -> tuple[SurfaceValue, ...]:
@@ -154,7 +154,7 @@ def inner(value: SurfaceValue) -> tuple[SurfaceValue, ...]:
         return tuple(value.captured.values())
     if isinstance(value, Derived):
         return (value.function,)
-    return (*value.arguments, *value.captured) if isinstance(value, Pullback) else ()
+    return (*value.arguments, *value.captured) if isinstance(value, PullbackValue) else ()
 
 
 def leaves(value: SurfaceValue) -> Iterator[Value]:
@@ -170,7 +170,7 @@ def rebuilt(value: SurfaceValue, tensors: Iterator[Value]) -> SurfaceValue:
     """Return ``value`` with other tensors for its `leaves`; literals are made constants anew."""
     if isinstance(value, Value):
         return next(tensors)
-    if isinstance(value, Literal):
+    if isinstance(value, LiteralValue):
         return replace(value, value=None) if value.value else value
     parts = tuple([rebuilt(part, tensors) for part in inner(value)])
     if isinstance(value, TupleValue):
@@ -181,7 +181,7 @@ def rebuilt(value: SurfaceValue, tensors: Iterator[Value]) -> SurfaceValue:
         return replace(value, captured=dict(zip(value.captured, parts, strict=True))) if parts else value
     if isinstance(value, Derived):
         return replace(value, function=parts[0])
-    if isinstance(value, Pullback):
+    if isinstance(value, PullbackValue):
         count = len(value.arguments)
         return replace(value, arguments=parts[:count], captured=parts[count:])
     return value
@@ -191,7 +191,7 @@ def key(value: SurfaceValue) -> Hashable:
     """Return what two values have in common that differ in their tensors alone."""
     if isinstance(value, Value):
         return value.type
-    if isinstance(value, Literal):
+    if isinstance(value, LiteralValue):
         return ("literal", repr(value.data), value.kind, value.dtype)
     about: Hashable = None
     if isinstance(value, StructValue):
@@ -202,7 +202,7 @@ def key(value: SurfaceValue) -> Hashable:
         about = value.name
     elif isinstance(value, Derived):
         about = value.kind
-    elif isinstance(value, Pullback):
+    elif isinstance(value, PullbackValue):
         about = value.instance.name
     return (type(value).__name__, about, *map(key, inner(value)))
 
@@ -211,7 +211,7 @@ def type_of(value: SurfaceValue) -> SurfaceType | None:
     """Return the type of a value; None where it is or holds a function, or is bad."""
     if isinstance(value, Value):
         return value.type
-    if isinstance(value, Literal):
+    if isinstance(value, LiteralValue):
         return TensorType(value.default_dtype, literal_shape(value.data))
     if not isinstance(value, (TupleValue, StructValue)):
         return None

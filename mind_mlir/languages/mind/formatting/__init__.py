@@ -56,6 +56,6 @@ def _words(text: str, reading: Reading) -> Words:
     return Words(text, ((token.start, token.end, token.kind == "comment") for token in kept))
 
 
-def format_program(program: nodes.Program) -> str:
+def format_program(program: nodes.SourceFile) -> str:
     """Return the text of a tree, which need not have been read from one; it has no comments."""
     return lay_out(document(program, Words()))[0]

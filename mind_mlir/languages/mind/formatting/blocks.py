@@ -174,8 +174,8 @@ def _grouped(items: Iterable[nodes.Item]) -> Iterator[list[nodes.Item]]:
         yield group
 
 
-@document.register(nodes.Program)
-def _(node: nodes.Program, words: Words) -> Document:
+@document.register(nodes.SourceFile)
+def _(node: nodes.SourceFile, words: Words) -> Document:
     lines: Lines = []
     before: nodes.Item | None = None
     for group in _grouped(node.items):

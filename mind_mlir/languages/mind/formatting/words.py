@@ -184,7 +184,7 @@ class _Needed:
     ends: set[int] = field(default_factory=set)
 
 
-def superfluous(program: nodes.Program, words: Sequence[tuple[str, int]]) -> set[int]:
+def superfluous(program: nodes.SourceFile, words: Sequence[tuple[str, int]]) -> set[int]:
     """Return the offsets of words that say nothing, or that are written wherever the tree needs them.
 
     These are parentheses around expressions, commas before closing brackets, and semicolons behind braces.
@@ -215,7 +215,7 @@ def superfluous(program: nodes.Program, words: Sequence[tuple[str, int]]) -> set
     return found
 
 
-def _needed(program: nodes.Program) -> _Needed:
+def _needed(program: nodes.SourceFile) -> _Needed:
     found = _Needed()
     for node in _nodes(program):
         if isinstance(node, nodes.Tuple | nodes.TupleType | nodes.TuplePattern):
@@ -231,7 +231,7 @@ def _needed(program: nodes.Program) -> _Needed:
     return found
 
 
-def _nodes(program: nodes.Program) -> Iterator[Any]:
+def _nodes(program: nodes.SourceFile) -> Iterator[Any]:
     """Yield all nodes of a tree."""
     left: list[Any] = [program]
     while left:

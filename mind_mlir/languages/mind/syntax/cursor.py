@@ -32,7 +32,7 @@ class Fault(Exception):  # noqa: N818 -- a signal that never reaches a user
     """Ends the reading of what cannot be read; it has been reported."""
 
 
-class Cursor(cursor.Cursor):
+class MindCursor(cursor.Cursor):
     """Goes through the words of a text.
 
     Attributes:

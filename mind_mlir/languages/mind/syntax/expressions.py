@@ -13,7 +13,7 @@ from mind_mlir.languages.text.cursor import Token
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.languages.mind.syntax.cursor import Cursor
+    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader
 
@@ -30,7 +30,7 @@ class ExpressionReader:
     """Reads expressions."""
 
     def __init__(
-        self, cursor: Cursor, lists: ListReader, types: TypeReader, block: Callable[[], nodes.Block]
+        self, cursor: MindCursor, lists: ListReader, types: TypeReader, block: Callable[[], nodes.Block]
     ) -> None:
         """Read with parts of one reader; ``block`` reads the blocks in expressions."""
         self.cursor = cursor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.cursor import Cursor, Fault, TooDeep
+from mind_mlir.languages.mind.syntax.cursor import Fault, MindCursor, TooDeep
 from mind_mlir.languages.mind.syntax.lists import ListReader
 from mind_mlir.languages.mind.syntax.statements import StatementReader
 from mind_mlir.languages.mind.syntax.types import TypeReader
@@ -25,12 +25,12 @@ class ItemReader:
     """Reads a file, with parts that share one cursor."""
 
     def __init__(self, source: SourceText, tokens: Sequence[Token], findings: Findings) -> None:
-        self.cursor = Cursor(source, tokens, findings)
+        self.cursor = MindCursor(source, tokens, findings)
         self.lists = ListReader(self.cursor)
         self.types = TypeReader(self.cursor, self.lists)
         self.statements = StatementReader(self.cursor, self.lists, self.types, self.function)
 
-    def program(self) -> nodes.Program:
+    def program(self) -> nodes.SourceFile:
         """Read all of it; this raises nothing."""
         cursor = self.cursor
         items: list[nodes.Item] = []
@@ -43,7 +43,7 @@ class ItemReader:
                 if cursor.token is first:
                     cursor.advance()
                 cursor.skip_item()
-        return nodes.Program(items, (0, len(cursor.source.text)))
+        return nodes.SourceFile(items, (0, len(cursor.source.text)))
 
     def _item(self, items: list[nodes.Item]) -> None:
         cursor = self.cursor

@@ -10,7 +10,7 @@ from mind_mlir.languages.mind.syntax.cursor import BEGINNINGS, Fault
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.languages.mind.syntax.cursor import Cursor
+    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.text.cursor import Token
 
 _T = TypeVar("_T")
@@ -23,7 +23,7 @@ _ELEMENTS = frozenset(("name", "number", "string", "true", "false", "if", "!", "
 class ListReader:
     """Reads lists with the elements that others read."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: MindCursor) -> None:
         self.cursor = cursor
         #: What ends the lists that are being read.
         self._closings: list[str] = []

@@ -382,7 +382,7 @@ Item: TypeAlias = Import | Struct | Alias | Function | Let
 
 
 @dataclass(slots=True, eq=False)
-class Program:
+class SourceFile:
     """A file."""
 
     items: list[Item] = field(default_factory=list)

@@ -12,7 +12,7 @@ from mind_mlir.languages.mind.syntax.tokens import number, string
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.languages.mind.syntax.cursor import Cursor
+    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader
     from mind_mlir.languages.text.cursor import Token
@@ -31,7 +31,7 @@ class OperandReader:
 
     def __init__(
         self,
-        cursor: Cursor,
+        cursor: MindCursor,
         lists: ListReader,
         types: TypeReader,
         expression: Callable[[], nodes.Expression],

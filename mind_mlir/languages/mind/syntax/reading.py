@@ -29,7 +29,7 @@ class Reading:
         tokens: The words of the text, comments among them.
     """
 
-    program: nodes.Program
+    program: nodes.SourceFile
     findings: tuple[Diagnostic, ...]
     tokens: tuple[Token, ...]
 

@@ -12,7 +12,7 @@ from mind_mlir.languages.mind.syntax.slips import STATEMENTS, UPDATES, WORDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.languages.mind.syntax.cursor import Cursor
+    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader
 
@@ -26,7 +26,7 @@ class StatementReader:
 
     def __init__(
         self,
-        cursor: Cursor,
+        cursor: MindCursor,
         lists: ListReader,
         types: TypeReader,
         function: Callable[[], nodes.Statement],

@@ -11,7 +11,7 @@ from mind_mlir.languages.mind.syntax.tokens import number
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.syntax.cursor import Cursor
+    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.mind.syntax.lists import ListReader
 
 _TENSOR = "a tensor's type is written Tensor<f32, [2, 3]>"
@@ -31,7 +31,7 @@ _HELP = {
 class TypeReader:
     """Reads types, patterns, and the names that have types."""
 
-    def __init__(self, cursor: Cursor, lists: ListReader) -> None:
+    def __init__(self, cursor: MindCursor, lists: ListReader) -> None:
         self.cursor = cursor
         self.lists = lists
 

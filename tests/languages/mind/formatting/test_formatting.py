@@ -113,7 +113,7 @@ def test_a_tree_without_a_text() -> None:
     imports: list[nodes.Item] = [
         nodes.Import([nodes.Ident("math"), nodes.Ident(each)]) for each in ("exp", "log")
     ]
-    text = format_program(nodes.Program([*imports, function]))
+    text = format_program(nodes.SourceFile([*imports, function]))
     branch = "    if true {\n        1\n    } else {\n        1\n    }"
     assert text == (
         "import math::exp;\nimport math::log;\n\n"

@@ -71,6 +71,6 @@ def shown(node: object) -> str:  # noqa: C901 -- one line for each kind of node
         case nodes.Function(name, parameters, result, body, exported):
             head = f"{'export ' * exported}fn {name.text}"
             return f"({head} [{shown(parameters)}] {shown(result)} {shown(body)})"
-        case nodes.Program(items):
+        case nodes.SourceFile(items):
             return shown(items)
     raise TypeError(node)
