@@ -16,7 +16,7 @@ import numpy as np
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.allocation import allocation_failed
-from mind_mlir.ir.elements import Problem, limits, plain_booleans
+from mind_mlir.ir.elements import ElementProblem, limits, plain_booleans
 from mind_mlir.ir.nested import as_array, flattened, is_masked
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
@@ -205,14 +205,14 @@ def viewed(value: object) -> tuple[Array | None, str]:
         return None, "elements of it are masked"
     try:
         array = as_array(value)
-    except Problem as problem:
+    except ElementProblem as problem:
         return None, problem.message
     if array is not None:
         return array, ""
     try:
         shape, elements = flattened(value)
         return np.asarray(elements).reshape(shape), ""
-    except Problem as problem:
+    except ElementProblem as problem:
         return None, problem.message
     except (TypeError, ValueError):  # numpy sees no common type, or parts of what is one element here
         return None, f"it is {argument_checks.describe(value)}"

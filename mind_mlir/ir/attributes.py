@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
+from mind_mlir.ir.elements import ElementProblem, convert_array, convert_numbers
 from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened, is_masked
 from mind_mlir.ir.types import MAX_RANK, DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.support import argument_checks
@@ -95,7 +95,7 @@ class TensorLiteral:
             raise VerificationError(Diagnostic("E1104", message))
         try:
             array = _converted(data, target)
-        except Problem as problem:
+        except ElementProblem as problem:
             facts = {"declared": target.core_name, "issue": "shape" if problem.code == "E3010" else "value"}
             raise VerificationError(
                 Diagnostic(problem.code, problem.message, None, (), problem.help, context=FrozenDict(facts))
@@ -232,7 +232,7 @@ def _are_plain(values: tuple[Any, ...]) -> bool:
 @fixed()
 def _converted(data: object, dtype: DType) -> Array:
     if is_masked(data):
-        raise Problem(0, "E4005", "elements of the array are masked", "fill them: array.filled(0)")
+        raise ElementProblem(0, "E4005", "elements of the array are masked", "fill them: array.filled(0)")
     array = None if isinstance(data, np.generic) else as_array(data)
     if array is not None and array.dtype.kind in "biufcV" and array.dtype.names is None:
         return convert_array(array, dtype).reshape(array.shape)

@@ -31,7 +31,7 @@ _DECIMAL_RANGE = 400
 
 
 @dataclass(slots=True)
-class Problem(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+class ElementProblem(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
     """Element ``index`` cannot be converted."""
 
     index: int
@@ -77,15 +77,17 @@ def checked_integer(value: int | None, text: str, index: int, dtype: DType) -> i
     """Return ``value``, which element ``index`` spells as ``text``; None where that is no integer.
 
     Raises:
-        Problem: ``dtype`` does not hold it.
+        ElementProblem: ``dtype`` does not hold it.
     """
     name = dtype.core_name
     if value is None:
         message = f"{text} is not an integer, as {name} requires"
-        raise Problem(index, "E4005", message, "write an integer, or declare a floating-point dtype")
+        raise ElementProblem(index, "E4005", message, "write an integer, or declare a floating-point dtype")
     low, high = limits(dtype)
     if not low <= value <= high:
-        raise Problem(index, "E4005", f"{text} is out of range of {name}", f"{name} holds {low} to {high}")
+        raise ElementProblem(
+            index, "E4005", f"{text} is out of range of {name}", f"{name} holds {low} to {high}"
+        )
     return value
 
 
@@ -103,7 +105,8 @@ def checked_float(
         finite: Whether it is neither an infinity nor NaN.
 
     Raises:
-        Problem: The number is finite and beyond the largest, or infinite where ``dtype`` has no infinity.
+        ElementProblem: The number is finite and beyond the largest, or infinite where ``dtype`` has no
+            infinity.
     """
     array = np.array([wide])
     narrow = narrowed(array, exact, dtype)
@@ -111,13 +114,13 @@ def checked_float(
     if overflowed or lost_infinity(array, narrow):
         hint = f"the largest finite value is {dtype.format.greatest!r}"
         hint += "; write inf for an infinity" if overflowed else ""
-        raise Problem(index, "E4005", f"{text} is out of range of {dtype.core_name}", hint)
+        raise ElementProblem(index, "E4005", f"{text} is out of range of {dtype.core_name}", hint)
     return narrow[0]
 
 
-def not_boolean(text: str, index: int) -> Problem:
+def not_boolean(text: str, index: int) -> ElementProblem:
     """Return the finding about an element that is no truth value."""
-    return Problem(index, "E4005", f"{text} is not an i1 value", "write true or false")
+    return ElementProblem(index, "E4005", f"{text} is not an i1 value", "write true or false")
 
 
 def lost_infinity(wide: Array, narrow: Array) -> bool:
@@ -151,7 +154,7 @@ def convert_array(array: Array, dtype: DType) -> Array:
     """Return the elements of an array of numbers as ``dtype``, flat, in memory of their own.
 
     Raises:
-        Problem: The first element that ``dtype`` cannot hold.
+        ElementProblem: The first element that ``dtype`` cannot hold.
     """
     flat = np.array(array, dtype=array.dtype.newbyteorder("="), order="C").reshape(-1)
     if flat.dtype == np.bool_ and dtype.kind is DTypeKind.BOOL:
@@ -171,7 +174,7 @@ def convert_numbers(numbers: Sequence[object], dtype: DType) -> Array:
     """Convert numbers of any Python or numpy type one by one.
 
     Raises:
-        Problem: The first element that is no number or that ``dtype`` cannot hold.
+        ElementProblem: The first element that is no number or that ``dtype`` cannot hold.
     """
     if dtype.kind is DTypeKind.BOOL:
         return np.array([_boolean(number, index) for index, number in enumerate(numbers)], np.bool_)
@@ -303,10 +306,12 @@ def _parts(number: Any, index: int) -> tuple[object, object]:
 def _real(number: object, index: int, dtype: DType) -> Fraction | float:
     exact = _exact(number)
     if exact is None:
-        raise Problem(index, "E4005", f"{_shown(number)} is no number", f"{dtype.core_name} holds numbers")
+        raise ElementProblem(
+            index, "E4005", f"{_shown(number)} is no number", f"{dtype.core_name} holds numbers"
+        )
     if isinstance(exact, complex):
         message = f"{_shown(number)} is complex, and {dtype.core_name} is not"
-        raise Problem(index, "E4005", message, "take its real part")
+        raise ElementProblem(index, "E4005", message, "take its real part")
     return exact
 
 

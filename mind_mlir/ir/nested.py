@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.ir.types import DType
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -27,7 +27,7 @@ def flattened(nested: object) -> tuple[tuple[int, ...], list[Any]]:
     What is no list, tuple, range or array is an element; a single one has shape ``()``.
 
     Raises:
-        Problem: E3010 where the nesting is ragged, or deeper than any tensor.
+        ElementProblem: E3010 where the nesting is ragged, or deeper than any tensor.
     """
     _check_outline(nested)
     shape: list[int] = []
@@ -37,7 +37,7 @@ def flattened(nested: object) -> tuple[tuple[int, ...], list[Any]]:
         lengths = sorted({-1 if row is None else len(row) for row in rows})
         if len(lengths) > 1:
             found = " and ".join("a number" if n < 0 else f"{n} elements" for n in lengths[:2])
-            raise Problem(
+            raise ElementProblem(
                 0,
                 "E3010",
                 f"the literal is ragged: dimension {len(shape)} has {found}",
@@ -46,7 +46,7 @@ def flattened(nested: object) -> tuple[tuple[int, ...], list[Any]]:
         shape.append(lengths[0])
         level = [item for row in rows if row is not None for item in row]
     if any(map(_is_sequence, level)):
-        raise Problem(
+        raise ElementProblem(
             0,
             "E3010",
             f"the literal is ragged: dimension {len(shape)} mixes numbers and lists",
@@ -61,9 +61,13 @@ def _check_outline(nested: Any) -> None:
     while _is_sequence(nested) and len(nested):
         depth, count = depth + 1, count * len(nested)
         if depth > MAX_DEPTH:
-            raise Problem(0, "E3010", f"lists nest more than {MAX_DEPTH} deep", "a list may not hold itself")
+            raise ElementProblem(
+                0, "E3010", f"lists nest more than {MAX_DEPTH} deep", "a list may not hold itself"
+            )
         if count > MAX_ELEMENTS:
-            raise Problem(0, "E3010", f"nested lists of {count} elements", "give an array instead of lists")
+            raise ElementProblem(
+                0, "E3010", f"nested lists of {count} elements", "give an array instead of lists"
+            )
         nested = nested[0]
 
 
@@ -84,7 +88,7 @@ def as_array(data: object) -> Array | None:
     wrong with an object is None; an exception out of the caller's own code arrives unchanged.
 
     Raises:
-        Problem: E6105, it is an array of another library, which does not give its elements as it is.
+        ElementProblem: E6105, it is an array of another library, which does not give its elements as it is.
     """
     if isinstance(data, np.ndarray):
         return np.asarray(data)
@@ -110,14 +114,14 @@ def _foreign(data: Any, error: Exception) -> Array:
     """Return an array of another library, such as torch, whose method ``__array__`` has failed.
 
     Raises:
-        Problem: E6105, it needs gradients, or the library has another reason.
+        ElementProblem: E6105, it needs gradients, or the library has another reason.
     """
     if getattr(data, "requires_grad", False):
         message = "it needs gradients, which another library computes; pass x.detach()"
-        raise Problem(0, "E6105", message) from None
+        raise ElementProblem(0, "E6105", message) from None
     library, _, name = str(getattr(data, "dtype", "")).rpartition(".")
     dtype = next((each for each in DType if each.numpy_name == f"ml_dtypes.{name}"), None)
     if library in sys.modules and dtype is not None and hasattr(data, "view"):  # numpy has its bits
         bits = getattr(sys.modules[library], "uint8" if dtype.itemsize == 1 else "int16")
         return cast("Array", np.asarray(data.view(bits)).view(dtype.numpy))
-    raise Problem(0, "E6105", " ".join(str(error).split()).rstrip(".")) from None
+    raise ElementProblem(0, "E6105", " ".join(str(error).split()).rstrip(".")) from None

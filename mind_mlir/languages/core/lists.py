@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.languages.core.lexer import bad_escapes, describe
@@ -231,7 +231,7 @@ def _read_elementwise(token: Token, report: Report, dtype: DType) -> Array:
 def _convert(leaves: list[Token], report: Report, dtype: DType) -> Array:
     try:
         return convert_elements([leaf.text for leaf in leaves], dtype)
-    except Problem as problem:
+    except ElementProblem as problem:
         raise report.error(problem.code, problem.message, leaves[problem.index].span, problem.help) from None
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.ir.elements import (
-    Problem,
+    ElementProblem,
     checked_float,
     checked_integer,
     limits,
@@ -56,7 +56,7 @@ def convert_elements(texts: Sequence[str], dtype: DType) -> Array:
     """Convert element texts of any spelling one by one.
 
     Raises:
-        Problem: The first element that is no number (E1101) or that ``dtype`` cannot hold (E4005).
+        ElementProblem: The first element that is no number (E1101) or that ``dtype`` cannot hold (E4005).
     """
     if dtype.kind is DTypeKind.BOOL:
         return np.array([_boolean(text, index) for index, text in enumerate(texts)], np.bool_)
@@ -103,7 +103,7 @@ def _boolean(text: str, index: int) -> bool:
 def _number(text: str, index: int) -> re.Match[str]:
     match = NUMBER.match(text)
     if match is None:
-        raise Problem(index, "E1101", f"expected a number, found '{text[:40]}'")
+        raise ElementProblem(index, "E1101", f"expected a number, found '{text[:40]}'")
     return match
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.ir.nested import flattened, is_masked
 from mind_mlir.ir.types import DType, dtype_of
 from mind_mlir.languages.mind.elaboration.types import spell_dtype
@@ -50,7 +50,7 @@ def _elements_of(value: object) -> tuple[tuple[int, ...], tuple[Element, ...], D
         return value.shape, tuple([_element(item) for item in value.ravel().tolist()]), dtype
     try:
         shape, elements = flattened(value)
-    except Problem as problem:
+    except ElementProblem as problem:
         finding = Diagnostic(problem.code, problem.message, None, (), problem.help)
         raise VerificationError(finding) from None
     return shape, tuple([_element(item) for item in elements]), None

@@ -22,7 +22,7 @@ from mind_mlir.languages.ptir.fields import (
 )
 from mind_mlir.languages.ptir.program import TupleElement, ValueRef
 from mind_mlir.languages.ptir.regions import region_results
-from mind_mlir.languages.ptir.values import Held, all_leaves, leaf_paths, leaves, too_deep
+from mind_mlir.languages.ptir.values import LoweredValue, all_leaves, leaf_paths, leaves, too_deep
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Operand, Region
-    from mind_mlir.languages.ptir.regions import Regions
+    from mind_mlir.languages.ptir.regions import PtirRegions
     from mind_mlir.languages.ptir.values import Numbering
     from mind_mlir.ops.opdef import OpDef
 
@@ -62,12 +62,12 @@ class BodyConversion:
 
     where: str
     numbering: Numbering
-    regions: Regions
+    regions: PtirRegions
     findings: Findings
     called: Mapping[int, str]
     parameters: list[Parameter] = field(default_factory=list)
     operations: list[CoreOperation] = field(default_factory=list)
-    values: dict[int, Held] = field(default_factory=dict)
+    values: dict[int, LoweredValue] = field(default_factory=dict)
     names: dict[ValueId, str] = field(default_factory=dict)
     seed: int | None = None
 
@@ -123,7 +123,7 @@ class BodyConversion:
     def _spell(self, value: int) -> str:
         return f"%{self.called.get(value, value)}"
 
-    def _define(self, value: int, type_: ValueType, location: Location | None) -> Held:
+    def _define(self, value: int, type_: ValueType, location: Location | None) -> LoweredValue:
         """Return the tensors of a new value of the program, which nothing else may define."""
         if value in self.values:
             message = f"{self._spell(value)} is defined twice in {self.where}"
@@ -131,9 +131,9 @@ class BodyConversion:
             help_ = "give one of the two another id"
             self.findings.add(finding("E4002", message, location, (), help_, **facts))
         if isinstance(type_, TensorType):
-            held = Held(type_, (self.numbering.fresh(),))
+            held = LoweredValue(type_, (self.numbering.fresh(),))
         else:
-            held = Held(type_, tuple([self.numbering.fresh() for _ in leaves(type_)]))
+            held = LoweredValue(type_, tuple([self.numbering.fresh() for _ in leaves(type_)]))
         self.values.setdefault(value, held)  # a second definition does not change what later uses mean
         called = self.called.get(value, str(value))
         for number, path in zip(held.ids, leaf_paths(type_), strict=True):
@@ -148,7 +148,7 @@ class BodyConversion:
             record, operands = self._parts(instruction)
             operation = self._operation(instruction, record, operands)
         except _Unusable:
-            held = Held(instruction.output, self._stand_ins((instruction.output,)))
+            held = LoweredValue(instruction.output, self._stand_ins((instruction.output,)))
             self.values.setdefault(instruction.id, held)
             return
         self.operations.append(operation)
@@ -171,7 +171,7 @@ class BodyConversion:
         self._report(instruction, code, message, help_, **facts)
         return _Unusable()
 
-    def _parts(self, instruction: Instruction) -> tuple[OpDef, list[Held]]:
+    def _parts(self, instruction: Instruction) -> tuple[OpDef, list[LoweredValue]]:
         """Return the record of an instruction and its operands."""
         operation = instruction.operation
         record = record_of(operation)
@@ -193,7 +193,7 @@ class BodyConversion:
             raise _Unusable
         return record, found
 
-    def _operand(self, instruction: Instruction, place: int) -> Held | None:
+    def _operand(self, instruction: Instruction, place: int) -> LoweredValue | None:
         """Return an operand, or None after saying why there is none."""
         operand = instruction.operands[place]
         if isinstance(operand, TensorLiteral):
@@ -207,7 +207,7 @@ class BodyConversion:
             return held
         return self._element(instruction, operand, held)
 
-    def _literal(self, instruction: Instruction, place: int, literal: TensorLiteral) -> Held:
+    def _literal(self, instruction: Instruction, place: int, literal: TensorLiteral) -> LoweredValue:
         number = self.numbering.fresh()
         self.names[number] = f"{self._spell(instruction.id)[1:]} operand {place}"
         type_, source = literal.type, _source(instruction)
@@ -215,9 +215,11 @@ class BodyConversion:
         attributes = {"value": literal, "dtype": type_.dtype, "shape": type_.extents}
         constant = CoreOperation(number, "ConstTensor", (), attributes, type_, source, self.names)
         self.operations.append(constant)
-        return Held(type_, (number,))
+        return LoweredValue(type_, (number,))
 
-    def _element(self, instruction: Instruction, operand: TupleElement, held: Held) -> Held | None:
+    def _element(
+        self, instruction: Instruction, operand: TupleElement, held: LoweredValue
+    ) -> LoweredValue | None:
         called = self._spell(operand.tuple)
         if not isinstance(held.type, TupleType):
             message = f"{called}[{operand.index}] is an element of {called}, which is a {held.type}"
@@ -237,7 +239,9 @@ class BodyConversion:
         facts = {"instruction": instruction.id, "operand": value, "definition": None}
         self._report(instruction, "E4001", message, hint, **facts)
 
-    def _operation(self, instruction: Instruction, record: OpDef, operands: list[Held]) -> CoreOperation:
+    def _operation(
+        self, instruction: Instruction, record: OpDef, operands: list[LoweredValue]
+    ) -> CoreOperation:
         contract = record.contract
         assert contract is not None, "records of programs have a contract"
         has_regions = bool(record.regions)
@@ -367,7 +371,7 @@ class BodyConversion:
                 raise self._fail(instruction, "E2001", message, hint, **facts)
         rest = iter(numbers)
         for value, type_ in enumerate(region.parameters):
-            body.values[value] = Held(type_, tuple([next(rest) for _ in leaves(type_)]))
+            body.values[value] = LoweredValue(type_, tuple([next(rest) for _ in leaves(type_)]))
 
     def yielded(self, instruction: Instruction, region: Region) -> tuple[ValueId, ...]:
         """Return the tensors that a region yields: of its last instructions, or of a tuple that is last."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.ir.elements import Problem as ElementProblem
-from mind_mlir.ir.elements import format_elements
+from mind_mlir.ir.elements import ElementProblem, format_elements
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.languages.core.numbers import convert_elements, convert_plain
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Operand, Program
-    from mind_mlir.languages.ptir.schema import Form
+    from mind_mlir.languages.ptir.schema import OperationForm
     from mind_mlir.languages.ptir.text import Spans
     from mind_mlir.languages.text.cursor import Token
 
@@ -60,7 +60,7 @@ class _Statement(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Body:
+class _BracedContents:
     """The contents of the braces of a function or a region."""
 
     hints: Any = None
@@ -147,7 +147,7 @@ class _CompactReader(TextReader):
         types = tuple(type_ for _, type_ in parameters)
         return Region(number, types, instructions, tuple(results), _names(numbers), where)
 
-    def _wrong_count(self, body: _Body, message: str) -> None:
+    def _wrong_count(self, body: _BracedContents, message: str) -> None:
         assert body.given_place is not None, "it is there where values are given"
         self.report.add("E1101", message, body.given_place.offsets)
 
@@ -164,10 +164,10 @@ class _CompactReader(TextReader):
         self.expect("->")
         return self.types(")") if self.accept("(") else [self.value_type()]
 
-    def _body(self, last: str) -> _Body:
+    def _body(self, last: str) -> _BracedContents:
         """Read from one brace to the other."""
         self.expect("{")
-        body = _Body()
+        body = _BracedContents()
         while not self.accept("}"):
             try:
                 self._statement(body, last)
@@ -177,7 +177,7 @@ class _CompactReader(TextReader):
                     break
         return body
 
-    def _statement(self, body: _Body, last: str) -> None:
+    def _statement(self, body: _BracedContents, last: str) -> None:
         if body.given is not None:
             self.fail("'}'", f"'{last}' ends the body")
         start = self.token.start
@@ -231,7 +231,7 @@ class _CompactReader(TextReader):
             if not self.accept(","):
                 return found
 
-    def _clauses(self, form: Form, word: str | None, name: Token) -> Operation | None:
+    def _clauses(self, form: OperationForm, word: str | None, name: Token) -> Operation | None:
         spans: Spans = {(): name.span}
         data: dict[str, Any] = {}
         if form.variant is None and form.kind is not None:

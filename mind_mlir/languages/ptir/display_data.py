@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.languages.ptir.reading import Path
-    from mind_mlir.languages.ptir.schema import Form
+    from mind_mlir.languages.ptir.schema import OperationForm
     from mind_mlir.languages.ptir.text import Spans, TextReader
     from mind_mlir.ops.contract import Field
 
@@ -137,7 +137,7 @@ def _bytes(reader: TextReader) -> ByteList:
 # Writing.
 
 
-def spell_spec(form: Form, fields: Mapping[str, Any]) -> Iterator[str]:
+def spell_spec(form: OperationForm, fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield what stands behind the name of an operation, in pieces."""
     if form.variant is not None:
         yield f"({form.variant})"

@@ -32,7 +32,7 @@ _NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.S)
 
 
 @dataclass(slots=True)
-class Fault(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+class JsonFault(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
     """An error in the text from ``start`` to ``end``.
 
     Attributes:
@@ -73,7 +73,7 @@ def is_too_deep(text: str, start: int, end: int) -> bool:
     return False
 
 
-def first_fault(text: str, position: int) -> Fault | None:
+def first_fault(text: str, position: int) -> JsonFault | None:
     """Return the first fault of the value that begins at ``position``, or None where there is none."""
     scan = _Scan(text, position)
     while not scan.done:
@@ -91,7 +91,7 @@ class _Scan:
         self.text = text
         self.position = position
         self.state: _State = "value"
-        self.fault: Fault | None = None
+        self.fault: JsonFault | None = None
         self.done = False
         self._open: list[_Open] = []
         self._just_opened = False
@@ -176,7 +176,7 @@ class _Scan:
     def _note(self, code: str, message: str, start: int) -> None:
         if self.fault is None:
             path = tuple(inner.at for inner in self._open if inner.at is not None)
-            self.fault = Fault(code, message, start, max(self.position, start + 1), path)
+            self.fault = JsonFault(code, message, start, max(self.position, start + 1), path)
 
     def _stop(self, expected: str, spelled: str, start: int) -> _State:
         shown = spelled[:40]

@@ -1,7 +1,7 @@
 """Reads programs from JSON (ptir-formats.md, "JSON").
 
 Functions, regions and their bodies are entered one by one, so that every instruction knows its place and its
-path, and so that no more than one of them is there as plain data; `Values` makes it an instruction.
+path, and so that no more than one of them is there as plain data; `ValueConverter` makes it an instruction.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.languages.ptir.json_faults import Fault
+from mind_mlir.languages.ptir.json_faults import JsonFault
 from mind_mlir.languages.ptir.json_text import JsonText, Member
 from mind_mlir.languages.ptir.operation_reading import InstructionValues
 from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region
-from mind_mlir.languages.ptir.reading import Path, Problem, Values, clip, path_text
+from mind_mlir.languages.ptir.reading import Path, Problem, ValueConverter, clip, path_text
 from mind_mlir.languages.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
@@ -67,7 +67,7 @@ class _JsonReader:
         """Return the program, or what is left of it, or None; what is wrong has been reported."""
         try:
             return self._program()
-        except Fault as fault:
+        except JsonFault as fault:
             self._report_fault(fault, ())
         except _Stopped:
             pass
@@ -87,7 +87,9 @@ class _JsonReader:
         )
         if self._text.peek():
             start = self._text.position
-            raise Fault("E1101", "syntax error: the program ends before this", start, len(self._text.text))
+            raise JsonFault(
+                "E1101", "syntax error: the program ends before this", start, len(self._text.text)
+            )
         functions, regions = tuple(found.get("functions", ())), tuple(found.get("regions", ()))
         if not self.findings.total:
             check_functions(functions, found["entry"], self.findings, self._entry_place)
@@ -98,13 +100,13 @@ class _JsonReader:
 
     def _entry(self, path: Path) -> str:
         start = self._text.position
-        name = self._plain(Values.text, "")(path)
+        name = self._plain(ValueConverter.text, "")(path)
         self._entry_place = self._located(start, self._text.position)
         return str(name)
 
     def _version(self, path: Path) -> str:
         start = self._text.position
-        version = self._plain(Values.text, "")(path)
+        version = self._plain(ValueConverter.text, "")(path)
         if finding := wrong_version(version, self._located(start, self._text.position), path_text(path)):
             self.findings.add(finding)
         return str(version)
@@ -114,7 +116,7 @@ class _JsonReader:
         found = self._object(
             path,
             {
-                "name": self._plain(Values.text, ""),
+                "name": self._plain(ValueConverter.text, ""),
                 "parameters": self._plain(_types, ()),
                 "parameter_ids": self._plain(_identifiers, ()),
                 "results": self._plain(_types, ()),
@@ -147,7 +149,7 @@ class _JsonReader:
         found = self._object(
             path,
             {
-                "id": self._plain(Values.identifier, 0),
+                "id": self._plain(ValueConverter.identifier, 0),
                 "parameters": self._plain(_types, ()),
                 "body": self._list(self._instruction),
                 "results": self._plain(_types, ()),
@@ -190,7 +192,7 @@ class _JsonReader:
                     continue
                 self._report_key(member, place, readers, what)
                 self._text.value()
-            except Fault as fault:
+            except JsonFault as fault:
                 self._recover(fault, place)
         for key in required:
             if key not in present:
@@ -208,7 +210,7 @@ class _JsonReader:
             for index in self._text.elements():
                 try:
                     found.append(reader((*path, index)))
-                except Fault as fault:
+                except JsonFault as fault:
                     self._recover(fault, (*path, index))
             return found
 
@@ -221,7 +223,7 @@ class _JsonReader:
             start = self._text.position
             try:
                 data = self._text.value()
-            except Fault as fault:
+            except JsonFault as fault:
                 self._recover(fault, path)
                 return instead
             end, values = self._text.position, InstructionValues()
@@ -233,7 +235,7 @@ class _JsonReader:
 
         return read
 
-    def _recover(self, fault: Fault, path: Path) -> None:
+    def _recover(self, fault: JsonFault, path: Path) -> None:
         """Report a fault and go behind the value that has it, where that is possible."""
         self._report_fault(fault, path)
         if fault.resume is None:
@@ -245,7 +247,7 @@ class _JsonReader:
     def _located(self, start: int, end: int) -> Location:
         return self.source.locate(*self._text.span(start, end))
 
-    def _report_fault(self, fault: Fault, path: Path) -> None:
+    def _report_fault(self, fault: JsonFault, path: Path) -> None:
         """Report what is wrong with the text of a value."""
         if self.findings.full:
             self.findings.count()
@@ -292,17 +294,17 @@ class _JsonReader:
         self.findings.add(Diagnostic(code, message, where, (), help_text, context=facts))
 
 
-def _types(values: Values, data: Any, path: Path) -> tuple[ValueType, ...]:
+def _types(values: ValueConverter, data: Any, path: Path) -> tuple[ValueType, ...]:
     items = values.items(data, path, "a list of types")
     return tuple([values.value_type(item, (*path, index)) for index, item in enumerate(items)])
 
 
-def _identifiers(values: Values, data: Any, path: Path) -> tuple[int, ...]:
+def _identifiers(values: ValueConverter, data: Any, path: Path) -> tuple[int, ...]:
     items = values.items(data, path, "a list of numbers")
     return tuple([values.identifier(item, (*path, index)) for index, item in enumerate(items)])
 
 
-def _hints(values: Values, data: Any, path: Path) -> Any:
+def _hints(values: ValueConverter, data: Any, path: Path) -> Any:
     return values.json(data, path)
 
 

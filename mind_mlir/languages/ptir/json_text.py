@@ -15,7 +15,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.languages.ptir.json_faults import Fault, first_fault, is_too_deep
+from mind_mlir.languages.ptir.json_faults import JsonFault, first_fault, is_too_deep
 from mind_mlir.languages.ptir.literals import ByteList
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class JsonText:
         """Return the value that begins here, as the decoder gives it, and go behind it.
 
         Raises:
-            Fault: It is malformed, or holds what no program may.
+            JsonFault: It is malformed, or holds what no program may.
         """
         self.peek()
         start = self.position
@@ -171,10 +171,10 @@ class JsonText:
             raise self._fault(f"expected {what}")
         self.position += 1
 
-    def _fault(self, expected: str) -> Fault:
+    def _fault(self, expected: str) -> JsonFault:
         found = self.peek()
         shown = repr(found) if found else "the end of the text"
-        return Fault(
+        return JsonFault(
             "E1101", f"syntax error: {expected}, found {shown}", self.position, self.position + 1, (), None
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
 from mind_mlir.languages.ptir.program import Operation, TupleElement, ValueRef
-from mind_mlir.languages.ptir.reading import Path, Values, clip, describe
+from mind_mlir.languages.ptir.reading import Path, ValueConverter, clip, describe
 from mind_mlir.languages.ptir.schema import OPTIONAL, form_of, forms
 from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind, Tagged
 from mind_mlir.support.frozen import FrozenDict
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import Dim
     from mind_mlir.languages.ptir.program import Operand
-    from mind_mlir.languages.ptir.schema import Form
+    from mind_mlir.languages.ptir.schema import OperationForm
     from mind_mlir.ops.contract import Field
 
 
 @dataclass(slots=True)
-class InstructionValues(Values):
+class InstructionValues(ValueConverter):
     """Makes parts of instructions, too."""
 
     def literal(self, data: object, path: Path) -> TensorLiteral:
@@ -107,7 +107,7 @@ class InstructionValues(Values):
         )
         return Operation(name, variants[0])
 
-    def spec(self, form: Form, data: object, path: Path) -> FrozenDict[str, Any]:
+    def spec(self, form: OperationForm, data: object, path: Path) -> FrozenDict[str, Any]:
         """Return the fields of an operation."""
         self.opcode = form.variant or form.name
         try:

@@ -50,7 +50,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Values:
+class ValueConverter:
     """Makes numbers, names and types, and notes what is wrong with them.
 
     Attributes:

@@ -34,7 +34,7 @@ _NAMED = 8
 
 
 @dataclass(slots=True)
-class Regions:
+class PtirRegions:
     """The regions of one program.
 
     Attributes:
@@ -49,7 +49,7 @@ class Regions:
     _size: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: Program, findings: Findings) -> Regions:
+    def of(cls, program: Program, findings: Findings) -> PtirRegions:
         """Look at the regions of ``program``; what is wrong with them goes to ``findings``."""
         regions = cls()
         for region in program.regions:

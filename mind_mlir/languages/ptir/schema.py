@@ -45,7 +45,7 @@ def snake(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class OperationForm:
     """The written form of one operation of the contract.
 
     Attributes:
@@ -74,25 +74,25 @@ class Form:
 
 
 @cache
-def forms() -> Mapping[str, Mapping[str | None, Form]]:
+def forms() -> Mapping[str, Mapping[str | None, OperationForm]]:
     """Return every form by its operation's name and variant."""
-    found: dict[str, dict[str | None, Form]] = {}
+    found: dict[str, dict[str | None, OperationForm]] = {}
     for record in all_ops():
         if contract := record.contract:
-            form = Form(contract.name, contract.variant, contract.fields, contract.spec, record)
+            form = OperationForm(contract.name, contract.variant, contract.fields, contract.spec, record)
             found.setdefault(contract.name, {})[contract.variant] = form
     return found
 
 
-def form_of(name: str, variant: str | None) -> Form | None:
+def form_of(name: str, variant: str | None) -> OperationForm | None:
     """Return the form of an operation, or None where no record has it."""
     return forms().get(name, {}).get(variant)
 
 
 @cache
-def compact_names() -> Mapping[str, tuple[Form, str | None]]:
+def compact_names() -> Mapping[str, tuple[OperationForm, str | None]]:
     """Return the names of the compact text: what form each is of, and the word of its kind."""
-    found: dict[str, tuple[Form, str | None]] = {}
+    found: dict[str, tuple[OperationForm, str | None]] = {}
     for variants in forms().values():
         for form in variants.values():
             base = snake(form.variant or form.name)
@@ -104,7 +104,7 @@ def compact_names() -> Mapping[str, tuple[Form, str | None]]:
     return found
 
 
-def known_form(operation: Operation) -> Form:
+def known_form(operation: Operation) -> OperationForm:
     """Return the form of an operation that is to be written.
 
     Raises:

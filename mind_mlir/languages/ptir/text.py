@@ -14,7 +14,7 @@ from mind_mlir.diagnostics import ParseError
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
 from mind_mlir.languages.ptir.operation_reading import InstructionValues
 from mind_mlir.languages.ptir.program import Function, Program, Region
-from mind_mlir.languages.ptir.reading import MAX_NESTING, Values, clip
+from mind_mlir.languages.ptir.reading import MAX_NESTING, ValueConverter, clip
 from mind_mlir.languages.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, DTYPES
 from mind_mlir.languages.text.cursor import Cursor, Token, token_pattern
@@ -61,7 +61,7 @@ _DIM = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_][\w.]*\Z", re.A)
 _SYMBOL_NAME = re.compile(r"(?!\w*x\d)[A-Za-z_]\w*\Z", re.A)
-#: Words that `Values` knows for what JSON has no numbers for.
+#: Words that `ValueConverter` knows for what JSON has no numbers for.
 NON_FINITE = {"inf": "inf", "-inf": "-inf", "nan": "nan", "-nan": "nan", "NaN": "nan", "-NaN": "nan"}
 _MAX_DIGITS = 4000
 
@@ -211,7 +211,7 @@ class TextReader(Cursor):
         self.report_problems(values, spans)
         return None if values.problems else operation
 
-    def report_problems(self, values: Values, spans: Spans) -> None:
+    def report_problems(self, values: ValueConverter, spans: Spans) -> None:
         """Report what is wrong with data, at the innermost parts whose places are known."""
         for problem in values.problems:
             path = problem.path
@@ -286,7 +286,7 @@ class TextReader(Cursor):
             data, end = json.JSONDecoder(parse_constant=_no_constant).raw_decode(self.text, start)
         except (ValueError, RecursionError):
             self.fail("a JSON value")
-        values = Values()
+        values = ValueConverter()
         data = values.json(data, ())
         if values.problems:
             raise self.error("E1101", values.problems[0].message, (start, end))

@@ -27,7 +27,7 @@ from mind_mlir.ir.profiles import PTIR
 from mind_mlir.languages.ptir.body import BodyConversion
 from mind_mlir.languages.ptir.derived import derived_extents
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.regions import Regions
+from mind_mlir.languages.ptir.regions import PtirRegions
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind, parameter_symbols, symbols_of
 from mind_mlir.languages.ptir.values import Numbering, all_leaves, leaf_paths, too_deep
@@ -105,7 +105,7 @@ def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
     if unbound := symbols_of(program):
         _not_bound(program, unbound, findings)
         return Converted(Module(Functions(), PTIR.name), FrozenDict(), program.entry), findings.kept
-    regions = Regions.of(program, findings)
+    regions = PtirRegions.of(program, findings)
     functions = []
     for function in program.functions:
         deliver()
@@ -135,7 +135,7 @@ def argument_names(function: ProgramFunction) -> tuple[str, ...]:
     return tuple(f"arg{place}" for place in range(len(function.parameters)))
 
 
-def _function(function: ProgramFunction, regions: Regions, findings: Findings) -> Function:
+def _function(function: ProgramFunction, regions: PtirRegions, findings: Findings) -> Function:
     numbering = Numbering()
     where, seed = f"@{function.name}", function.seed
     body = BodyConversion(where, numbering, regions, findings, function.names, seed=seed)

@@ -23,7 +23,7 @@ MAX_TUPLE_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LoweredValue:
     """The form of a program's value in the module.
 
     Attributes:
@@ -34,12 +34,12 @@ class Held:
     type: ValueType
     ids: tuple[ValueId, ...]
 
-    def element(self, index: int) -> Held:
+    def element(self, index: int) -> LoweredValue:
         """Return an element of a tuple; it has one of that number."""
         assert isinstance(self.type, TupleType), "the caller looks first"
         first = sum(leaf_count(type_) for type_ in self.type.elements[:index])
         type_ = self.type.elements[index]
-        return Held(type_, self.ids[first : first + leaf_count(type_)])
+        return LoweredValue(type_, self.ids[first : first + leaf_count(type_)])
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ import numpy as np
 from mind_mlir.arguments.tensors import mismatches
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import display_path
-from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.languages.core.numbers import convert_elements
 from mind_mlir.languages.ptir.seeding import is_seed
 from mind_mlir.support.suggestions import did_you_mean
@@ -173,7 +173,7 @@ class _Inputs:
         dtype = parameter.type.dtype
         try:
             return convert_elements(elements, dtype).reshape(shape)
-        except Problem as problem:
+        except ElementProblem as problem:
             reason = f"is not {dtype.core_name} data: {problem.message}"
         self._refuse("E6103", parameter, f"the value given for input '{parameter.name}' {reason}")
         return None

@@ -26,7 +26,7 @@ from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind, Tagged
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.ptir.schema import Form
+    from mind_mlir.languages.ptir.schema import OperationForm
     from mind_mlir.ops.contract import Field
 
 FORMS = [form for variants in forms().values() for form in variants.values()]
@@ -113,7 +113,7 @@ def field_values(field: Field) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def operations(draw: st.DrawFn, form: Form | None = None) -> Operation:
+def operations(draw: st.DrawFn, form: OperationForm | None = None) -> Operation:
     chosen = form or draw(st.sampled_from(FORMS))
     fields = FrozenDict({field.name: draw(field_values(field)) for field in chosen.fields})
     return Operation(chosen.name, chosen.variant, fields)
@@ -122,7 +122,7 @@ def operations(draw: st.DrawFn, form: Form | None = None) -> Operation:
 OPERANDS = st.builds(ValueRef, IDS) | st.builds(TupleElement, IDS, IDS) | literals()
 
 
-def instructions(form: Form | None = None) -> st.SearchStrategy[Instruction]:
+def instructions(form: OperationForm | None = None) -> st.SearchStrategy[Instruction]:
     return st.builds(Instruction, IDS, operations(form), st.lists(OPERANDS, max_size=3).map(tuple), TYPES)
 
 
