@@ -28,9 +28,9 @@ from mind_mlir.ops.opdef import (
     BOOL,
     EVERY,
     AttributeDef,
+    ExampleModule,
     OpDef,
     OperandDef,
-    Program,
     RegionDef,
 )
 from mind_mlir.ops.region_flow import cond_flow, while_flow
@@ -275,7 +275,7 @@ OPERATIONS = (
                 Field("false_region", FieldKind.REGION, attribute="else"),
             ),
         ),
-        programs=(Program(_CHOOSE), Program(_NESTED, "one inside of another; two results")),
+        programs=(ExampleModule(_CHOOSE), ExampleModule(_NESTED, "one inside of another; two results")),
     ),
     OpDef(
         opcode="While",
@@ -316,8 +316,8 @@ OPERATIONS = (
             ),
         ),
         programs=(
-            Program(_DOUBLE, "a counted loop, which may run 0 times"),
-            Program(_CHANGING, "results of other types than the values that are carried"),
+            ExampleModule(_DOUBLE, "a counted loop, which may run 0 times"),
+            ExampleModule(_CHANGING, "results of other types than the values that are carried"),
         ),
     ),
     OpDef(
@@ -341,6 +341,6 @@ OPERATIONS = (
         same_dtype=False,
         choices=("Exported functions may be called as well as internal ones; recursion is an error.",),
         extension=True,
-        programs=(Program(_CALLS, "two results; calls in what is called"),),
+        programs=(ExampleModule(_CALLS, "two results; calls in what is called"),),
     ),
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.windows import Windows
 
 
-class Names(NamedTuple):
+class AttributeNames(NamedTuple):
     """The names that an operation gives its attributes."""
 
     windows: str
@@ -37,21 +37,21 @@ class Names(NamedTuple):
         numbers = dict(zip(self, (windows, thin, *batching, indexed), strict=True))
         return {**numbers, "index_vector_dim": vector_dim, **others}
 
-    def renamed(self, attributes: Mapping[str, Any], to: Names, **others: Any) -> dict[str, Any]:
+    def renamed(self, attributes: Mapping[str, Any], to: AttributeNames, **others: Any) -> dict[str, Any]:
         """Return the same dimension numbers with other names, and other attributes."""
         pairs = zip(to, self, strict=True)
         numbers = {name: attributes[mine] for name, mine in pairs}
         return {**numbers, "index_vector_dim": attributes["index_vector_dim"], **others}
 
 
-GATHER = Names(
+GATHER = AttributeNames(
     "offset_dims",
     "collapsed_slice_dims",
     "operand_batching_dims",
     "start_indices_batching_dims",
     "start_index_map",
 )
-SCATTER = Names(
+SCATTER = AttributeNames(
     "update_window_dims",
     "inserted_window_dims",
     "input_batching_dims",
@@ -60,7 +60,9 @@ SCATTER = Names(
 )
 
 
-def dimension_numbers(names: Names, windowed: str, *, batching: bool = True) -> tuple[AttributeDef, ...]:
+def dimension_numbers(
+    names: AttributeNames, windowed: str, *, batching: bool = True
+) -> tuple[AttributeDef, ...]:
     """Return the attributes of an operation; ``windowed`` is what the tensor of windows has of them."""
     lists = {
         names.windows: windowed,
@@ -83,7 +85,7 @@ def dimension_numbers(names: Names, windowed: str, *, batching: bool = True) -> 
 # GatherWindows and ScatterWindows: nothing counts from the end.
 
 
-def check_dimension_numbers(context: TypeContext, names: Names) -> tuple[int, ...]:
+def check_dimension_numbers(context: TypeContext, names: AttributeNames) -> tuple[int, ...]:
     """Report what the dimension numbers have against one another and against the first two operands.
 
     Args:
@@ -133,7 +135,7 @@ def check_dimension_numbers(context: TypeContext, names: Names) -> tuple[int, ..
     return tuple(extent for dim, extent in enumerate(indices.extents) if dim != vector_dim)
 
 
-def _check_indices(context: TypeContext, names: Names) -> None:
+def _check_indices(context: TypeContext, names: AttributeNames) -> None:
     """Report what the index vectors and the batching dimensions have against the operands: E3003."""
     operand, indices = context.operands[:2]
     attributes, opcode = context.attributes, context.opcode

@@ -15,7 +15,16 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import gather_form, index_form
 from mind_mlir.ops.gather_scatter import lower_gather
-from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Domain, Example, OpDef, OperandDef, Program
+from mind_mlir.ops.opdef import (
+    INTEGERS,
+    MOVABLE,
+    AttributeDef,
+    Domain,
+    Example,
+    ExampleModule,
+    OpDef,
+    OperandDef,
+)
 from mind_mlir.ops.windows import elements, row_form, rows, rows_from_end
 
 if TYPE_CHECKING:
@@ -246,7 +255,7 @@ OPERATIONS = (
             Example(("T[1]",), {"indices": (0,)}),
             Example(("T[]",), {"indices": ()}, "a scalar has no dimension to index"),
         ),
-        programs=(Program(_ROWS, "fewer indices than there are dimensions"),),
+        programs=(ExampleModule(_ROWS, "fewer indices than there are dimensions"),),
     ),
     OpDef(
         opcode="Gather",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.loop_state import Room
-    from mind_mlir.ops.loop_vjp import Step
+    from mind_mlir.ops.loop_vjp import ReverseStep
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -40,7 +40,7 @@ class Replay:
     """
 
     context: VjpContext
-    step: Step
+    step: ReverseStep
     room: Room
 
     def run(self, count: Value, initial: Sequence[Value]) -> list[Value]:

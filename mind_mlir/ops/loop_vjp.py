@@ -45,7 +45,7 @@ MAX_RECORD = 2**20
 
 
 @dataclass(slots=True)
-class Step:
+class ReverseStep:
     """One iteration back.
 
     Attributes:
@@ -105,7 +105,7 @@ def while_vjp(context: VjpContext) -> Sequence[Value | None]:
     return [*operands, *captured]
 
 
-def _run_back(context: VjpContext, step: Step, initial: list[Value]) -> list[Value]:
+def _run_back(context: VjpContext, step: ReverseStep, initial: list[Value]) -> list[Value]:
     builder = context.builder
     known = trip_count(builder.operations[context.place], context.constants)
     if known is not None and step.read:
@@ -129,7 +129,7 @@ def _run_back(context: VjpContext, step: Step, initial: list[Value]) -> list[Val
     return Replay(context, step, room).run(count, initial)
 
 
-def _step(context: VjpContext) -> Step:
+def _step(context: VjpContext) -> ReverseStep:
     builder = context.builder
     condition, body = context.regions
     types = [result.type for result in context.results]
@@ -170,7 +170,7 @@ def _step(context: VjpContext) -> Step:
         if found_places == needed:
             break
         needed = found_places
-    return Step(region, carried, summed, read, needed, dict(enumerate(states)))
+    return ReverseStep(region, carried, summed, read, needed, dict(enumerate(states)))
 
 
 def _read_states(
@@ -182,7 +182,7 @@ def _read_states(
     return [place for place, state in enumerate(states) if state.id in used]
 
 
-def _record(context: VjpContext, step: Step, capacity: int) -> None:
+def _record(context: VjpContext, step: ReverseStep, capacity: int) -> None:
     """Let the loop record the parts of its state that the step reads, ``capacity`` times."""
     builder = context.builder
     step.read_from(context, capacity)

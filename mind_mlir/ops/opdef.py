@@ -182,7 +182,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ExampleModule:
     """A module in function form that uses an operation whose uses are no matter of operand types alone.
 
     Attributes:
@@ -345,7 +345,7 @@ class OpDef:
     contract: Contract | None = None
     in_contract: ExpandRule | None = None
     examples: tuple[Example, ...] = ()
-    programs: tuple[Program, ...] = ()
+    programs: tuple[ExampleModule, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.mnemonic:

@@ -15,7 +15,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_types import no_results, require
 from mind_mlir.ops.loop_state import INDEX, put, take
-from mind_mlir.ops.opdef import EVERY, AttributeDef, OpDef, OperandDef, Program, RegionDef
+from mind_mlir.ops.opdef import EVERY, AttributeDef, ExampleModule, OpDef, OperandDef, RegionDef
 from mind_mlir.ops.region_flow import scan_flow
 
 if TYPE_CHECKING:
@@ -252,10 +252,10 @@ OPERATIONS = (
             ),
         ),
         programs=(
-            Program(_SUMS, "running sums"),
-            Program(_SCALARS, "scalars; several inputs, and outputs of another dtype"),
-            Program(_OUTPUTS, "nothing is carried"),
-            Program(_WITHIN, "one in another"),
+            ExampleModule(_SUMS, "running sums"),
+            ExampleModule(_SCALARS, "scalars; several inputs, and outputs of another dtype"),
+            ExampleModule(_OUTPUTS, "nothing is carried"),
+            ExampleModule(_WITHIN, "one in another"),
         ),
     ),
 )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
-    from mind_mlir.ops.dimension_numbers import Names
+    from mind_mlir.ops.dimension_numbers import AttributeNames
 
 Shape: TypeAlias = tuple[int, ...]
 #: From complete attributes and the shapes of operand, indices, and the tensor of all windows.
@@ -74,7 +74,9 @@ class Windows:
     bounds: Bounds
 
     @staticmethod
-    def of(names: Names, attributes: Mapping[str, Any], shapes: Sequence[Shape], bounds: Bounds) -> Windows:
+    def of(
+        names: AttributeNames, attributes: Mapping[str, Any], shapes: Sequence[Shape], bounds: Bounds
+    ) -> Windows:
         """Return the windows of XLA's dimension numbers, which are valid and count from the front."""
         operand, _, shape = shapes
         windows, vector_dim = attributes[names.windows], attributes["index_vector_dim"]

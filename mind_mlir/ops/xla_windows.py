@@ -28,9 +28,9 @@ from mind_mlir.ops.opdef import (
     MOVABLE,
     AttributeDef,
     Example,
+    ExampleModule,
     OpDef,
     OperandDef,
-    Program,
     Rounding,
 )
 from mind_mlir.ops.scatter_vjp import scatter_vjp
@@ -296,7 +296,7 @@ OPERATIONS = (
             Example(("T[1]", "i64[]"), _gather((), (0,), (0,), 0, slice_sizes=(1,)), "a single element"),
             Example(("T[5, 3]", "i32[0, 1]"), _gather((1,), (0,), (0,), 1, slice_sizes=(1, 3)), "no windows"),
         ),
-        programs=(Program(_GATHER_CHECKED, "numbers that are checked, and count from the end"),),
+        programs=(ExampleModule(_GATHER_CHECKED, "numbers that are checked, and count from the end"),),
     ),
     OpDef(
         opcode="ScatterWindows",
@@ -379,6 +379,6 @@ OPERATIONS = (
                 ("T[5, 3]", "i32[0, 1]", "T[0, 3]"), _scatter((1,), (0,), (0,), 1, reduce="Max"), "nothing"
             ),
         ),
-        programs=(Program(_SCATTER_CHECKED, "numbers that are checked, and count from the end"),),
+        programs=(ExampleModule(_SCATTER_CHECKED, "numbers that are checked, and count from the end"),),
     ),
 )

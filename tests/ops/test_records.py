@@ -34,7 +34,7 @@ from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.dtype_support import YES, support
-from mind_mlir.ops.opdef import Domain, NotDifferentiable, OpDef, Program
+from mind_mlir.ops.opdef import Domain, ExampleModule, NotDifferentiable, OpDef
 from mind_mlir.ops.registry import FAMILIES, all_ops, by_mnemonic, by_opcode, lookup
 from mind_mlir.ops.unknown import nearest_opcode, unknown_operation
 
@@ -197,7 +197,9 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("record", "program"), PROGRAMS)
-def test_programs_use_the_operation_and_compile_to_what_numpy_gives(record: OpDef, program: Program) -> None:
+def test_programs_use_the_operation_and_compile_to_what_numpy_gives(
+    record: OpDef, program: ExampleModule
+) -> None:
     module = verify(parse(program.text))
     blocks = [block for function in module.functions for block in function.blocks]
     assert any(operation.opcode == record.opcode for operation in operations_of(blocks))

@@ -130,7 +130,7 @@ class _Program:
         builder = Builder(functions=self.signatures, profile=PTIR.name)
         for number, type_ in enumerate(signature.parameters):
             builder.parameter(type_, f"arg{number}" if is_public else None)
-        body = _Body(self, builder)
+        body = _FunctionImport(self, builder)
         results = body.block(function.regions[0].blocks[0], builder.values)
         if self.missing:
             return None
@@ -168,7 +168,7 @@ class _Program:
 
 
 @dataclass(slots=True)
-class _Body:
+class _FunctionImport:
     """The operations of one function; what rules are given to read regions with."""
 
     program: _Program

@@ -43,7 +43,7 @@ def kind_of(block: Block) -> str | None:
     return str(only.operation.name).removeprefix("stablehlo.")
 
 
-class Comparison(NamedTuple):
+class ScalarComparison(NamedTuple):
     """A comparison of two of a region's scalars, elements of the same operand.
 
     Attributes:
@@ -59,19 +59,19 @@ class Comparison(NamedTuple):
     operation: Operation
 
 
-def compared(block: Block) -> Comparison | None:
+def compared(block: Block) -> ScalarComparison | None:
     """Return how a region compares its first two scalars, its only result; None where it does more."""
     keys = compared_keys(block)
     return keys[0] if keys is not None and len(keys) == 1 and keys[0].place == 0 else None
 
 
-def compared_keys(block: Block) -> list[Comparison] | None:
+def compared_keys(block: Block) -> list[ScalarComparison] | None:
     """Return how a region compares, its only result: two scalars and, where they are equal, the next two.
 
     None where it does something else.
     """
     operands = list(block.operations)[-1].operation.operands
-    found: list[Comparison] = []
+    found: list[ScalarComparison] = []
     value = operands[0] if len(operands) == 1 else None
     while value is not None:
         last = _comparison(value, block)
@@ -85,7 +85,7 @@ def compared_keys(block: Block) -> list[Comparison] | None:
     return None
 
 
-def _decided(value: Any, block: Block) -> tuple[Comparison, Any] | None:
+def _decided(value: Any, block: Block) -> tuple[ScalarComparison, Any] | None:
     """Return what decides ``value`` unless it finds its scalars equal, and what decides then."""
     for less, equal, rest in _forms(value):
         one, other = _comparison(less, block), _comparison(equal, block)
@@ -118,7 +118,7 @@ def _made(value: Any) -> tuple[str, list[Any]]:
     return str(owner.operation.name), list(owner.operation.operands)
 
 
-def _comparison(value: Any, block: Block) -> Comparison | None:
+def _comparison(value: Any, block: Block) -> ScalarComparison | None:
     """Return the comparison of two elements of an operand that ``value`` is; None where it is none."""
     name, operands = _made(value)
     if name != "stablehlo.compare":
@@ -135,7 +135,7 @@ def _comparison(value: Any, block: Block) -> Comparison | None:
         direction = direction.translate(_TURNED)
     if one % 2 or other != one + 1:
         return None
-    return Comparison(one // 2, direction, sources == operands, operation)
+    return ScalarComparison(one // 2, direction, sources == operands, operation)
 
 
 def _argument(value: Any) -> object:

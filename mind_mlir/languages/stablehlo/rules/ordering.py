@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.bodies import Comparison
+    from mind_mlir.languages.stablehlo.rules.bodies import ScalarComparison
     from mind_mlir.languages.stablehlo.rules.use import Use
 
 #: How many windows' elements are looked at one by one.
@@ -48,7 +48,7 @@ def _sort(use: Use) -> Sequence[Value]:
     return sorted_
 
 
-def _is_total(key: Comparison, values: Sequence[Value]) -> bool:
+def _is_total(key: ScalarComparison, values: Sequence[Value]) -> bool:
     if not key.plain or not values[key.place].type.dtype.is_float:
         return False
     attributes = key.operation.attributes
