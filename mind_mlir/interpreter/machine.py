@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 class _Frame:
     """A block that waits until its operation in progress has run a region or a function."""
 
-    plan: Plan
+    plan: BlockPlan
     values: dict[ValueId, Array]
     steps: Iterator[Step]
     step: Step
     rule: Running
 
 
-def execute(functions: Mapping[str, Plan], name: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
+def execute(functions: Mapping[str, BlockPlan], name: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """Return what function ``name`` returns; the arrays may share memory with arguments and one another.
 
     Args:
@@ -101,7 +101,7 @@ def execute(functions: Mapping[str, Plan], name: str, arguments: Sequence[Array]
         raise too_large([step.operation]) from error
 
 
-def _entered(plan: Plan, values: dict[ValueId, Array], given: Sequence[Array]) -> dict[ValueId, Array]:
+def _entered(plan: BlockPlan, values: dict[ValueId, Array], given: Sequence[Array]) -> dict[ValueId, Array]:
     """Return the environment of a block that begins, with its parameters."""
     values.update(zip(plan.parameters, given, strict=True))
     for value in plan.unread:
@@ -147,11 +147,11 @@ class Step:
     results: tuple[ValueId, ...]
     dead: tuple[ValueId, ...]
     runs_others: bool
-    regions: tuple[Plan, ...]
+    regions: tuple[BlockPlan, ...]
 
 
 @dataclass(slots=True)
-class Plan:
+class BlockPlan:
     """One block.
 
     Attributes:
@@ -169,9 +169,9 @@ class Plan:
     left: tuple[ValueId, ...]
 
 
-def plan(block: Block) -> Plan:
+def plan(block: Block) -> BlockPlan:
     """Return the plan of a block in structured form; regions are planned before what holds them."""
-    plans: dict[int, Plan] = {}
+    plans: dict[int, BlockPlan] = {}
     reads: dict[int, tuple[ValueId, ...]] = {}
     for inner in reversed(list(_with_regions(block))):
         plans[id(inner)], reads[id(inner)] = _plan(inner, plans, reads)
@@ -188,8 +188,8 @@ def _with_regions(block: Block) -> Iterator[Block]:
 
 
 def _plan(
-    block: Block, plans: dict[int, Plan], reads: dict[int, tuple[ValueId, ...]]
-) -> tuple[Plan, tuple[ValueId, ...]]:
+    block: Block, plans: dict[int, BlockPlan], reads: dict[int, tuple[ValueId, ...]]
+) -> tuple[BlockPlan, tuple[ValueId, ...]]:
     """Return the plan of a block, and what it and its regions read from around it."""
     parameters = tuple(parameter.value_id for parameter in block.parameters)
     last_use: dict[ValueId, int] = dict.fromkeys(parameters, -1)
@@ -218,11 +218,11 @@ def _plan(
         _step(operation, tuple(dying.get(position, ())), tuple(plans[id(r)] for r in operation.regions))
         for position, operation in enumerate(block.operations)
     )
-    planned = Plan(parameters, steps, outputs, tuple(dying.get(-1, ())), tuple(dying.get(end, ())))
+    planned = BlockPlan(parameters, steps, outputs, tuple(dying.get(-1, ())), tuple(dying.get(end, ())))
     return planned, tuple(outer)
 
 
-def _step(operation: CoreOperation, dead: tuple[ValueId, ...], regions: tuple[Plan, ...]) -> Step:
+def _step(operation: CoreOperation, dead: tuple[ValueId, ...], regions: tuple[BlockPlan, ...]) -> Step:
     record = by_opcode()[operation.opcode]
     return Step(
         operation,

@@ -193,7 +193,7 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class FunctionOrder:
     """The functions of a module, callees first, and those that are called, by name."""
 
     order: tuple[Operation, ...]
@@ -201,7 +201,7 @@ class Functions:
     has_control_flow: bool
 
 
-def functions_of(module: Module) -> Functions | None:
+def functions_of(module: Module) -> FunctionOrder | None:
     """Return the functions of ``module``; None where they call themselves, or what is not there."""
     functions = {op.name.value: op for op in module.body.operations}
     calls = {name: [callee_of(call) for call in find_all(op, func.CallOp)] for name, op in functions.items()}
@@ -224,7 +224,7 @@ def functions_of(module: Module) -> Functions | None:
         if name in called:
             symbol = name if is_private(functions[name]) else f"{name}.body"
             callees[name] = Callee(symbol, loops[name])
-    return Functions(tuple(functions[name] for name in order), callees, control_flow)
+    return FunctionOrder(tuple(functions[name] for name in order), callees, control_flow)
 
 
 def is_private(function: Operation) -> bool:

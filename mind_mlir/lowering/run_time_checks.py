@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Region:
+class CheckedRegion:
     """A region that is being lowered.
 
     Attributes:
@@ -30,7 +30,7 @@ class Region:
 
     operation: Operation
     is_loop: bool = False
-    parent: Region | None = None
+    parent: CheckedRegion | None = None
     start: Value | None = None
     starts_well: bool = False
     checks: list[Outcome] = field(default_factory=list)

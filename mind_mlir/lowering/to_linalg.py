@@ -19,7 +19,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.lowering.control import CONTROL, functions_of, is_private
 from mind_mlir.lowering.dialect import PREFIX, decode_attributes
 from mind_mlir.lowering.loops import hoisted
-from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
+from mind_mlir.lowering.run_time_checks import CheckedRegion, merged, pair_type, with_outcomes
 from mind_mlir.mlir.bindings import arith, func, ir, tensor
 from mind_mlir.mlir.context import LoweringContext, Outcome
 from mind_mlir.mlir.locations import label_of, place_of
@@ -93,7 +93,7 @@ class FunctionLowering:
         self, source: Any, callees: Mapping[str, Callee], types: dict[Any, TensorType], *, scalars: bool
     ) -> None:
         self.callees = callees
-        self.region = Region(source.operation)
+        self.region = CheckedRegion(source.operation)
         self._source = source
         self._name: str = source.name.value
         self._scalars = scalars
@@ -229,9 +229,9 @@ class FunctionLowering:
         return f"{self._name}.{what}{self._names}"
 
     @contextmanager
-    def inside(self, operation: Operation, *, is_loop: bool = False) -> Iterator[Region]:
+    def inside(self, operation: Operation, *, is_loop: bool = False) -> Iterator[CheckedRegion]:
         """Lower a region of ``operation``, which is at hand without it."""
-        self.region = Region(operation, is_loop=is_loop, parent=self.region)
+        self.region = CheckedRegion(operation, is_loop=is_loop, parent=self.region)
         self._regions.append(self.region)
         yield self.region
         self._regions.pop()

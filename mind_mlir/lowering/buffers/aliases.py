@@ -26,7 +26,7 @@ class EscapeError(Exception):
     """A buffer outlives the iteration that allocates it: one static slot cannot hold all its instances."""
 
 
-class Use(NamedTuple):
+class BufferUse(NamedTuple):
     """An operation, and the number of its operand that may refer to the buffer."""
 
     user: Operation
@@ -41,7 +41,7 @@ class Uses(NamedTuple):
         aliases: Every value that may refer to it, itself included.
     """
 
-    found: list[Use]
+    found: list[BufferUse]
     aliases: set[Value]
 
 
@@ -58,14 +58,14 @@ def buffer_uses(root: Value, *, escapes: bool = False) -> Uses:
     Raises:
         EscapeError: It is, and may not.
     """
-    found: list[Use] = []
+    found: list[BufferUse] = []
     aliases = {root}
     pending = [root]
     while pending:
         value = pending.pop()
         for use in value.uses:
             user = use.owner.operation
-            found.append(Use(user, use.operand_number))
+            found.append(BufferUse(user, use.operand_number))
             if not escapes:
                 _check_escape(user, root)
             for alias in _aliases(user, use.operand_number):
@@ -138,7 +138,7 @@ class Access(NamedTuple):
     """
 
     op: Operation
-    use: Use
+    use: BufferUse
 
 
 class Accesses:
@@ -157,7 +157,7 @@ class Accesses:
         for accesses in self._blocks.values():
             accesses.sort(key=_position)
 
-    def add(self, uses: Iterable[Use]) -> None:
+    def add(self, uses: Iterable[BufferUse]) -> None:
         """Enter the accesses among ``uses``, which are not known yet."""
         for use in _real(uses):
             for block, access in _levels(use):
@@ -165,7 +165,7 @@ class Accesses:
 
     def remove(self, user: Operation) -> None:
         """Forget the accesses by ``user``, which has no regions."""
-        for block, access in _levels(Use(user, 0)):
+        for block, access in _levels(BufferUse(user, 0)):
             accesses = self._blocks.get(block, [])
             first = bisect.bisect_left(accesses, _position(access), key=_position)
             last = bisect.bisect_right(accesses, _position(access), key=_position)
@@ -181,11 +181,11 @@ class Accesses:
             yield accesses[index]
 
 
-def _real(uses: Iterable[Use]) -> Iterator[Use]:
+def _real(uses: Iterable[BufferUse]) -> Iterator[BufferUse]:
     return (use for use in uses if use.user.name not in VIEWS)
 
 
-def _levels(use: Use) -> Iterator[tuple[Block, Access]]:
+def _levels(use: BufferUse) -> Iterator[tuple[Block, Access]]:
     """Iterate over the blocks around ``use``, up to that of the function, and how it looks from there."""
     op = use.user
     while op.parent is not None and op.name != "func.func":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.buffers.aliases import Accesses, Use, Uses, buffer_uses, input_count, within
+from mind_mlir.lowering.buffers.aliases import Accesses, BufferUse, Uses, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.mlir.bindings import ir, linalg, memref
 from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of
@@ -142,7 +142,7 @@ def _takes_any_layout(uses: Uses) -> bool:
     )
 
 
-def _reads(use: Use) -> bool:
+def _reads(use: BufferUse) -> bool:
     """Return whether the operand is only read."""
     name = use.user.name
     return name in _READERS or use.operand < (1 if name == "memref.copy" else input_count(use.user))

@@ -13,7 +13,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, input_count, within
+from mind_mlir.lowering.buffers.aliases import BufferUse, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
 from mind_mlir.lowering.schedule.contraction.geometry import in_memory_order
@@ -141,7 +141,7 @@ def _touched(loop: Operation) -> dict[Value, bool] | None:
             if root is None:
                 unknown = True
             else:
-                found[root] = found.get(root, False) or not _only_reads(Use(op, number))
+                found[root] = found.get(root, False) or not _only_reads(BufferUse(op, number))
         return ir.WalkResult.ADVANCE
 
     loop.walk(look)
@@ -182,7 +182,7 @@ def _is_before(one: Operation, other: Operation) -> bool:
     return before
 
 
-def _only_reads(use: Use) -> bool:
+def _only_reads(use: BufferUse) -> bool:
     """Return whether an operation certainly does not write to what it uses."""
     name, number = use.user.name, use.operand
     if name in (*_READS, *VIEWS, METADATA):

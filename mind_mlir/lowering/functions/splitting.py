@@ -35,7 +35,7 @@ _REPEATED = ("arith.constant", "memref.get_global", *VIEWS)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PartCall:
     """A call of a part: its name, and which arguments of the whole function it takes."""
 
     part: str
@@ -51,7 +51,7 @@ class TableFunction:
 
     name: str
     pointers: int
-    calls: tuple[Call, ...]
+    calls: tuple[PartCall, ...]
     scratch: Attribute | None = None
 
 
@@ -114,11 +114,11 @@ class _Cutter:
         self._repeated: set[Value] = set()
         self._computed: set[Value] = set()
 
-    def run(self) -> tuple[Call, ...]:
+    def run(self) -> tuple[PartCall, ...]:
         """Move the body into parts, all but its end; return the calls of the parts."""
         *operations, _ = [op.operation for op in self._block.operations]
         repeated: list[Operation] = []
-        calls: list[Call] = []
+        calls: list[PartCall] = []
         part = _Part()
         for op in operations:
             if op.name in _REPEATED and not any(operand in self._computed for operand in op.operands):
@@ -148,7 +148,7 @@ class _Cutter:
                     self._find_arguments(operand, part.arguments)
         self._computed.update(op.results)
 
-    def _cut(self, part: _Part, number: int) -> Call:
+    def _cut(self, part: _Part, number: int) -> PartCall:
         arguments = part.arguments
         with self._function.location:
             with ir.InsertionPoint(self._function):
@@ -164,7 +164,7 @@ class _Cutter:
                     op.detach_from_parent()
                     body.append(op)
                 func.ReturnOp([])
-        return Call(name, tuple(self._numbers[value] for value in arguments))
+        return PartCall(name, tuple(self._numbers[value] for value in arguments))
 
     def _find_arguments(self, value: Value, found: dict[Value, None]) -> None:
         """Enter the arguments of the function that ``value`` is computed from."""
