@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.cache.codes import read_code
 from mind_mlir.cache.files import directory_trouble, file_trouble, read_entry
-from mind_mlir.cache.removal import File, files_of, remove
+from mind_mlir.cache.removal import CacheFile, files_of, remove
 from mind_mlir.image.errors import CodeError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Found:
         problem: Why nothing is read from it, or None.
     """
 
-    file: File
+    file: CacheFile
     functions: tuple[str, ...]
     problem: str | None
 
@@ -44,19 +44,19 @@ def look_through(directory: Path) -> list[Found]:
     return [_found(file) for file in files]
 
 
-def clear(directory: Path) -> list[File]:
+def clear(directory: Path) -> list[CacheFile]:
     """Remove all files of a cache; return those that could be removed. What is none of its own stays."""
     return remove(_files(directory))
 
 
-def _files(directory: Path) -> list[File]:
+def _files(directory: Path) -> list[CacheFile]:
     try:
         return list(files_of(directory))
     except OSError:
         return []
 
 
-def _found(file: File) -> Found:
+def _found(file: CacheFile) -> Found:
     try:
         problem = file_trouble(file.path)
         content = None if problem else read_entry(file.path, file.key)

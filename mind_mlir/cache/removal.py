@@ -26,7 +26,7 @@ _TEMPORARY_NAME = re.compile(rf"\.[\w.]{{1,16}}-\d+-[0-9a-f]{{16}}{re.escape(TEM
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class CacheFile:
     """A file of a cache.
 
     Attributes:
@@ -47,7 +47,7 @@ class File:
         return self.path.name.removesuffix(ENTRY)
 
 
-def files_of(directory: Path) -> Iterator[File]:
+def files_of(directory: Path) -> Iterator[CacheFile]:
     """Yield the files of a cache in ``directory``, in no order; what others have put there is none of them.
 
     Raises:
@@ -62,10 +62,10 @@ def files_of(directory: Path) -> Iterator[File]:
                 if each.is_dir(follow_symlinks=False):
                     continue
                 status = each.stat(follow_symlinks=False)
-                yield File(Path(each.path), status.st_size, status.st_mtime_ns, is_entry)
+                yield CacheFile(Path(each.path), status.st_size, status.st_mtime_ns, is_entry)
 
 
-def remove(files: list[File]) -> list[File]:
+def remove(files: list[CacheFile]) -> list[CacheFile]:
     """Remove files; return those that could be."""
     removed = []
     for file in files:
@@ -101,7 +101,7 @@ def remove_least_used(directory: Path, limit: int, now_ns: int) -> None:
         remove([file])
 
 
-def _dated(file: File, now_ns: int) -> File:
+def _dated(file: CacheFile, now_ns: int) -> CacheFile:
     """Return a file, dated now where it was dated in the future: so it ages from now on."""
     if file.used_ns <= now_ns + _AHEAD_NS:
         return file

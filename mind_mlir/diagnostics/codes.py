@@ -26,7 +26,7 @@ from mind_mlir.diagnostics.catalogue.entry import Sample
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.diagnostics.catalogue.entry import Entry, Language
+    from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Language
 
 _PHASES = {
     "E11": "parse",
@@ -55,7 +55,7 @@ _FAMILIES = (
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.
-CATALOGUE: Mapping[str, Entry] = MappingProxyType(
+CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType(
     {
         entry.code: entry
         for entry in sorted((e for family in _FAMILIES for e in family.ENTRIES), key=lambda entry: entry.code)
@@ -68,18 +68,18 @@ def phase_of(code: str) -> str:
     return next((phase for prefix, phase in _PHASES.items() if code.startswith(prefix)), "internal")
 
 
-def lookup(code: str) -> Entry | None:
+def lookup(code: str) -> CatalogueEntry | None:
     """Return the entry of ``code``, spelled in any case, or None."""
     return CATALOGUE.get(code.strip().upper())
 
 
-def samples(entry: Entry) -> list[tuple[Language, Sample]]:
+def samples(entry: CatalogueEntry) -> list[tuple[Language, Sample]]:
     """Return the examples of an entry, with the language of each."""
     found = [(entry.language, Sample(entry.bad, entry.good))] if entry.bad else []
     return [*found, ("surface", entry.surface)] if entry.surface else found
 
 
-def explain(entry: Entry) -> str:
+def explain(entry: CatalogueEntry) -> str:
     """Return the text that `explain` prints: meaning, facts, and an example with its correction."""
     parts = [f"{entry.code}: {entry.title}  ({phase_of(entry.code)})", entry.explanation]
     if entry.context:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.image.errors import CodeError
 from mind_mlir.outputs.errors import OutputError
 from mind_mlir.packaging.errors import unsupported
-from mind_mlir.packaging.manifest import MANIFEST, File, Manifest, is_manifest
+from mind_mlir.packaging.manifest import MANIFEST, BundleFile, Manifest, is_manifest
 from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.support.interrupts import allowed, held
 
@@ -49,7 +49,7 @@ def write_bundle(
         OutputError: It cannot be written, or something is there that is no bundle.
     """
     names = file_names(library)
-    files = {role: File.of(names[role], data) for role, data in contents.items()}
+    files = {role: BundleFile.of(names[role], data) for role, data in contents.items()}
     manifest = Manifest(library, compiler, machine, tuple(features), tuple(entries), files)
     described = manifest.to_bytes()
     try:

@@ -166,8 +166,8 @@ def c_library(
     """
     message, set_threads = f"{library}_message", f"{library}_set_num_threads"
     macro = library.upper()
-    names = _Names((message, set_threads, *(f"{macro}_{each}" for each in MACROS), *avoiding))
-    macros = _Names(())
+    names = _TakenNames((message, set_threads, *(f"{macro}_{each}" for each in MACROS), *avoiding))
+    macros = _TakenNames(())
     functions = []
     status = FIRST_CHECK
     for entry in entries:
@@ -178,7 +178,7 @@ def c_library(
 
 
 def _buffers(entry: Entry) -> tuple[CParameter, ...]:
-    names = _Names(_TAKEN)
+    names = _TakenNames(_TAKEN)
     inputs = [
         CParameter(names.free(_spelled(each.name, "input", number)), each.name, each.type, written=False)
         for number, each in enumerate(entry.parameters)
@@ -196,7 +196,7 @@ def _spelled(label: str, kind: str, number: int) -> str:
     return name if name[:1].isalpha() else f"{kind}_{number}"
 
 
-class _Names:
+class _TakenNames:
     """Names that have been given: nothing else gets one of them."""
 
     def __init__(self, taken: Iterable[str]) -> None:

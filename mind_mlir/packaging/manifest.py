@@ -41,7 +41,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class BundleFile:
     """A file of a bundle.
 
     Attributes:
@@ -55,7 +55,7 @@ class File:
     digest: str
 
     @classmethod
-    def of(cls, name: str, data: bytes) -> File:
+    def of(cls, name: str, data: bytes) -> BundleFile:
         """Return what a manifest says of a file that holds ``data``."""
         return cls(name, len(data), digest_of(data))
 
@@ -78,7 +78,7 @@ class Manifest:
     machine: str
     features: tuple[str, ...]
     entries: tuple[Entry, ...]
-    files: Mapping[str, File]
+    files: Mapping[str, BundleFile]
 
     def to_bytes(self) -> bytes:
         """Return the file."""
@@ -175,8 +175,8 @@ def digest_of(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _file(data: object) -> File:
-    file = File(item(data, "name", str), count(data, "bytes"), item(data, "sha256", str))
+def _file(data: object) -> BundleFile:
+    file = BundleFile(item(data, "name", str), count(data, "bytes"), item(data, "sha256", str))
     if not _NAME.match(file.name):
         raise CodeError("the name of a file must be one in the bundle itself")
     if not _DIGEST.match(file.digest):

@@ -16,7 +16,7 @@ from mind_mlir.languages.core import parse
 from mind_mlir.passes.verify import check
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
+    from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Sample
 
 PUBLIC = [
     *(f"E100{n}" for n in range(1, 7)),
@@ -61,14 +61,14 @@ def test_every_code_in_the_sources_has_an_entry() -> None:
 
 
 @pytest.mark.parametrize(("entry", "language", "sample"), RUNNABLE, ids=NAMES)
-def test_bad_example_gives_exactly_its_code(entry: Entry, language: str, sample: Sample) -> None:
+def test_bad_example_gives_exactly_its_code(entry: CatalogueEntry, language: str, sample: Sample) -> None:
     (found,) = findings_of(sample.bad, language)
     assert found.code == entry.code
     assert set(entry.context) - (OF_THE_IR if language == "surface" else set()) <= set(found.context)
 
 
 @pytest.mark.parametrize(("entry", "language", "sample"), RUNNABLE, ids=NAMES)
-def test_corrected_example_is_clean(entry: Entry, language: str, sample: Sample) -> None:
+def test_corrected_example_is_clean(entry: CatalogueEntry, language: str, sample: Sample) -> None:
     del entry
     assert sample.good
     assert findings_of(sample.good, language) == []
@@ -80,7 +80,7 @@ def test_shape_and_verification_codes_have_a_program(code: str) -> None:
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.code)
-def test_entries_are_well_written(entry: Entry) -> None:
+def test_entries_are_well_written(entry: CatalogueEntry) -> None:
     assert not entry.title.endswith(".")
     assert entry.explanation.endswith(".")
     assert "  " not in entry.explanation

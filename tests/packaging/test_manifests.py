@@ -14,7 +14,7 @@ from mind_mlir.image.entry import Entry
 from mind_mlir.image.errors import CodeError
 from mind_mlir.ir.interface import Output, Parameter
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.packaging.manifest import File, Manifest, digest_of, sealed
+from mind_mlir.packaging.manifest import BundleFile, Manifest, digest_of, sealed
 
 MATRIX = TensorType(DType.F32, (2, 3))
 ENTRY = Entry(
@@ -25,7 +25,7 @@ ENTRY = Entry(
     (IndexCheck("Gather", "%3", axis=0, shape=(2, 3)),),
     64,
 )
-FILES = {"object": File.of("lib.o", b"code"), "header": File.of("lib.h", b"")}
+FILES = {"object": BundleFile.of("lib.o", b"code"), "header": BundleFile.of("lib.h", b"")}
 MANIFEST = Manifest("lib", "0.1.0", "x86_64", ("avx2",), (ENTRY,), FILES)
 
 

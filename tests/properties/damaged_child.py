@@ -25,7 +25,7 @@ import mind_mlir
 from mind_mlir.cache.codes import read_code
 from mind_mlir.image import elf
 from mind_mlir.image.errors import CodeError
-from mind_mlir.packaging.manifest import MANIFEST, File, sealed
+from mind_mlir.packaging.manifest import MANIFEST, BundleFile, sealed
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.support.artefact_kinds import OBJECT
@@ -132,7 +132,7 @@ def changed(fields: Any, draw: random.Random) -> Any:
 def load_object(folder: Path, fields: Any, name: str, whole: bytes, draw: random.Random) -> None:
     """Load a bundle whose object is damaged."""
     data = draw.choice((damaged, misstated))(whole, draw)
-    file = File.of(name, data)
+    file = BundleFile.of(name, data)
     fields["files"][OBJECT] |= {"bytes": file.size, "sha256": file.digest}
     (folder / name).write_bytes(data)
     (folder / MANIFEST).write_bytes(sealed(fields))

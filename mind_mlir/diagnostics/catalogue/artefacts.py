@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, in_python
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, in_python
 
 _BUNDLE = """\
 import tempfile
@@ -27,14 +27,14 @@ ENTRIES = (
         bad=_BUNDLE + "    (path / 'sums.o').write_bytes(b'')\n    mind_mlir.load_bundle(path)\n",
         good=_BUNDLE + "    mind_mlir.load_bundle(path)\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E6502: code for another machine or processor",
         "Code is for one kind of machine, and uses instructions that its target has: those of the "
         "machine that it was compiled on, unless --target and --target-cpu said otherwise. It is not run "
         "where the processor lacks some. Compile it for the least processor that is to run it.",
         context=("path", "needed", "found"),
     ),
-    Entry(
+    CatalogueEntry(
         "E6503: a tool that an artefact needs is missing, or fails",
         "A shared library is made by the system's linker, and code for a machine other than this one "
         "by the optional package llvmlite; bundles with bf16, fp8 or integers of 4 bits need ml_dtypes. "
@@ -42,7 +42,7 @@ ENTRIES = (
         "What a tool that fails has said is quoted.",
         context=("tool",),
     ),
-    Entry(
+    CatalogueEntry(
         "E6504: not supported in artefacts",
         "What a program does can be compiled here and now, but not be taken elsewhere: calls of C "
         "functions of this process, for one. The message says what it is.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, function, in_python
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Sample, function, in_python
 
 _CONV = """\
 import mind_mlir
@@ -35,16 +35,16 @@ ENTRIES = (
         bad=_CONV + "mind_mlir.differentiate(module)\n",
         good=_CONV + "mind_mlir.differentiate(module, extensions=True)\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E5002: Verification: the gradient module is not well-formed",
         "The gradient module breaks a rule of its profile; the notes carry the inner finding." + _UNREACHED,
         context=("inner",),
     ),
-    Entry(
+    CatalogueEntry(
         "E5003: InvalidAxis: reduction axis invalid during gradient construction",
         "A derivative rule met an axis that does not fit the shape it works on." + _UNREACHED,
     ),
-    Entry(
+    CatalogueEntry(
         "E5004: UnsupportedShape: broadcast or reduction shape not supported",
         "A derivative rule met a shape that it cannot bring back to that of the operand." + _UNREACHED,
     ),

@@ -19,7 +19,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """One diagnostic code.
 
     Attributes:
@@ -53,8 +53,8 @@ class Entry:
 
 
 #: Entries whose examples are Python, and those whose examples are in the surface language.
-in_python = partial(Entry, language="python")
-in_surface = partial(Entry, language="surface")
+in_python = partial(CatalogueEntry, language="python")
+in_surface = partial(CatalogueEntry, language="surface")
 
 
 def function(head: str, *lines: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, function, in_python
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Sample, function, in_python
 
 
 def _main(*lines: str, parameters: str = "%x: tensor<f32[2]>, %p: tensor<i1[]>", entry: str = "") -> str:
@@ -55,14 +55,14 @@ verify(Module(Functions([Function("main", [entry], result_types=[F32])]), "core-
 
 
 ENTRIES = (
-    Entry(
+    CatalogueEntry(
         "E4107: function defined twice",
         "Every function of a module has a name of its own, exported or internal.",
         context=("function",),
         bad=_CALLED + _F,
         good=_CALLED,
     ),
-    Entry(
+    CatalogueEntry(
         "E4108: branch to the entry block",
         "The first block of a function is entered by calls alone, with the arguments as its parameters. "
         "A loop begins in a block of its own.",
@@ -76,21 +76,21 @@ ENTRIES = (
             "return %y",
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E4109: label used twice",
         "Every block of a function has a label of its own. Other functions may use it again.",
         context=("block",),
         bad=_main("cond_br %p, ^one, ^one", "^one:", "return %x", "^one:", "return %x"),
         good=_main("cond_br %p, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4110: branch to a block that does not exist",
         "Branches go to blocks of their own function.",
         context=("block", "function"),
         bad=_main("br ^done", "^end:", "return %x"),
         good=_main("br ^end", "^end:", "return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4111: block without its terminator",
         "A block of a function ends in return, br or cond_br, and the block of a region in yield: "
         "control never falls through to what stands below.",
@@ -98,35 +98,35 @@ ENTRIES = (
         bad=_main(_NEG, "^done:", "return %x"),
         good=_main(_NEG, "br ^done", "^done:", "return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4112: statement after a terminator",
         "A return, br, cond_br or yield ends its block; what follows belongs to another one.",
         context=("terminator",),
         bad=_main("return %x", _NEG),
         good=_main(_NEG, "return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4113: branch does not match the block's parameters",
         "Every branch to a block passes one value for each of its parameters, of the declared type.",
         context=("block", "parameters", "arguments"),
         bad=_main("br ^done(%p)", "^done(%r: tensor<f32[2]>):", "return %r"),
         good=_main("br ^done(%x)", "^done(%r: tensor<f32[2]>):", "return %r"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4114: condition is no scalar of i1",
         "What cond_br asks is a single truth value: a tensor<i1[]>.",
         context=("expected", "found"),
         bad=_main("cond_br %x, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
         good=_main("cond_br %p, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4115: return does not match the signature",
         "Every return of a function gives one value for each declared result, of the declared type.",
         context=("function", "declared", "returned"),
         bad=_main("return %p"),
         good=_main("return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4116: value not visible",
         "A value can be read where every way from the entry leads through its definition: after it in "
         "the same block, and in the blocks that this block dominates. What a region defines can be read "
@@ -135,14 +135,14 @@ ENTRIES = (
         bad=_main("cond_br %p, ^one, ^done", "^one:", _NEG, "br ^done", "^done:", "return %y"),
         good=_JOINED,
     ),
-    Entry(
+    CatalogueEntry(
         "E4117: block that nothing reaches",
         "Every block can be reached from the entry of its function, by one branch after another.",
         context=("block", "function"),
         bad=_main("return %x", "^lost:", "return %x"),
         good=_main("return %x"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4118: recursion",
         "No function calls itself, be it through others, and no region of a PTIR program runs itself: "
         "memory is planned before anything runs. Loops are branches to an earlier block, While or "
@@ -162,14 +162,14 @@ ENTRIES = (
             ),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E4119: no exported function",
         "A module exports at least one function: what nobody can call computes nothing.",
         context=("functions",),
         bad=_F,
         good=_F.removeprefix("internal "),
     ),
-    Entry(
+    CatalogueEntry(
         "E4120: the regions are not those of the operation",
         "Cond has the regions ^then and ^else, While has ^condition and ^body, in this order, and "
         "Scan has ^body. No other operation has regions.",
@@ -177,7 +177,7 @@ ENTRIES = (
         bad=_cond().replace("^else", "^otherwise"),
         good=_cond(),
     ),
-    Entry(
+    CatalogueEntry(
         "E4121: call of an unknown function",
         "A call names a function of its module, exported or internal, which may stand before or after "
         "it; so does the entry of a PTIR program.",
@@ -185,7 +185,7 @@ ENTRIES = (
         bad=_main(_CALL, "return %y"),
         good=_CALLED,
     ),
-    Entry(
+    CatalogueEntry(
         "E4122: control flow without a result",
         "A Cond, a While, a Scan and a call each have at least one result. Programs have no effects "
         "other than their results, so that without one they compute nothing.",
@@ -216,7 +216,7 @@ verify(Module(Functions([Function("f", (Block((), Return(())),), result_types=()
         bad=_NESTED.format(depth=65),
         good=_NESTED.format(depth=64),
     ),
-    Entry(
+    CatalogueEntry(
         "E4126: type that no parameter or result has",
         "The parameters of blocks and of internal functions and the results of functions are tensors of "
         "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004.",
@@ -224,7 +224,7 @@ verify(Module(Functions([Function("f", (Block((), Return(())),), result_types=()
         bad=_CALLED + _G.format("?N"),
         good=_CALLED + _G.format("3"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4127: a loop without an exit",
         "From some block no return can be reached: a function that gets there never ends, and so has "
         "no results.",

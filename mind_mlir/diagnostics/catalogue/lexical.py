@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, bodies, function, in_python, in_surface
+from mind_mlir.diagnostics.catalogue.entry import (
+    CatalogueEntry,
+    Sample,
+    bodies,
+    function,
+    in_python,
+    in_surface,
+)
 
 _INPUT = '%0 = Input {name="x"} : tensor<f32[2]>\n'
 
@@ -29,7 +36,7 @@ from mind_mlir.languages.source import decode_source
 decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.ir")
 """,
     ),
-    Entry(
+    CatalogueEntry(
         "E1002: character that may not stand here",
         "Names consist of letters, digits and underscores and do not begin with a digit; a "
         "value is written % and a number or a name. Control characters in strings are written "
@@ -40,7 +47,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         good=_INPUT + "%y = Neg (%0) : tensor<f32[2]>\noutputs: %y\n",
         surface=bodies("f(x: f32) -> f32", "x @ 2.0", "x * 2.0"),
     ),
-    Entry(
+    CatalogueEntry(
         "E1003: string is not closed",
         'A string begins and ends with " on the same line; a line break inside it is written \\n.',
         bad='%0 = Input {name="x} : tensor<f32[2]>\noutputs: %0\n',
@@ -51,7 +58,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
             "conv2d(x, w, strides=[1, 1], padding=Same)",
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E1004: unknown escape sequence",
         'The escapes of a string are \\n, \\r, \\t, \\\\, \\" and, in Core IR alone, \\u{...} with the '
         "hexadecimal number of a character.",
@@ -64,7 +71,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
             "conv2d(x, w, strides=[1, 1], padding=Same)",
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E1005: malformed number",
         "Integers are decimal, or 0x, 0b and 0o with the digits of that base; floats have at "
         "most one point and one exponent; in Core IR, inf and nan are numbers too. Numbers outside "
@@ -82,7 +89,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         bad="/* the layer\nfn layer(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> { relu(x) }\n",
         good="/* the layer */\nfn layer(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> { relu(x) }\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E1101: syntax error",
         "The text does not follow the grammar, of Core IR or of the surface language; the message says "
         "what was expected in that place. Every statement is read on its own, so all of them are "
@@ -94,14 +101,14 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
             function("f(x: f32) -> f32", "let y = (x + 1.0) * 2.0;", "y"),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E1102: unknown operation",
         "No operation has this name. Names are spelled as in the operation reference, with capitals.",
         context=("operation", "suggestion"),
         bad=_INPUT + "%1 = ReLU6 (%0) : tensor<f32[2]>\noutputs: %1\n",
         good=_INPUT + "%1 = Relu (%0) : tensor<f32[2]>\noutputs: %1\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E1103: malformed attribute",
         "An attribute is missing, unknown to the operation, given twice, or not of its kind (a "
         "list of integers, a bool, ...). The help line says what the operation takes.",
@@ -109,7 +116,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         bad=_INPUT + "%1 = Sum (%0) {axes=0, keepdims=false} : tensor<f32[]>\noutputs: %1\n",
         good=_INPUT + "%1 = Sum (%0) {axes=[0], keepdims=false} : tensor<f32[]>\noutputs: %1\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E1104: unknown dtype",
         "The element types of Core v1 are i1, i32, i64, f32 and f64; PTIR has nineteen, from i1 to cf64.",
         context=("name",),
@@ -132,7 +139,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         bad='import mind_mlir\nmind_mlir.load("no/such/file.ir")\n',
         good='import mind_mlir\nmind_mlir.parse("%0 = Input {name=x} : tensor<f32[]>", "text")\n',
     ),
-    Entry(
+    CatalogueEntry(
         "E1107: more errors than are shown",
         "The last finding of a long list: it says how many errors were found beyond those that are "
         "shown. Reading and verifying keep the first 1,000 each; the command line prints as many as "

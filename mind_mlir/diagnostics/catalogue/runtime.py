@@ -5,7 +5,7 @@ E71xx: what the system does not take or give. E72xx: what conversion targets do 
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, in_python
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, in_python
 
 _GATHER = """\
 import mind_mlir
@@ -101,38 +101,38 @@ ENTRIES = (
         bad=_GATHER + "gather(x=x, i=i + 1)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E6002: backend unavailable",
         "The MLIR bindings that this compiler is built on are missing, or of a version it does "
         "not know. The message says which version to install.",
     ),
-    Entry(
+    CatalogueEntry(
         "E6003: operation not implemented by the backend",
         "A backend that knows only some operations was asked for another one. The CPU backend "
         "implements every operation of the reference." + _RESERVED,
     ),
-    Entry(
+    CatalogueEntry(
         "E6004: allocation failed",
         "There is not enough memory for a value, or for compiling the program.",
         context=("shape", "dtype"),
     ),
-    Entry(
+    CatalogueEntry(
         "E6005: numeric overflow",
         "A check for overflow was asked for, and a value overflowed." + _RESERVED,
     ),
-    Entry(
+    CatalogueEntry(
         "E6006: NaN or infinity",
         "A check for NaN and infinities was asked for, and one appeared." + _RESERVED,
     ),
-    Entry(
+    CatalogueEntry(
         "E6007: time limit exceeded",
         "A time limit was set, and the program did not end within it." + _RESERVED,
     ),
-    Entry(
+    CatalogueEntry(
         "E6008: device error",
         "A device reported an error of its own. The CPU backend has none." + _RESERVED,
     ),
-    Entry(
+    CatalogueEntry(
         "E6009: integer division by zero",
         "An element of an integer divisor is 0 when the program runs. It is checked in compiled and "
         "interpreted code alike, and no result is returned. Division of floats by zero is no error: it "
@@ -186,18 +186,18 @@ ENTRIES = (
         bad=_SYMBOLIC + "add(np.ones(3, np.float32), np.ones(4, np.float32))\n",
         good=_SYMBOLIC + "add(np.ones(4, np.float32), np.ones(4, np.float32))\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E7001: a form that this compiler does not support",
         "The program is well-formed, but what it says is not supported where it was to go: the message "
         "says what, and the help line why.",
     ),
-    Entry(
+    CatalogueEntry(
         "E7002: cannot lower an operation",
         "A module given in MLIR form holds something that the stage does not take; the message says "
         "what it expects. The conversion to linalg, for one, works on functions of one block over "
         "`mind` operations on static tensors.",
     ),
-    Entry(
+    CatalogueEntry(
         "E7003: a tool of this machine is missing",
         "Something optional that was asked for needs a library or tool that is not installed; "
         "the help line says which.",
@@ -236,7 +236,7 @@ ENTRIES = (
         bad=_TARGET.format(dtype="f32", operation="Add", more=_SECOND),
         good=_RIGHT,
     ),
-    Entry(
+    CatalogueEntry(
         "E7204: a conversion target of another package that cannot be used",
         "A package says by an entry point of the group mind_mlir.conversion_targets that it ships a "
         "conversion target, but it cannot be loaded, is none, has another name than its entry point, or "
@@ -259,7 +259,7 @@ from mind_mlir.outputs.files import write_file
 write_file(os.devnull, b"")
 """,
     ),
-    Entry(
+    CatalogueEntry(
         "E7102: the system refuses something else",
         "Something that the compiler needs of the system failed, such as another open file or a "
         "directory for temporary files. The message gives the reason that the system gives.",
@@ -275,7 +275,7 @@ write_file(os.devnull, b"")
         bad=_THREAD.format(kilobytes=256),
         good=_THREAD.format(kilobytes=8192),
     ),
-    Entry(
+    CatalogueEntry(
         "E7104: the system lets no memory become code",
         "Policies such as PR_SET_MDWE of Linux, MemoryDenyWriteExecute of systemd and execmem of SELinux "
         "forbid that memory which has been written is run. LLVM, which makes the machine code, does not "

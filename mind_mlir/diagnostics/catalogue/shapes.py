@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, bodies, function
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Sample, bodies, function
 
 
 def _input(number: int, name: str, shape: str) -> str:
@@ -12,7 +12,7 @@ def _input(number: int, name: str, shape: str) -> str:
 _X = _input(0, "x", "[2, 3]")
 
 ENTRIES = (
-    Entry(
+    CatalogueEntry(
         "E3001: shapes do not broadcast",
         "Shapes are aligned from the right. In every dimension the extents are equal, or one of "
         "them is 1 and stretches. The message counts dimensions of the result from 0.",
@@ -25,7 +25,7 @@ ENTRIES = (
             "x + reshape(y, [2, 1])",
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3002: rank not allowed",
         "The operation needs an operand of another number of dimensions: MatMul takes matrices "
         "or batches of them, Conv2d tensors of rank 4. ExpandDims or Reshape adds a dimension.",
@@ -36,7 +36,7 @@ ENTRIES = (
             "f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [3]>) -> Tensor<f32, [2]>", "matmul(x, y)", "dot(x, y)"
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3003: dimensions that must agree do not",
         "A product contracts the last dimension of its left operand with the last but one of its right "
         "operand (the only one of a vector): their extents are equal. Transpose turns a matrix around.",
@@ -49,7 +49,7 @@ ENTRIES = (
             "matmul(x, transpose(y, [1, 0]))",
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3004: axis outside the rank",
         "Axes count the dimensions of the operand from 0.",
         context=("operation", "axis", "rank"),
@@ -59,7 +59,7 @@ ENTRIES = (
             "f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [2]>", "sum(x, axes=[2])", "sum(x, axes=[1])"
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3005: axis given twice",
         "Every axis is named once; two spellings of one axis count as the same.",
         context=("operation", "axes", "axis"),
@@ -67,7 +67,7 @@ ENTRIES = (
         good=_X + "%1 = Sum (%0) {axes=[0, 1], keepdims=false} : tensor<f32[]>\noutputs: %1\n",
         surface=bodies("f(x: Tensor<f32, [2, 3]>) -> f32", "sum(x, axes=[1, 1])", "sum(x, axes=[0, 1])"),
     ),
-    Entry(
+    CatalogueEntry(
         "E3006: extent zero or negative where a positive one is required",
         "The extents of constants, of new shapes and of convolution windows are positive. Only a Slice may "
         "give a dimension of extent 0; in Reshape, one extent may be -1 and is computed.",
@@ -78,7 +78,7 @@ ENTRIES = (
             "f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [1, 6]>", "reshape(x, [0, 6])", "reshape(x, [-1, 6])"
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3007: Reshape changes the element count",
         "Reshape gives the same elements another shape, so the product of the extents stays the same.",
         context=("shapes", "counts"),
@@ -89,7 +89,7 @@ ENTRIES = (
             function("f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [3, 2]>", "reshape(x, [3, 2])"),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3008: invalid permutation",
         "The permutation of Transpose names every axis of the operand exactly once.",
         context=("permutation", "rank", "violation"),
@@ -99,7 +99,7 @@ ENTRIES = (
             "f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [3, 2]>", "transpose(x, [1, 1])", "transpose(x, [1, 0])"
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3009: Squeeze of an extent other than 1",
         "Squeeze removes dimensions of extent 1, which hold no information. Use Sum, Mean or "
         "Slice to do away with another dimension.",
@@ -111,7 +111,7 @@ ENTRIES = (
             function("f(x: Tensor<f32, [1, 3]>) -> Tensor<f32, [3]>", "squeeze(x, axes=[0])"),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E3010: the literal does not match its declared shape",
         "A tensor literal has one nested list per dimension, all lists of one level have the "
         "same length, and these lengths are the declared shape.",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, bodies, function, in_python, in_surface
+from mind_mlir.diagnostics.catalogue.entry import (
+    CatalogueEntry,
+    Sample,
+    bodies,
+    function,
+    in_python,
+    in_surface,
+)
 
 _TWO = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="n"} : tensor<i32[2]>\n'
 _FLOATS = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="y"} : tensor<f32[2]>\n'
@@ -28,7 +35,7 @@ internal func @twice(%a: tensor<f32[2]>) -> (tensor<f32[2]>) {
 """
 
 ENTRIES = (
-    Entry(
+    CatalogueEntry(
         "E2001: the type is not the one expected",
         "The type of a result follows from the operands and attributes. The text declares it "
         "again so that a reader sees it; a declaration that differs is an error, because one of "
@@ -54,7 +61,7 @@ ENTRIES = (
         bad="fn f() -> i32 { let empty = []; 0 }\n",
         good="fn f() -> i32 { let empty: Tensor<f32, [1]> = [0.0]; 0 }\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E2004: operands have different dtypes",
         "Both operands of a binary operation have the same dtype. There is no implicit "
         "promotion, because a promotion nobody wrote changes the result's precision or range "
@@ -68,7 +75,7 @@ ENTRIES = (
             function("f(x: Tensor<f32, [2]>, n: Tensor<f32, [2]>) -> Tensor<f32, [2]>", "x * n"),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E2005: dtype not allowed for the operation",
         "The operation is not defined for elements of this type; the help line lists those it "
         "takes. Logarithms, exponentials and Relu take floating-point elements.",
@@ -86,7 +93,7 @@ ENTRIES = (
         "part of the language has no type parameters, so this compiler never reports it.",
         context=("type", "trait"),
     ),
-    Entry(
+    CatalogueEntry(
         "E2007: wrong number of operands or arguments",
         "Every operation reads a fixed number of values. Attributes such as axes and shapes are "
         "not operands: they stand between braces, or after the operands. Functions and closures of the "

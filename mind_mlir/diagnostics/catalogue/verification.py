@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry, Sample, bodies, function, in_python
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Sample, bodies, function, in_python
 
 _X = '%0 = Input {name="x"} : tensor<f32[2, 3]>\n'
 _IMAGE = '%0 = Input {name="x"} : tensor<f32[1, 4, 4, 3]>\n'
@@ -11,7 +11,7 @@ _CONV = "%2 = Conv2d (%0, %1) {{padding=Valid, strides={}}} : tensor<f32[1, {}, 
 _SLICE = "%1 = Slice (%0) {{ends=[2, {}], starts=[0, 0], steps={}}} : tensor<f32[2, {}]>\noutputs: %1\n"
 
 ENTRIES = (
-    Entry(
+    CatalogueEntry(
         "E4001: operand used before, or without, a definition",
         "An operation reads only values that an instruction before it defines. Inputs may stand "
         "anywhere, but before their uses. A Builder takes only the values that it has made itself.",
@@ -19,21 +19,21 @@ ENTRIES = (
         bad=_X + "%1 = Add (%0, %2) : tensor<f32[2, 3]>\n%2 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
         good=_X + "%2 = Neg (%0) : tensor<f32[2, 3]>\n%1 = Add (%0, %2) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E4002: value defined twice",
         "Every value id is defined by exactly one instruction.",
         context=("id", "places"),
         bad=_X + "%0 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %0\n",
         good=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E4003: output that does not exist",
         "The outputs line names values that instructions define.",
         context=("output", "id"),
         bad=_X + "outputs: %1\n",
         good=_X + "outputs: %0\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E4004: invalid Input",
         "An input has a name that is not empty and that no other input has, a dtype of the "
         "profile, and positive extents.",
@@ -41,7 +41,7 @@ ENTRIES = (
         bad=_X + '%1 = Input {name="x"} : tensor<f32[3]>\noutputs: %0\n',
         good=_X + '%1 = Input {name="y"} : tensor<f32[3]>\noutputs: %0\n',
     ),
-    Entry(
+    CatalogueEntry(
         "E4005: constant data does not match its dtype",
         "Every number of a literal is a value of the declared dtype: integers in its range, no "
         "fractions in an integer tensor, no decimal beyond the largest float. Decimals are "
@@ -50,7 +50,7 @@ ENTRIES = (
         bad="%0 = ConstTensor {dtype=i32, shape=[2], value=[1, 2.5]} : tensor<i32[2]>\noutputs: %0\n",
         good="%0 = ConstTensor {dtype=f32, shape=[2], value=[1, 2.5]} : tensor<f32[2]>\noutputs: %0\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E4006: Index list length differs from the rank",
         "Index picks one element, so it takes one index per dimension. Slice picks a part.",
         context=("id", "rank", "length"),
@@ -58,14 +58,14 @@ ENTRIES = (
         good=_X + "%1 = Index (%0) {indices=[1, 2]} : tensor<f32[]>\noutputs: %1\n",
         surface=bodies("f(x: Tensor<f32, [2, 3]>) -> f32", "x[1, 2, 0]", "x[1, 2]"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4007: Slice lists differ from the rank in length",
         "Slice takes a start, an end and a step for every dimension.",
         context=("id", "rank", "lengths"),
         bad=_X + _SLICE.format(3, "[1]", 3),
         good=_X + _SLICE.format(3, "[1, 1]", 3),
     ),
-    Entry(
+    CatalogueEntry(
         "E4008: Slice step zero",
         "A step of 0 would never reach the end of its range.",
         context=("id", "dimension"),
@@ -73,7 +73,7 @@ ENTRIES = (
         good=_X + _SLICE.format(3, "[1, 2]", 2),
         surface=bodies("f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]>", "x[::0]", "x[::2]"),
     ),
-    Entry(
+    CatalogueEntry(
         "E4009: Conv2d channels differ",
         "The input is [batch, height, width, channels] and the filter [height, width, channels "
         "in, channels out]: the two numbers of input channels are equal.",
@@ -91,7 +91,7 @@ ENTRIES = (
             ),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E4010: Conv2d strides invalid",
         "The strides are two positive integers: the steps along height and width.",
         context=("value", "strides"),
@@ -103,7 +103,7 @@ ENTRIES = (
             "conv2d(x, w, strides=[2, 2], padding=Same)",
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E4011: Gather indices are not integers",
         "Indices are a tensor of i32 or i64.",
         context=("value", "dtype"),
@@ -116,13 +116,13 @@ ENTRIES = (
             function("f(x: Tensor<f32, [2, 3]>, i: Tensor<i64, [4]>) -> Tensor<f32, [4, 3]>", "gather(x, i)"),
         ),
     ),
-    Entry(
+    CatalogueEntry(
         "E4101: the module has no outputs",
         "A warning: nothing that the module computes can be seen, so all of it is removed.",
         bad=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\n",
         good=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
-    Entry(
+    CatalogueEntry(
         "E4102: operation not allowed in the profile",
         "The profile leaves this operation out on purpose. Core v1 has no division: multiply by "
         "the reciprocal instead.",
@@ -147,7 +147,7 @@ from mind_mlir.passes.verify import verify
 verify(Module.flat([], []))
 """,
     ),
-    Entry(
+    CatalogueEntry(
         "E4104: value larger than any address space",
         "The bytes of a tensor can be counted in 63 bits; where it has no elements, those of its other "
         "extents can. The padded input of Conv2d counts as a tensor.",
@@ -170,14 +170,14 @@ from mind_mlir.passes.verify import verify
 verify(Module(Module.flat([], []).functions, profile="core-v1"))
 """,
     ),
-    Entry(
+    CatalogueEntry(
         "E4106: rank above the limit",
         "Arguments and results are numpy arrays, which have at most 64 dimensions.",
         context=("rank",),
         bad=f'%0 = Input {{name="x"}} : tensor<f32[{", ".join("1" * 65)}]>\noutputs: %0\n',
         good='%0 = Input {name="x"} : tensor<f32[1, 1, 1]>\noutputs: %0\n',
     ),
-    Entry(
+    CatalogueEntry(
         "E4123: window larger than the tensor",
         "DynamicSlice takes, and DynamicUpdateSlice replaces, a window of a tensor, which is nowhere "
         "larger than that. Where it begins is a matter of the run, and moved until it fits. PTIR's Slice "

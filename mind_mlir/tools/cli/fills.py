@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
-    from mind_mlir.tools.cli.value_uses import Use
+    from mind_mlir.tools.cli.value_uses import OperandUse
 
 FILLS = ("random", "zeros", "ones")
 
 
-def filled(uses: Sequence[Use], parameter: Parameter, fill: str, seed: tuple[int, int]) -> Array:
+def filled(uses: Sequence[OperandUse], parameter: Parameter, fill: str, seed: tuple[int, int]) -> Array:
     """Return an array for an input of a function.
 
     Args:
@@ -46,17 +46,17 @@ def filled(uses: Sequence[Use], parameter: Parameter, fill: str, seed: tuple[int
     return random.integers(1 if _must_be_positive(uses) else -8, 9, shape).astype(dtype)
 
 
-def _must_be_positive(uses: Iterable[Use]) -> bool:
+def _must_be_positive(uses: Iterable[OperandUse]) -> bool:
     """Return whether an operation takes the value where only positive numbers mean something (Log, Div)."""
     return any(_domain(use) in (Domain.POSITIVE, Domain.NONZERO) for use in uses)
 
 
-def _index_bound(uses: Iterable[Use]) -> int | None:
+def _index_bound(uses: Iterable[OperandUse]) -> int | None:
     """Return the least extent that the value, taken as indices, indexes into; None where it is no index."""
     return min((bound for use in uses for bound in _bounds(use)), default=None)
 
 
-def _bounds(use: Use) -> list[int]:
+def _bounds(use: OperandUse) -> list[int]:
     """Return how many indices are in bounds, for each dimension that the value indexes."""
     types = [type_ for type_ in use.types if isinstance(type_, TensorType)]
     attributes: Mapping[str, Any] = use.operation.attributes
@@ -70,5 +70,5 @@ def _bounds(use: Use) -> list[int]:
             return []
 
 
-def _domain(use: Use) -> Domain:
+def _domain(use: OperandUse) -> Domain:
     return by_opcode()[use.operation.opcode].operand(use.index).domain

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.tools.cli.array_files import Header
     from mind_mlir.tools.cli.literals import Shape
-    from mind_mlir.tools.cli.value_uses import Use
+    from mind_mlir.tools.cli.value_uses import OperandUse
 
 #: How many names a message lists.
 _SHOWN_NAMES = 10
@@ -129,7 +129,7 @@ class _Inputs:
             raise ArgumentError(self.findings)
         return {name: array for name, array in given.items() if array is not None}
 
-    def _uses_of(self, parameter: Parameter) -> Sequence[Use]:
+    def _uses_of(self, parameter: Parameter) -> Sequence[OperandUse]:
         if self.module is None:
             return ()
         self.uses = self.uses or ValueUses(self.module)

@@ -40,13 +40,13 @@ def parse_literal(text: str) -> tuple[list[str], Shape]:
     Raises:
         LiteralError: It writes none, or lists side by side differ in shape.
     """
-    reader = _Reader(text)
+    reader = _LiteralReader(text)
     shape = reader.value(0)
     reader.end()
     return reader.elements, shape
 
 
-class _Reader(Cursor):
+class _LiteralReader(Cursor):
     """Reads one value; its elements stand in `elements`, row by row."""
 
     def __init__(self, text: str) -> None:

@@ -31,7 +31,7 @@ COMMANDS = {
 _HOMES = dict.fromkeys(("convert", "legality", "targets"), "convert")
 
 
-class Program(GuardedCommand, click.Group):
+class CommandGroup(GuardedCommand, click.Group):
     """A group whose subcommands are imported on demand and whose errors all end in an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -82,7 +82,7 @@ def _threads() -> str:
 
 
 @click.command(
-    cls=Program,
+    cls=CommandGroup,
     name="mind-mlir",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b

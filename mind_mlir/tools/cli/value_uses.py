@@ -22,7 +22,7 @@ _Place: TypeAlias = "tuple[str, ValueId]"
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class OperandUse:
     """One operand of one operation, and the types of all of its operands."""
 
     operation: CoreOperation
@@ -35,12 +35,12 @@ class ValueUses:
 
     def __init__(self, module: Module) -> None:
         self._functions = {function.name: function for function in module.functions}
-        self._uses: dict[_Place, list[Use]] = defaultdict(list)
+        self._uses: dict[_Place, list[OperandUse]] = defaultdict(list)
         self._becomes: dict[_Place, list[_Place]] = defaultdict(list)
         for function in module.functions:
             self._enter(function)
 
-    def of(self, function: str, value: ValueId) -> Iterator[Use]:
+    def of(self, function: str, value: ValueId) -> Iterator[OperandUse]:
         """Yield the uses of ``value`` of a function, and of all values that it becomes unchanged."""
         pending: list[_Place] = [(function, value)]
         seen = set(pending)
@@ -62,7 +62,7 @@ class ValueUses:
         for operation in operations:
             given = tuple(types[operand] for operand in operation.operands)
             for index, operand in enumerate(operation.operands):
-                self._uses[function.name, operand].append(Use(operation, index, given))
+                self._uses[function.name, operand].append(OperandUse(operation, index, given))
             callee = callee_of(operation)
             if callee is not None:
                 self._call(function.name, operation, self._functions[callee])

@@ -13,7 +13,7 @@ import click
 
 from mind_mlir.tools.cli.session import GuardedCommand
 from mind_mlir.tools.opt.mlir_names import MLIR_PASSES, PASSES
-from mind_mlir.tools.opt.pass_pipeline import Pass
+from mind_mlir.tools.opt.pass_pipeline import PipelinePass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class Tool(GuardedCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Set the arguments that name a pass apart; MLIR knows its own, so any name will do here."""
         options = self.named_options(ctx)
-        passes: list[Pass] = ctx.meta.setdefault("passes", [])
+        passes: list[PipelinePass] = ctx.meta.setdefault("passes", [])
         others: list[str] = []
         rest = iter(args)
         for argument in rest:
@@ -46,7 +46,7 @@ class Tool(GuardedCommand):
             name = f"--{name.lstrip('-')}" if name not in options else name
             option = options.get(name)
             if option is None:
-                passes.append(Pass(name[2:], f"{{{value}}}" if value else ""))
+                passes.append(PipelinePass(name[2:], f"{{{value}}}" if value else ""))
             elif option.is_flag:
                 others = _with_flag(others, option, name, value)
             elif equals:

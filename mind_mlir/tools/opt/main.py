@@ -30,7 +30,7 @@ from mind_mlir.tools.opt.pass_timing import DISPLAYS, Timing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.tools.opt.pass_pipeline import Pass
+    from mind_mlir.tools.opt.pass_pipeline import PipelinePass
     from mind_mlir.tools.opt.pass_plan import Step
     from mind_mlir.tools.opt.pass_timing import Display
 
@@ -126,7 +126,7 @@ def command(
 
     FILE may be '-' for standard input, which is also read when none is given.
     """
-    passes: list[Pass] = context.meta.get("passes", [])
+    passes: list[PipelinePass] = context.meta.get("passes", [])
     if passes and pass_pipeline is not None:
         names = ", ".join(one.name for one in passes)
         raise click.UsageError(f"give --pass-pipeline or single passes ({names}), not both")

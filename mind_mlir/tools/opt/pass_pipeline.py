@@ -36,7 +36,7 @@ class PipelineError(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PipelinePass:
     """One pass of a pipeline.
 
     Attributes:
@@ -67,7 +67,7 @@ class Pipeline:
         return f"{self.anchor}({','.join(map(str, self.elements))})"
 
 
-Element: TypeAlias = Pass | Pipeline
+Element: TypeAlias = PipelinePass | Pipeline
 
 
 def parse_pipeline(text: str) -> Pipeline:
@@ -101,7 +101,7 @@ def _elements(body: str, depth: int) -> Iterator[Element]:
             raise PipelineError(f"expected the name of a pass, found '{text}' in pass pipeline '{body}'")
         if match["rest"][:1] not in ("", "{") or match["rest"][-1:] not in ("", "}"):
             raise PipelineError(f"expected ',' or options in '{{}}' after '{match['name']}', found '{text}'")
-        yield Pass(match["name"], match["rest"])
+        yield PipelinePass(match["name"], match["rest"])
 
 
 def merge_neighbours(elements: Iterable[Element]) -> list[Element]:

@@ -16,9 +16,9 @@ from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.opt.mlir_names import known_passes
 from mind_mlir.tools.opt.pass_pipeline import (
     MODULE_ANCHORS,
-    Pass,
     Pipeline,
     PipelineError,
+    PipelinePass,
     merge_neighbours,
     parse_pipeline,
 )
@@ -93,7 +93,9 @@ def plan_pipeline(text: str, *, each: bool) -> tuple[Step, ...]:
     return _plan(parse_pipeline(text), each=each)
 
 
-def plan_passes(passes: Iterable[Pass], *, each: bool, options: Sequence[str] = ()) -> tuple[Step, ...]:
+def plan_passes(
+    passes: Iterable[PipelinePass], *, each: bool, options: Sequence[str] = ()
+) -> tuple[Step, ...]:
     """Return the steps of passes given one by one; a context must be current.
 
     A pass for functions, or another kind of operation, is nested in a pipeline for these, as in mlir-opt.
@@ -121,7 +123,7 @@ def check_pass_name(name: str) -> None:
     """Raise a `PipelineError` where no pass of that name is registered; a context must be current."""
     _check_encoding(name)
     if name not in PASSES_BY_NAME:
-        _restriction(Pass(name))
+        _restriction(PipelinePass(name))
 
 
 def _check_encoding(text: str) -> None:
@@ -151,7 +153,7 @@ def _plan(pipeline: Pipeline, *, each: bool) -> tuple[Step, ...]:
     steps: list[Step] = []
     pending: list[Element] = []
     for element in merge_neighbours(pipeline.elements):
-        if not isinstance(element, Pass) or element.name not in PASSES_BY_NAME:
+        if not isinstance(element, PipelinePass) or element.name not in PASSES_BY_NAME:
             _check_element(element, pipeline.anchor)
             pending.append(element)
             continue
@@ -171,7 +173,7 @@ def _mlir_steps(anchor: str, elements: Sequence[Element], *, each: bool) -> list
         return [MLIRStep(whole, whole)]
     steps: list[Step] = []
     for element in _expanded(anchor, elements):
-        if isinstance(element, Pass):
+        if isinstance(element, PipelinePass):
             steps.append(MLIRStep(f"{Pipeline(anchor, (element,))}", str(element), element.name))
         elif element.anchor == "any":  # which operations this means only MLIR knows
             steps.append(MLIRStep(f"{Pipeline(anchor, (element,))}", str(element), "any"))
@@ -220,7 +222,7 @@ def _check_element(element: Element, anchor: str) -> None:
         )
 
 
-def _restriction(element: Pass, anchor: str = MODULE_ANCHORS[0]) -> str | None:
+def _restriction(element: PipelinePass, anchor: str = MODULE_ANCHORS[0]) -> str | None:
     """Return the one kind of operation that a pass runs on, where that is another than ``anchor``.
 
     Raises:
@@ -240,7 +242,7 @@ def _restriction(element: Pass, anchor: str = MODULE_ANCHORS[0]) -> str | None:
     raise PipelineError(_wrong_options(element, message))
 
 
-def _wrong_options(element: Pass, message: str) -> str:
+def _wrong_options(element: PipelinePass, message: str) -> str:
     missing = _NO_OPTION.search(message)
     if missing is None:
         return f"pass '{element.name}' cannot be given the options '{_shortened(element.options)}'"
@@ -254,7 +256,7 @@ def _wrong_options(element: Pass, message: str) -> str:
 
 def _options(name: str) -> list[str]:
     """Return the options of a pass that MLIR prints: all but the lists that are empty."""
-    for anchor in (MODULE_ANCHORS[0], _restriction(Pass(name))):
+    for anchor in (MODULE_ANCHORS[0], _restriction(PipelinePass(name))):
         try:
             printed = str(PassManager.parse(f"{anchor}({name})"))
         except ValueError:

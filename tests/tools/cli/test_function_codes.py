@@ -10,7 +10,7 @@ from cli_harness import findings, invoke, succeed
 from mind_mlir.diagnostics.codes import CATALOGUE
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics.catalogue.entry import Entry
+    from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry
 
 F = "tensor<f32[2]>"
 HEAD = f"func @main(%x: {F}, %p: tensor<i1[]>) -> ({F}) {{\n^entry:\n"
@@ -192,7 +192,7 @@ FUNCTION_CODES = [e for e in CATALOGUE.values() if "E4107" <= e.code <= "E4199" 
 
 
 @pytest.mark.parametrize("entry", FUNCTION_CODES, ids=lambda entry: entry.code)
-def test_what_explain_shows(entry: Entry) -> None:
+def test_what_explain_shows(entry: CatalogueEntry) -> None:
     (found,) = findings("check", "-", stdin=entry.bad)
     assert found["code"] == entry.code
     assert found["span"] is not None

@@ -6,7 +6,13 @@ import pytest
 
 from mind_mlir.mlir.bindings import new_context
 from mind_mlir.tools.opt.mlir_names import MLIR_DIALECTS, MLIR_PASSES
-from mind_mlir.tools.opt.pass_pipeline import Pass, Pipeline, PipelineError, merge_neighbours, parse_pipeline
+from mind_mlir.tools.opt.pass_pipeline import (
+    Pipeline,
+    PipelineError,
+    PipelinePass,
+    merge_neighbours,
+    parse_pipeline,
+)
 from mind_mlir.tools.opt.pass_plan import (
     MLIRStep,
     NestedSteps,
@@ -36,18 +42,21 @@ def _plain(step: OurStep | MLIRStep | NestedSteps) -> str | tuple[object, ...]:
     [
         ("builtin.module()", ()),
         ("builtin.module( )", ()),
-        ("builtin.module(a)", (Pass("a"),)),
-        ("builtin.module( a , b{x=1 y=2} )", (Pass("a"), Pass("b", "{x=1 y=2}"))),
-        ("builtin.module(a {x=1})", (Pass("a", "{x=1}"),)),
-        ("builtin.module(c{p=a(x,y),q})", (Pass("c", "{p=a(x,y),q}"),)),
-        ('builtin.module(a{s="),"},b)', (Pass("a", '{s="),"}'), Pass("b"))),
+        ("builtin.module(a)", (PipelinePass("a"),)),
+        ("builtin.module( a , b{x=1 y=2} )", (PipelinePass("a"), PipelinePass("b", "{x=1 y=2}"))),
+        ("builtin.module(a {x=1})", (PipelinePass("a", "{x=1}"),)),
+        ("builtin.module(c{p=a(x,y),q})", (PipelinePass("c", "{p=a(x,y),q}"),)),
+        ('builtin.module(a{s="),"},b)', (PipelinePass("a", '{s="),"}'), PipelinePass("b"))),
         (
             "builtin.module(func.func(a,scf.for(b)),c)",
-            (Pipeline("func.func", (Pass("a"), Pipeline("scf.for", (Pass("b"),)))), Pass("c")),
+            (
+                Pipeline("func.func", (PipelinePass("a"), Pipeline("scf.for", (PipelinePass("b"),)))),
+                PipelinePass("c"),
+            ),
         ),
     ],
 )
-def test_taking_a_pipeline_apart(text: str, elements: tuple[Pass | Pipeline, ...]) -> None:
+def test_taking_a_pipeline_apart(text: str, elements: tuple[PipelinePass | Pipeline, ...]) -> None:
     assert parse_pipeline(text) == Pipeline("builtin.module", elements)
 
 
@@ -101,7 +110,7 @@ def test_a_pipeline_of_many_passes_is_taken_apart_in_linear_time() -> None:
     assert len(parse_pipeline(text).elements) == 40_000
     same = parse_pipeline(f"builtin.module({','.join(['func.func(a)'] * 40_000)})")
     (merged,) = merge_neighbours(same.elements)
-    assert merged == Pipeline("func.func", (Pass("a"),) * 40_000)
+    assert merged == Pipeline("func.func", (PipelinePass("a"),) * 40_000)
 
 
 def test_neighbours_of_mlir_are_one_step() -> None:
@@ -132,7 +141,10 @@ def test_a_named_pipeline_is_taken_apart() -> None:
 
 def test_passes_for_functions_are_nested_where_they_are_given_one_by_one() -> None:
     with new_context():
-        steps = plan_passes([Pass("cse"), Pass("affine-loop-tile"), Pass("affine-scalrep")], each=False)
+        steps = plan_passes(
+            [PipelinePass("cse"), PipelinePass("affine-loop-tile"), PipelinePass("affine-scalrep")],
+            each=False,
+        )
     assert [_plain(step) for step in steps] == [
         "builtin.module(cse,func.func(affine-loop-tile,affine-scalrep))"
     ]
