@@ -120,7 +120,7 @@ class Relocations:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectFile:
+class ElfObject:
     """An object that has been read.
 
     Attributes:
@@ -136,7 +136,7 @@ class ObjectFile:
     relocations: tuple[Relocations, ...]
 
 
-def read_object(data: bytes | memoryview) -> ObjectFile:
+def read_object(data: bytes | memoryview) -> ElfObject:
     """Return what an object holds.
 
     Raises:
@@ -150,12 +150,12 @@ def read_object(data: bytes | memoryview) -> ObjectFile:
         raise LinkingError("the sections of the object have another form")
     table = _records(view, _SECTION, int(header["sections"]), int(header["section_count"]))
     _check_apart(view, table)
-    names = _Names(view, table, int(header["names"]))
+    names = _StringTable(view, table, int(header["names"]))
     sections = tuple(_section(view, table, number, names) for number in range(len(table)))
     found = [number for number, each in enumerate(sections) if each.kind == _SYMTAB]
     if len(found) != 1:
         raise LinkingError("the object has no table of symbols, or several")
-    spellings = _Names(view, table, int(table[found[0]]["link"]))
+    spellings = _StringTable(view, table, int(table[found[0]]["link"]))
     symbols = _symbols(_whole(sections[found[0]].data, _SYMBOL), spellings, sections)
     if any(each.kind == _REL for each in sections):
         raise LinkingError("the object has relocations without addends")
@@ -164,7 +164,7 @@ def read_object(data: bytes | memoryview) -> ObjectFile:
         for number, each in enumerate(sections)
         if each.kind == _RELA
     )
-    return ObjectFile(int(header["machine"]), sections, symbols, relocations)
+    return ElfObject(int(header["machine"]), sections, symbols, relocations)
 
 
 def _records(view: memoryview, dtype: np.dtype[Any], offset: int, count: int) -> npt.NDArray[Any]:
@@ -194,7 +194,7 @@ def _check_apart(view: memoryview, table: npt.NDArray[Any]) -> None:
         raise LinkingError("the sections of the object overlap")
 
 
-class _Names:
+class _StringTable:
     """The names in a section."""
 
     def __init__(self, view: memoryview, table: npt.NDArray[Any], number: int) -> None:
@@ -212,7 +212,7 @@ class _Names:
         return self._data[offset:end].decode("utf-8", "replace")
 
 
-def _section(view: memoryview, table: npt.NDArray[Any], number: int, names: _Names) -> Section:
+def _section(view: memoryview, table: npt.NDArray[Any], number: int, names: _StringTable) -> Section:
     entry = table[number]
     alignment = max(1, int(entry["alignment"]))
     if alignment & (alignment - 1):
@@ -228,7 +228,7 @@ def _section(view: memoryview, table: npt.NDArray[Any], number: int, names: _Nam
 
 
 def _symbols(
-    table: npt.NDArray[Any], names: _Names, sections: tuple[Section, ...]
+    table: npt.NDArray[Any], names: _StringTable, sections: tuple[Section, ...]
 ) -> tuple[ObjectSymbol, ...]:
     found = []
     for name, info, _, section, value, size in table.tolist():

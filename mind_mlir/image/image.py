@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from mind_mlir.image.lines import Row
+    from mind_mlir.image.lines import LineTableRow
 
     Places: TypeAlias = npt.NDArray[np.uint32]
     Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -85,7 +85,7 @@ class Image:
     rebased: Places
     imports: tuple[Import, ...]
     symbols: tuple[Symbol, ...]
-    lines: tuple[Row, ...] = ()
+    lines: tuple[LineTableRow, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that everything lies within.

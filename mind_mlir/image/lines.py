@@ -14,7 +14,7 @@ from mind_mlir.image.errors import LinkingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mind_mlir.image.elf import ObjectFile
+    from mind_mlir.image.elf import ElfObject
 
 _SECTION = ".debug_line"
 _VERSIONS = (2, 3, 4)
@@ -37,7 +37,7 @@ _MOST_BITS = 64
 _NAMES_SHARE = 64
 
 
-class Row(NamedTuple):
+class LineTableRow(NamedTuple):
     """The start of a run of instructions, and the place in the program that they come from.
 
     Attributes:
@@ -51,7 +51,7 @@ class Row(NamedTuple):
     line: int
 
 
-def lines_of(file: ObjectFile, place: Callable[[int, int], int | None]) -> list[Row]:
+def lines_of(file: ElfObject, place: Callable[[int, int], int | None]) -> list[LineTableRow]:
     """Return the rows of the line tables of an object, in order; of those at one place the last counts.
 
     Args:
@@ -61,7 +61,7 @@ def lines_of(file: ObjectFile, place: Callable[[int, int], int | None]) -> list[
     Raises:
         LinkingError: A table is damaged.
     """
-    rows: list[Row] = []
+    rows: list[LineTableRow] = []
     for number, section in enumerate(file.sections):
         if section.name != _SECTION:
             continue
@@ -75,7 +75,7 @@ def lines_of(file: ObjectFile, place: Callable[[int, int], int | None]) -> list[
                     strict=True,
                 )
                 addresses.update((at, place(symbol, addend)) for at, symbol, addend in found)
-        reader = _Reader(bytes(section.data))
+        reader = _DwarfReader(bytes(section.data))
         try:
             while reader.at < len(reader.data):
                 rows += _unit(reader, addresses)
@@ -84,22 +84,22 @@ def lines_of(file: ObjectFile, place: Callable[[int, int], int | None]) -> list[
     return sorted_rows(rows)
 
 
-def sorted_rows(rows: Iterable[Row]) -> list[Row]:
+def sorted_rows(rows: Iterable[LineTableRow]) -> list[LineTableRow]:
     """Return rows by their offsets: where code ends, and other code begins, the end comes first."""
     return sorted(rows, key=lambda row: (row.offset, bool(row.file)))
 
 
-def rows_within(rows: Sequence[Row], offset: int, size: int) -> Sequence[Row]:
+def rows_within(rows: Sequence[LineTableRow], offset: int, size: int) -> Sequence[LineTableRow]:
     """Return those of sorted ``rows`` that are in ``size`` bytes from ``offset`` on."""
     start = bisect_left(rows, offset, key=_offset)
     return rows[start : bisect_left(rows, offset + size, start, key=_offset)]
 
 
-def _offset(row: Row) -> int:
+def _offset(row: LineTableRow) -> int:
     return row.offset
 
 
-class _Reader:
+class _DwarfReader:
     """Reads numbers and texts one after the other; past the end it raises an `IndexError` or `ValueError`.
 
     Attributes:
@@ -138,7 +138,7 @@ class _Reader:
         return self.data[start:end].decode("utf-8", "replace")
 
 
-def _unit(reader: _Reader, addresses: Mapping[int, int | None]) -> list[Row]:
+def _unit(reader: _DwarfReader, addresses: Mapping[int, int | None]) -> list[LineTableRow]:
     """Read the table of one compilation unit."""
     reader.end = len(reader.data)
     length = reader.number(4)
@@ -196,7 +196,7 @@ class _Program:
         file: The number of the file.
     """
 
-    reader: _Reader
+    reader: _DwarfReader
     addresses: Mapping[int, int | None]
     files: Sequence[str]
     length: int
@@ -204,7 +204,7 @@ class _Program:
     span: int
     first: int
     operands: Sequence[int]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LineTableRow] = field(default_factory=list)
     address: int | None = None
     line: int = 1
     file: int = 1
@@ -242,7 +242,7 @@ class _Program:
             self.address = self.addresses.get(self.reader.at)
         elif what == _END_SEQUENCE:
             if self.address is not None:
-                self.rows.append(Row(self.address, "", 0))
+                self.rows.append(LineTableRow(self.address, "", 0))
             self.address, self.line, self.file = None, 1, 1
         self.reader.at = behind
 
@@ -254,5 +254,5 @@ class _Program:
         if self.address is not None:
             known = self.line > 0
             self.rows.append(
-                Row(self.address, self.files[self.file] if known else "", self.line if known else 0)
+                LineTableRow(self.address, self.files[self.file] if known else "", self.line if known else 0)
             )

@@ -34,10 +34,10 @@ from mind_mlir.image.relocations_x86_64 import X86_64
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.image.elf import ObjectFile, ObjectSymbol, Relocations, Section
+    from mind_mlir.image.elf import ElfObject, ObjectSymbol, Relocations, Section
     from mind_mlir.image.image import Bytes, Numbers
-    from mind_mlir.image.lines import Row
-    from mind_mlir.image.relocations import Machine, Rule
+    from mind_mlir.image.lines import LineTableRow
+    from mind_mlir.image.relocations import Machine, RelocationRule
 
 #: The machines whose objects are linked, by what ELF calls them.
 MACHINES = {machine.number: machine for machine in (X86_64, AARCH64)}
@@ -86,7 +86,7 @@ _WEAKEST = 2
 class _Linker:
     """One image in the making."""
 
-    def __init__(self, machine: Machine, files: Sequence[ObjectFile], whole: int) -> None:
+    def __init__(self, machine: Machine, files: Sequence[ElfObject], whole: int) -> None:
         """Link ``files``, the first ``whole`` of them with all that they have."""
         self._machine = machine
         self._files = files
@@ -159,7 +159,7 @@ class _Linker:
             return number, index
         return self._homes.get(symbol.name, symbol.name)
 
-    def _rule(self, kind: int) -> Rule:
+    def _rule(self, kind: int) -> RelocationRule:
         rule = self._machine.rules.get(kind)
         if rule is None:
             raise LinkingError(f"there is no relocation of kind {kind} on {self._machine.name}")
@@ -306,7 +306,7 @@ class _Linker:
             raise LinkingError(f"no object defines {key}")
         return self._jumps[key] if needs is Needs.CODE else 0, 0
 
-    def _lines(self) -> tuple[Row, ...]:
+    def _lines(self) -> tuple[LineTableRow, ...]:
         """Return which lines of the program instructions come from, as far as objects say it."""
 
         def place(number: int, index: int, addend: int) -> int | None:

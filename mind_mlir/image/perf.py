@@ -35,7 +35,7 @@ _MAPS = Path("/tmp")  # noqa: S108 -- perf looks nowhere else
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 
 
-class Code(Protocol):
+class LoadedCode(Protocol):
     """Code in the memory of this process, see `loading.Loaded`."""
 
     address: int
@@ -49,7 +49,7 @@ class _Map:
         # Others write there, too, such as CPython: what is there stays.
         self.file = _opened(_MAPS / f"perf-{os.getpid()}.map", shared=True)
 
-    def add(self, code: Code) -> None:
+    def add(self, code: LoadedCode) -> None:
         """Make the functions of ``code`` known."""
         lines = [f"{code.address + each.offset:x} {each.size:x} {each.name}\n" for each in _functions(code)]
         _write(self.file, "".join(lines).encode())  # at once, so that lines of others are not torn
@@ -72,7 +72,7 @@ class _Dump:
         self._mark = mmap.mmap(self.file, mmap.PAGESIZE, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
         os.ftruncate(self.file, 0)
 
-    def add(self, code: Code) -> None:
+    def add(self, code: LoadedCode) -> None:
         """Make the functions of ``code`` known."""
         parts = [] if self._begun else [self._header(_MACHINES[code.image.machine])]
         for symbol in _functions(code):
@@ -87,14 +87,14 @@ class _Dump:
     def _record(self, kind: int, content: bytes) -> bytes:
         return self._RECORD.pack(kind, self._RECORD.size + len(content), time.monotonic_ns()) + content
 
-    def _load(self, code: Code, symbol: Symbol) -> bytes:
+    def _load(self, code: LoadedCode, symbol: Symbol) -> bytes:
         address, self._number = code.address + symbol.offset, self._number + 1
         ids = os.getpid(), threading.get_native_id()
         fixed = struct.pack("=IIQQQQ", *ids, address, address, symbol.size, self._number)
         instructions = ctypes.string_at(address, symbol.size)
         return self._record(self._LOAD, fixed + symbol.name.encode() + b"\0" + instructions)
 
-    def _lines(self, code: Code, symbol: Symbol) -> bytes:
+    def _lines(self, code: LoadedCode, symbol: Symbol) -> bytes:
         rows = [row for row in rows_within(code.image.lines, symbol.offset, symbol.size) if row.line]
         if not rows:
             return b""
@@ -109,16 +109,16 @@ class _Dump:
 _WRITERS: dict[str, type[_Map | _Dump]] = {"map": _Map, "jitdump": _Dump}
 
 
-class _State:
+class _PerfState:
     """The writers of this process, and the code that it has in memory."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.code: weakref.WeakSet[Code] = weakref.WeakSet()
+        self.code: weakref.WeakSet[LoadedCode] = weakref.WeakSet()
         self.writers: dict[str, _Map | _Dump] = {}
         self.failed = False
 
-    def add(self, kind: str, code: Code) -> None:
+    def add(self, kind: str, code: LoadedCode) -> None:
         if self.failed:
             return
         try:
@@ -133,10 +133,10 @@ class _State:
             )
 
 
-_state = _State()
+_state = _PerfState()
 
 
-def announce(code: Code) -> None:
+def announce(code: LoadedCode) -> None:
     """Make code that has been loaded known to perf, if the environment says so.
 
     What keeps the file from being written is a `RuntimeWarning`, the first time: the code runs without it.
@@ -158,7 +158,7 @@ def _begin_anew() -> None:
     """Write files of its own in a process that has been forked: what is in memory is so there, too."""
     global _state  # noqa: PLW0603 -- the lock may be held by a thread that is not here
     writers, known = _state.writers, list(_state.code)
-    _state = _State()
+    _state = _PerfState()
     for kind, writer in writers.items():
         os.close(writer.file)
         for code in known:
@@ -170,7 +170,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def _functions(code: Code) -> Iterator[Symbol]:
+def _functions(code: LoadedCode) -> Iterator[Symbol]:
     return (each for each in code.image.symbols if each.size and each.offset < code.image.text)
 
 

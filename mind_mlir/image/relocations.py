@@ -56,7 +56,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RelocationRule:
     """The rule by which relocations of one kind are applied.
 
     Attributes:
@@ -86,7 +86,7 @@ class Machine:
 
     name: str
     number: int
-    rules: Mapping[int, Rule]
+    rules: Mapping[int, RelocationRule]
     jump: Callable[[int, int], bytes]
     jump_bytes: int
 

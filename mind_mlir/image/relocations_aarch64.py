@@ -14,7 +14,7 @@ import numpy as np
 
 from mind_mlir.image.errors import LinkingError
 from mind_mlir.image.image import store_64
-from mind_mlir.image.relocations import Machine, Needs, Rule, store_32
+from mind_mlir.image.relocations import Machine, Needs, RelocationRule, store_32
 
 if TYPE_CHECKING:
     from mind_mlir.image.image import Bytes, Numbers
@@ -78,12 +78,12 @@ def _store_scaled(memory: Bytes, places: Numbers, values: Numbers, *, shift: int
     _insert(memory, places, values >> shift, at=10, bits=12)
 
 
-def _within(shift: int) -> Rule:
-    return Rule(_in_page, partial(_store_scaled, shift=shift), Needs.SYMBOL, 4)
+def _within(shift: int) -> RelocationRule:
+    return RelocationRule(_in_page, partial(_store_scaled, shift=shift), Needs.SYMBOL, 4)
 
 
-def _branch(at: int, bits: int) -> Rule:
-    return Rule(_distance, partial(_store_branch, at=at, bits=bits), Needs.CODE, 4)
+def _branch(at: int, bits: int) -> RelocationRule:
+    return RelocationRule(_distance, partial(_store_branch, at=at, bits=bits), Needs.CODE, 4)
 
 
 def _jump(place: int, slot: int) -> bytes:
@@ -98,11 +98,11 @@ AARCH64 = Machine(
     name="aarch64",
     number=183,
     rules={
-        257: Rule(lambda t: t.symbol + t.addend, store_64, Needs.ADDRESS, 8),  # ABS64
-        260: Rule(_distance, store_64, Needs.CODE, 8),  # PREL64
-        261: Rule(_distance, store_32, Needs.CODE, 4),  # PREL32
-        274: Rule(_distance, _store_pages, Needs.SYMBOL, 4),  # ADR_PREL_LO21
-        275: Rule(_pages, _store_pages, Needs.SYMBOL, 4),  # ADR_PREL_PG_HI21
+        257: RelocationRule(lambda t: t.symbol + t.addend, store_64, Needs.ADDRESS, 8),  # ABS64
+        260: RelocationRule(_distance, store_64, Needs.CODE, 8),  # PREL64
+        261: RelocationRule(_distance, store_32, Needs.CODE, 4),  # PREL32
+        274: RelocationRule(_distance, _store_pages, Needs.SYMBOL, 4),  # ADR_PREL_LO21
+        275: RelocationRule(_pages, _store_pages, Needs.SYMBOL, 4),  # ADR_PREL_PG_HI21
         277: _within(0),  # ADD_ABS_LO12_NC
         278: _within(0),  # LDST8_ABS_LO12_NC
         279: _branch(5, 14),  # TSTBR14
@@ -113,8 +113,10 @@ AARCH64 = Machine(
         285: _within(2),  # LDST32_ABS_LO12_NC
         286: _within(3),  # LDST64_ABS_LO12_NC
         299: _within(4),  # LDST128_ABS_LO12_NC
-        311: Rule(_slot_pages, _store_pages, Needs.SLOT, 4),  # ADR_GOT_PAGE
-        312: Rule(_slot_in_page, partial(_store_scaled, shift=3), Needs.SLOT, 4),  # LD64_GOT_LO12_NC
+        311: RelocationRule(_slot_pages, _store_pages, Needs.SLOT, 4),  # ADR_GOT_PAGE
+        312: RelocationRule(
+            _slot_in_page, partial(_store_scaled, shift=3), Needs.SLOT, 4
+        ),  # LD64_GOT_LO12_NC
     },
     jump=_jump,
     jump_bytes=16,

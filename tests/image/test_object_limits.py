@@ -122,16 +122,16 @@ def test_numbers_of_a_line_table_are_no_longer_than_words() -> None:
 def test_units_whose_names_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each unit was read to the end of all."""
     looked = [0]
-    text = lines._Reader.text
+    text = lines._DwarfReader.text
 
-    def counted(reader: lines._Reader) -> str:
+    def counted(reader: lines._DwarfReader) -> str:
         start = reader.at
         try:
             return text(reader)
         finally:
             looked[0] += reader.at - start
 
-    monkeypatch.setattr(lines._Reader, "text", counted)
+    monkeypatch.setattr(lines._DwarfReader, "text", counted)
     header = b"\x01\x01\xfb\x0e\x01"  # of no opcodes; directories follow, up to an empty one
     size = 0x020207  # whose bytes are not zero, and no more are those of the size of the header
     start = size.to_bytes(4, "little") + b"\x02\0" + (size - 6).to_bytes(4, "little") + header

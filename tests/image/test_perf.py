@@ -33,7 +33,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Begin as a new process does, and write to a directory of the test."""
-    monkeypatch.setattr(perf, "_state", perf._State())
+    monkeypatch.setattr(perf, "_state", perf._PerfState())
     monkeypatch.setattr(perf, "_MAPS", tmp_path)
     monkeypatch.setenv("JITDUMPDIR", str(tmp_path))
 

@@ -270,7 +270,7 @@ def test_a_pool_need_not_be_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_code_runs_though_perf_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perf, "_state", perf._State())
+    monkeypatch.setattr(perf, "_state", perf._PerfState())
     monkeypatch.setattr(perf, "_MAPS", tmp_path)
     monkeypatch.setenv(perf.VARIABLE, "map")
     break_(monkeypatch, perf, "_write", MemoryError())
