@@ -15,7 +15,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_dtype, as_value, as_values
 from mind_mlir.tracing.operators import broadcast_to, conversion_for
-from mind_mlir.tracing.promotion import FLOAT, Node
+from mind_mlir.tracing.promotion import FLOAT, LatticeNode
 from mind_mlir.tracing.trace import Trace, current_trace
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def apply(record: OpDef, operands: Sequence[Any], attributes: Mapping[str, Any])
     return (trace.wrap(result.value, weak=weak and (trace.promotes or not result.ndim)),)
 
 
-def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[Value], list[Node]]:
+def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[Value], list[LatticeNode]]:
     """Return the operands as values, and what those of the same dtypes in the schema have together."""
     nodes = []
     groups: dict[object, list[int]] = {}
@@ -143,7 +143,7 @@ def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[
         elif are_weak and allowed and dtype not in allowed:
             like = _widest(allowed)
             values = [as_value(trace, operands[place], like) for place in places]
-        nodes.append(Node(values[0].type.dtype, are_weak))
+        nodes.append(LatticeNode(values[0].type.dtype, are_weak))
         found |= dict(zip(places, values, strict=True))
     return [found[index] for index in range(len(operands))], nodes
 

@@ -70,16 +70,16 @@ class Called:
 
         This is for objects without one, after each call from Python that went well.
         """
-        if _State.available is None:
-            _State.attempts.take(enable)
-        if _State.available:
+        if _NativeCalls.available is None:
+            _NativeCalls.attempts.take(enable)
+        if _NativeCalls.available:
             self._words_attempts.take(make)
 
     def __init_subclass__(cls) -> None:
         """Give a class that comes later the native method, too."""
         super().__init_subclass__()
-        if Called in cls.__bases__ and _State.address is not None:
-            _install(cls, _State.address)
+        if Called in cls.__bases__ and _NativeCalls.address is not None:
+            _install(cls, _NativeCalls.address)
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -93,7 +93,7 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-class _State:
+class _NativeCalls:
     """The state of native calls in this process."""
 
     #: To make native code: after some calls from Python.
@@ -114,20 +114,20 @@ def enable() -> bool:
         Exception: The system does not give what making or loading code takes, or a variable of the
             environment is wrong. Calls go on in Python, and this may be called again.
     """
-    if _State.available is None:
+    if _NativeCalls.available is None:
         offsets, text = layout(), runtime_text(*_TEXTS)
         if offsets is None or not all(map(_is_exported, re.findall(r"@(Py\w+)", text))):
-            _State.available = False
+            _NativeCalls.available = False
             return False
         try:
             address = _load(Template(text).substitute(WORDS, **offsets))
         except ImportError:  # without the bindings, as where bundles are run, calls go on in Python
-            _State.available = False
+            _NativeCalls.available = False
             return False
         for kind in Called.__subclasses__():
             _install(kind, address)
-        _State.available, _State.address = True, address
-    return _State.available
+        _NativeCalls.available, _NativeCalls.address = True, address
+    return _NativeCalls.available
 
 
 def _is_exported(name: str) -> bool:

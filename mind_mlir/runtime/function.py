@@ -35,7 +35,7 @@ class _HasSignature(Protocol):
     def signature(self) -> inspect.Signature: ...
 
 
-class Signature:
+class SignatureDescriptor:
     """The signature of a call, for `inspect.signature` and completion in editors."""
 
     def __get__(self, function: _HasSignature | None, owner: type) -> inspect.Signature:
@@ -94,7 +94,7 @@ class CompiledFunction(Called):
     def __repr__(self) -> str:
         return f"<CompiledFunction {brief(str(self._interface))}>"
 
-    __signature__ = Signature()
+    __signature__ = SignatureDescriptor()
 
     def signature(self) -> inspect.Signature:
         """Return what a call takes and returns, which is what `inspect.signature` says, too.

@@ -8,7 +8,7 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.function import Signature
+from mind_mlir.runtime.function import SignatureDescriptor
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class FunctionSet(Called):
         self.functions = functions
         self.default = default
 
-    __signature__ = Signature()
+    __signature__ = SignatureDescriptor()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -20,7 +20,7 @@ from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.options import checked_options
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
-from mind_mlir.runtime.staged_calls import Program
+from mind_mlir.runtime.staged_calls import StagedProgram
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
 from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
@@ -86,13 +86,13 @@ class StagedFunction(Called):
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: BindingCache[Hashable, list[Program]] = BindingCache(self.max_signatures)
+        self._programs: BindingCache[Hashable, list[StagedProgram]] = BindingCache(self.max_signatures)
         #: What is being made, by which thread: a function that runs itself while it is made has no end.
         self._making: set[tuple[int, Hashable]] = set()
         self._order = Order.of(signature)
         self._count = len(self._order.names) if self._order is not None else -1
         #: The programs that were used last, and what calls them where this object's native method cannot.
-        self._recent: tuple[Program, ...] = ()
+        self._recent: tuple[StagedProgram, ...] = ()
         self._calls: tuple[Callable[[Sequence[Any]], Any], ...] = ()
         self._gradients: dict[Hashable, GradientFunction] = {}
         self._pulling: PullbackFunction | None = None
@@ -303,7 +303,7 @@ class StagedFunction(Called):
                 found += [f"{parameter.name}.{number}" for number in range(count - len(found))]
         return found
 
-    def _prefer(self, program: Program) -> None:
+    def _prefer(self, program: StagedProgram) -> None:
         """Let the calls to come try ``program`` first, and then those that were tried before."""
         order = self._order
         if order is None or program.arguments.parts[1].count:
@@ -319,19 +319,19 @@ class StagedFunction(Called):
 
     def _program(
         self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]
-    ) -> tuple[Program, Sequence[Any]]:
+    ) -> tuple[StagedProgram, Sequence[Any]]:
         """Return the program for a call, and the arrays that it takes beside the arguments."""
         key = (form, kinds)
         running = (get_ident(), key)
         if running in self._making:
             raise VerificationError(recursion())
 
-        def make() -> Program:
+        def make() -> StagedProgram:
             self._making.add(running)
             try:
                 types = self.types_of(form, leaves)
                 module, returned, reads = self._module(form, types)
-                return Program(Executable(module, self.options), form, types, returned, reads)
+                return StagedProgram(Executable(module, self.options), form, types, returned, reads)
             finally:
                 self._making.discard(running)
 

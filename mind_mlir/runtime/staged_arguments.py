@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.runtime.staged_calls import Program
+    from mind_mlir.runtime.staged_calls import StagedProgram
 
 _DTYPES = {dtype.numpy: dtype for dtype in DType}
 
@@ -81,7 +81,7 @@ class Order:
                 return None
         return tuple(found) if named == len(kwargs) else None
 
-    def static(self, program: Program, names: Collection[str]) -> list[bool]:
+    def static(self, program: StagedProgram, names: Collection[str]) -> list[bool]:
         """Return of each argument of a program whether it is static: called one of ``names``."""
         count = len(program.arguments.parts[0].parts)
         return [place < len(self.names) and self.names[place] in names for place in range(count)]

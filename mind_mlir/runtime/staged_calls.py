@@ -49,7 +49,7 @@ class NativeProgram(Called):
 
 
 @dataclass(slots=True, eq=False)
-class Program:
+class StagedProgram:
     """The program of a function for one signature.
 
     Attributes:
@@ -99,7 +99,7 @@ def _is_flat(form: Form) -> bool:
     return form.container.cls is tuple and all(part.container is None for part in form.parts)
 
 
-def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
+def _written(program: StagedProgram, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
     arguments, result = program.arguments.parts[0], program.returned
     writer = _Writer()
     names = [writer.fresh() for _ in arguments.parts]

@@ -32,19 +32,19 @@ class Mismatch(Exception):  # noqa: N818 -- a control-flow signal that never rea
     """The arguments, or what else is read, are not what the code is for."""
 
 
-class Node:
+class ReadRecord:
     """The base of the records of what has been read at one place."""
 
 
 @dataclass(slots=True, eq=False)
-class Constant(Node):
+class ConstantRead(ReadRecord):
     """A value that has decided on the program."""
 
     value: Any
 
 
 @dataclass(slots=True, eq=False)
-class Leaf(Node):
+class Leaf(ReadRecord):
     """An array: an input of the program."""
 
     name: str
@@ -53,21 +53,21 @@ class Leaf(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Parts(Node):
+class Parts(ReadRecord):
     """A list, tuple or dict, all of which counts as read."""
 
     cls: type
     keys: tuple[Hashable, ...]
-    parts: list[Node]
+    parts: list[ReadRecord]
 
 
 @dataclass(slots=True, eq=False)
-class Subject(Node):
+class Subject(ReadRecord):
     """An object: only those of its attributes are read that are named here."""
 
     value: Any
     name: str
-    attributes: dict[str, Node] = field(default_factory=dict)
+    attributes: dict[str, ReadRecord] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
 
     @property
@@ -154,14 +154,14 @@ class _Writer:
         self.names[name] = value
         return name
 
-    def read(self, node: Node, source: str) -> None:
+    def read(self, node: ReadRecord, source: str) -> None:
         """Read what the expression ``source`` stands for."""
         self._count += 1
         v = f"v{self._count}"
         self.lines.append(f"  {v} = {source}")
         if isinstance(node, Leaf):
             self.places[node] = v
-        elif isinstance(node, Constant):
+        elif isinstance(node, ConstantRead):
             self._constant(v, node.value)
         elif isinstance(node, Parts):
             self._parts(v, node)

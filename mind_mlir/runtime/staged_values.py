@@ -34,7 +34,7 @@ class StagedValue:
         raise NotImplementedError
 
 
-class Stage(Protocol):
+class EnclosingTrace(Protocol):
     """A trace that is being made, as the functions called in it see it."""
 
     def call(self, function: StagedFunction, form: Form, leaves: Sequence[Any]) -> Any:
@@ -42,7 +42,7 @@ class Stage(Protocol):
 
 
 #: What is being traced here, if anything.
-STAGE: ContextVar[Stage | None] = ContextVar("mind_mlir_stage", default=None)
+STAGE: ContextVar[EnclosingTrace | None] = ContextVar("mind_mlir_stage", default=None)
 
 
 @dataclass(frozen=True, slots=True)

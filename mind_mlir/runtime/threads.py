@@ -79,7 +79,7 @@ def _loaded(image: Image) -> _Pool:
     )
 
 
-class _State:
+class _PoolState:
     """The thread settings of this process, and the pool once it is needed."""
 
     lock = threading.RLock()
@@ -90,8 +90,8 @@ class _State:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    _after = {"after_in_parent": _State.lock.release, "after_in_child": _State.lock.release}
-    os.register_at_fork(before=_State.lock.acquire, **_after)
+    _after = {"after_in_parent": _PoolState.lock.release, "after_in_child": _PoolState.lock.release}
+    os.register_at_fork(before=_PoolState.lock.acquire, **_after)
 
 
 @public
@@ -109,10 +109,10 @@ def set_num_threads(threads: int) -> None:
         ValueError: It is out of range.
     """
     count = check_threads(threads, "threads")
-    with _State.lock:
-        _State.setting = count
-        if _State.pool is not None:
-            _State.pool.configure(count)
+    with _PoolState.lock:
+        _PoolState.setting = count
+        if _PoolState.pool is not None:
+            _PoolState.pool.configure(count)
 
 
 @public
@@ -127,7 +127,7 @@ def get_num_threads() -> int:
     """
     if not is_available():
         return 1
-    setting = _State.setting
+    setting = _PoolState.setting
     return _default() if setting is None else setting
 
 
@@ -165,7 +165,7 @@ def begin_pool(limit: int | None) -> None:
 
     Where a core is idle, this takes less time than making it when the first loop needs it.
     """
-    if _State.pool is not None or not is_available() or limit == 1:
+    if _PoolState.pool is not None or not is_available() or limit == 1:
         return
     if min(get_num_threads(), usable_cores()) > 1 and _kept() is None:
         _begin()
@@ -186,14 +186,14 @@ def parallel_address() -> int:
 
 
 def _made_pool() -> int:
-    if _State.pool is not None:
-        return _State.pool.address
+    if _PoolState.pool is not None:
+        return _PoolState.pool.address
     # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
     found = _kept()
     if found is None:
         found = _begin().image()
         keep_image(_text(), None, found)
-    with _State.lock:
+    with _PoolState.lock:
         return _use(partial(_loaded, found))
 
 
@@ -211,9 +211,9 @@ def shared_pool(address: int, configure: int, code: object) -> int:
     Raises:
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
     """
-    found = None if _State.pool is not None else _kept()
+    found = None if _PoolState.pool is not None else _kept()
     own = _Pool(address, ctypes.CFUNCTYPE(None, ctypes.c_int)(configure))
-    with _State.lock:
+    with _PoolState.lock:
         used = _use(partial(_loaded, found) if found is not None else lambda: own)
     if used == address:
         for_ever(code)
@@ -222,12 +222,12 @@ def shared_pool(address: int, configure: int, code: object) -> int:
 
 def _use(make: Callable[[], _Pool]) -> int:
     """Return where what runs loops is, after making the pool if need be; the caller holds the lock."""
-    if _State.pool is None:
+    if _PoolState.pool is None:
         count = get_num_threads()
         pool = make()
         pool.configure(count)
-        _State.setting, _State.pool = count, pool
-    return _State.pool.address
+        _PoolState.setting, _PoolState.pool = count, pool
+    return _PoolState.pool.address
 
 
 def _begin() -> NativeCode:
@@ -238,11 +238,11 @@ def _begin() -> NativeCode:
 
 def _kept() -> Image | None:
     """Return the code of the pool where that has been kept."""
-    if _State.image is None:
+    if _PoolState.image is None:
         found = find_image(_text(), None)
         names = set() if found is None else {symbol.name for symbol in found.symbols}
-        _State.image = found if names.issuperset((PARALLEL_SYMBOL, _CONFIGURE, _FORKED)) else None
-    return _State.image
+        _PoolState.image = found if names.issuperset((PARALLEL_SYMBOL, _CONFIGURE, _FORKED)) else None
+    return _PoolState.image
 
 
 def _text() -> str:

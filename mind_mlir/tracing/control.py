@@ -27,7 +27,7 @@ from mind_mlir.tracing import loops
 from mind_mlir.tracing.conversion import as_value, common_node, node_of
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.places import refuse
-from mind_mlir.tracing.promotion import Node, joined
+from mind_mlir.tracing.promotion import LatticeNode, joined
 from mind_mlir.tracing.trace import Trace
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def _predicate(trace: Trace, found: Any, what: str) -> Value:
     return trace.emit("Compare", value, zero, op="NotEqual").value
 
 
-def _agreed(one: Any, two: Any, name: str) -> Node:
+def _agreed(one: Any, two: Any, name: str) -> LatticeNode:
     """Return the dtype of what two branches return in one place."""
     (first, first_weak), (second, second_weak) = loops.typed(one), loops.typed(two)
     node = joined([node_of(one), node_of(two)])
@@ -277,7 +277,7 @@ def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> loops.Carried:
                 "count with integers, and compute others from them",
             )
     first, last = bounds
-    node = common_node(trace, (lower, upper)) if trace.promotes else Node(first.type.dtype)
+    node = common_node(trace, (lower, upper)) if trace.promotes else LatticeNode(first.type.dtype)
     if trace.promotes and node.dtype.is_integer:
         first.type = last.type = TensorType(node.dtype)
     if not (first.weak or last.weak or first.type == last.type):

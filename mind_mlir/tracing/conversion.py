@@ -24,7 +24,7 @@ from mind_mlir.ops.constants import constant_form
 from mind_mlir.runtime.staged_values import NUMBERS
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing.places import broken_rule, refuse, user_location
-from mind_mlir.tracing.promotion import Node, joined, node_of_number
+from mind_mlir.tracing.promotion import LatticeNode, joined, node_of_number
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
     return [as_value(trace, each, node.dtype) for each in found], node.weak
 
 
-def common_node(trace: Trace, xs: Sequence[Any]) -> Node:
+def common_node(trace: Trace, xs: Sequence[Any]) -> LatticeNode:
     """Return the dtype that operands have together, and whether it is that of numbers.
 
     Raises:
@@ -102,21 +102,21 @@ def common_node(trace: Trace, xs: Sequence[Any]) -> Node:
     raise _no_dtype(trace, xs)
 
 
-def _as_it_is(node: Node, xs: Sequence[Any]) -> Node:
+def _as_it_is(node: LatticeNode, xs: Sequence[Any]) -> LatticeNode:
     """Return a node; that of numbers alone has the width of those that are traced, where this is one."""
     dtypes = {x.value.type.dtype for x in xs if isinstance(x, TracedValue)}
     width = dtypes.pop() if len(dtypes) == 1 else None
     if node.weak and width and node_of_number(width) == node:
-        return Node(width, weak=True)
+        return LatticeNode(width, weak=True)
     return node
 
 
-def node_of(x: Any) -> Node:
+def node_of(x: Any) -> LatticeNode:
     """Return what an operand brings to the dtype that all have."""
     if isinstance(x, TracedValue):
-        return node_of_number(x.value.type.dtype) if x.weak else Node(x.value.type.dtype)
+        return node_of_number(x.value.type.dtype) if x.weak else LatticeNode(x.value.type.dtype)
     number = weak_dtype(x)
-    return Node(number, weak=True) if number else Node(type_of(x).dtype)
+    return LatticeNode(number, weak=True) if number else LatticeNode(type_of(x).dtype)
 
 
 def type_of(x: Any) -> TensorType:
@@ -144,7 +144,7 @@ def _no_dtype(trace: Trace, xs: Sequence[Any]) -> VerificationError:
     pairs = [
         (type_of(one), type_of(two)) for one, two in combinations(strong, 2) if node_of(one) != node_of(two)
     ]
-    apart = [pair for pair in pairs if joined([Node(each.dtype) for each in pair]) is None]
+    apart = [pair for pair in pairs if joined([LatticeNode(each.dtype) for each in pair]) is None]
     one, two = (apart or pairs)[0]
     left, right = one.dtype.core_name, two.dtype.core_name
     why = "no dtype holds what both do" if trace.promotes else "promotion='strict' converts none"

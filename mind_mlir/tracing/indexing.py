@@ -34,7 +34,7 @@ _MOST = 2**63 - 1
 
 
 @dataclass(slots=True)
-class Plan:
+class IndexingPlan:
     """The effect of an index, axis by axis.
 
     Attributes:
@@ -98,7 +98,7 @@ def reshaped(trace: Trace, value: Value, shape: Sequence[int]) -> Value:
     return trace.emit("ExpandDims", value, axes=new).value if new else value
 
 
-def plan(shape: tuple[int, ...], index: Any) -> Plan:
+def plan(shape: tuple[int, ...], index: Any) -> IndexingPlan:
     """Return what ``index`` does to an array of ``shape``."""
     return _planned(shape, expanded(len(shape), index))
 
@@ -131,8 +131,8 @@ def _count(item: Any) -> int:
     return _rank(item) if has_truth else 1
 
 
-def _planned(shape: tuple[int, ...], items: list[Any]) -> Plan:
-    found = Plan()
+def _planned(shape: tuple[int, ...], items: list[Any]) -> IndexingPlan:
+    found = IndexingPlan()
     items = _without_masks(shape, items)
     has_array = any(not _is_basic(item) and _rank(item) > 0 for item in items)
     advanced: list[int] = []
@@ -279,7 +279,7 @@ def _position(index: int, extent: int) -> int:
     return index % extent
 
 
-def _read(trace: Trace, value: Value, found: Plan) -> Value:
+def _read(trace: Trace, value: Value, found: IndexingPlan) -> Value:
     """Return the elements of ``value`` at places that are known when the program runs."""
     axes = [axis for axis, _ in found.arrays]
     indices = index_arrays(trace, found)
@@ -312,7 +312,7 @@ def _nothing(trace: Trace, value: Value, shape: tuple[int, ...], result: list[in
     return broadcast_to(trace, as_value(trace, False, value.type.dtype), tuple(result))
 
 
-def index_arrays(trace: Trace, found: Plan) -> list[Value]:
+def index_arrays(trace: Trace, found: IndexingPlan) -> list[Value]:
     """Return the integers of all axes that are read along, of one shape."""
     return broadcast(trace, *[as_value(trace, item) for _, item in found.arrays])
 

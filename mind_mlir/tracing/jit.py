@@ -25,7 +25,7 @@ from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.pickling import copy_of, reduced
 from mind_mlir.tracing.places import location_of, refuse
-from mind_mlir.tracing.subjects import Reading, is_plain
+from mind_mlir.tracing.subjects import ObjectReads, is_plain
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -106,9 +106,9 @@ class JitFunction(StagedFunction, Generic[P, R]):
             known = self._watched[cls] = is_plain(stood_for(cls)) if is_leaf else None
         return known
 
-    def reading(self, subject: object) -> Reading:
+    def reading(self, subject: object) -> ObjectReads:
         """Return what notes what is read of objects."""
-        return Reading(subject)
+        return ObjectReads(subject)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Trace the function for arguments of a form and of types; see `StagedFunction.stage`."""
@@ -149,7 +149,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         return as_value(trace, leaf)
 
 
-def _given(reading: Reading | None, value: Any) -> Any:
+def _given(reading: ObjectReads | None, value: Any) -> Any:
     """Return what the function is given for an argument."""
     if type(value) is Held:
         return value.get() if reading is None else reading.of(value.get())

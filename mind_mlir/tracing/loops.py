@@ -9,7 +9,7 @@ from mind_mlir.runtime.staged_values import WeakType
 from mind_mlir.support.pytrees import Form, flatten
 from mind_mlir.tracing.conversion import as_value, node_of, type_of
 from mind_mlir.tracing.places import refuse
-from mind_mlir.tracing.promotion import Node, joined, node_of_number
+from mind_mlir.tracing.promotion import LatticeNode, joined, node_of_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ class Carried:
 
         So a loop that begins with 0.0 and adds numbers of f32 carries f32.
         """
-        now = node_of_number(self.type.dtype) if self.weak else Node(self.type.dtype)
+        now = node_of_number(self.type.dtype) if self.weak else LatticeNode(self.type.dtype)
         node = joined([now, node_of(leaf)])
         if not self.weak or node is None or node == now or type_of(leaf).shape != self.type.shape:
             return False

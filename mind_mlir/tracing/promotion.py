@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-class Node(NamedTuple):
+class LatticeNode(NamedTuple):
     """The dtype of an operand, and whether another may take its place.
 
     Attributes:
@@ -38,49 +38,49 @@ class Node(NamedTuple):
 
 
 #: The numbers of Python.
-INTEGER, FLOAT, COMPLEX = (Node(dtype, weak=True) for dtype in (DType.SI64, DType.F64, DType.CF64))
+INTEGER, FLOAT, COMPLEX = (LatticeNode(dtype, weak=True) for dtype in (DType.SI64, DType.F64, DType.CF64))
 
 #: The kind of the numbers of Python that integers without a sign are.
 _KINDS = FrozenDict({DTypeKind.UNSIGNED: DTypeKind.SIGNED})
 
 
-def node_of_number(dtype: DType) -> Node:
+def node_of_number(dtype: DType) -> LatticeNode:
     """Return the node of a number that is of ``dtype`` for now."""
     if dtype is DType.I1:
-        return Node(dtype, weak=True)
+        return LatticeNode(dtype, weak=True)
     return next(
         node for node in (INTEGER, FLOAT, COMPLEX) if node.dtype.kind is _KINDS.get(dtype.kind, dtype.kind)
     )
 
 
-def joined(nodes: Iterable[Node]) -> Node | None:
+def joined(nodes: Iterable[LatticeNode]) -> LatticeNode | None:
     """Return the least node that is above all of ``nodes``; None where there is no least one."""
     return _joined(frozenset(nodes))
 
 
 @functools.cache
-def _joined(nodes: frozenset[Node]) -> Node | None:
+def _joined(nodes: frozenset[LatticeNode]) -> LatticeNode | None:
     common = frozenset.intersection(*map(_up, nodes))
     return next((node for node in common if common <= _up(node)), None)
 
 
 @functools.cache
-def _up(node: Node) -> frozenset[Node]:
+def _up(node: LatticeNode) -> frozenset[LatticeNode]:
     """Return a node and all above it."""
     return frozenset({node}).union(*map(_up, _above(node)))
 
 
-def _above(node: Node) -> Iterator[Node]:
+def _above(node: LatticeNode) -> Iterator[LatticeNode]:
     """Yield nodes above ``node``, among them all that stand directly above it."""
     dtype = node.dtype
     if node.weak:
-        yield from (Node(other) for other in DType if node_of_number(other) == node)
+        yield from (LatticeNode(other) for other in DType if node_of_number(other) == node)
         if node == FLOAT:
             yield COMPLEX
     elif dtype is DType.I1:
         yield INTEGER
     else:
         wider = (other for other in DType if other is not dtype and holds_all(other, dtype))
-        yield from (Node(other) for other in wider if other.is_integer == dtype.is_integer)
+        yield from (LatticeNode(other) for other in wider if other.is_integer == dtype.is_integer)
         if dtype.is_integer:
             yield FLOAT

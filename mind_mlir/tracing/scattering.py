@@ -33,7 +33,7 @@ def spread(trace: Trace, value: Value, shape: tuple[int, ...]) -> Value:
     return broadcast_to(trace, value, shape)
 
 
-def scattered(trace: Trace, operand: Value, update: Value, how: str, found: indexing.Plan) -> Value:
+def scattered(trace: Trace, operand: Value, update: Value, how: str, found: indexing.IndexingPlan) -> Value:
     """Return ``operand`` with elements combined with those of ``update``, in row-major order.
 
     Slices of step 1 are windows, which are written wholly where the other parts of the index say.
@@ -79,11 +79,11 @@ def scattered(trace: Trace, operand: Value, update: Value, how: str, found: inde
 _OF_ARRAYS = -1
 
 
-def _integers(trace: Trace, found: indexing.Plan) -> Sequence[Any]:
+def _integers(trace: Trace, found: indexing.IndexingPlan) -> Sequence[Any]:
     return list(zip(found.arrays, indexing.index_arrays(trace, found), strict=True)) if found.arrays else []
 
 
-def _is_window(axis: int | None, found: indexing.Plan) -> bool:
+def _is_window(axis: int | None, found: indexing.IndexingPlan) -> bool:
     return axis is not None and axis != _OF_ARRAYS and found.steps[axis] == 1
 
 
@@ -92,7 +92,7 @@ def _number(
     axis: int,
     arrays: dict[Any, Value],
     axes: Sequence[int | None],
-    found: indexing.Plan,
+    found: indexing.IndexingPlan,
     extent: int,
     shape: Sequence[int],
     run: Sequence[int],

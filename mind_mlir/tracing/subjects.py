@@ -14,7 +14,16 @@ from types import GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.staged_reads import Constant, Leaf, Node, Parts, Reads, Subject, array_type, reads_of
+from mind_mlir.runtime.staged_reads import (
+    ConstantRead,
+    Leaf,
+    Parts,
+    ReadRecord,
+    Reads,
+    Subject,
+    array_type,
+    reads_of,
+)
 from mind_mlir.runtime.staged_values import Captured, StagedValue
 from mind_mlir.support.argument_checks import describe
 from mind_mlir.support.pytrees import STANDS_FOR
@@ -53,8 +62,8 @@ class StandIn:
         object.__delattr__(self, name)
 
 
-def _state(stand_in: object) -> _State | None:
-    found: _State | None = object.__getattribute__(stand_in, "__dict__").get(_STATE)
+def _state(stand_in: object) -> _StandInState | None:
+    found: _StandInState | None = object.__getattribute__(stand_in, "__dict__").get(_STATE)
     return found
 
 
@@ -67,7 +76,7 @@ def _refuse_to_write(stand_in: StandIn, name: str) -> NoReturn:
 
 
 @dataclass(slots=True, eq=False)
-class Reading:
+class ObjectReads:
     """The reads of objects by the functions that are being made for one program.
 
     Attributes:
@@ -115,13 +124,13 @@ class Reading:
             subject.attributes[name] = node
         return self.shown(node)
 
-    def shown(self, node: Node) -> Any:
+    def shown(self, node: ReadRecord) -> Any:
         """Return what stands for a node."""
         if isinstance(node, Leaf):
             return self._array(node)
         if isinstance(node, Subject):
             return self._known[id(node.value)][1]
-        if isinstance(node, Constant):
+        if isinstance(node, ConstantRead):
             return node.value
         assert isinstance(node, Parts), "there are four kinds"
         parts = [self.shown(part) for part in node.parts]
@@ -130,7 +139,7 @@ class Reading:
         cls: Any = node.cls
         return cls._make(parts) if hasattr(cls, "_make") else cls(parts)
 
-    def _node(self, value: Any, name: str) -> Node:
+    def _node(self, value: Any, name: str) -> ReadRecord:
         cls = type(value)
         if id(value) in self._known:
             return self._known[id(value)][0]
@@ -150,9 +159,9 @@ class Reading:
             )
         stand_in = _stand_in(value) if is_plain(cls) else None
         if stand_in is None:
-            return Constant(value)
+            return ConstantRead(value)
         node = Subject(value, name)
-        object.__getattribute__(stand_in, "__dict__")[_STATE] = _State(node, self)
+        object.__getattribute__(stand_in, "__dict__")[_STATE] = _StandInState(node, self)
         self._known[id(value)] = node, stand_in
         return node
 
@@ -168,11 +177,11 @@ class Reading:
 
 
 @dataclass(slots=True, eq=False)
-class _State:
+class _StandInState:
     """The state of a stand-in: the object that it stands for, and the reading that records its attributes."""
 
     node: Subject
-    reading: Reading
+    reading: ObjectReads
 
     def get(self, stand_in: object, name: str) -> Any:
         """Return an attribute, found as Python finds those of objects."""

@@ -99,7 +99,9 @@ class Place:
             made = scattered(trace, operand, update, how, found)
         return trace.wrap(made, weak=self._array.weak)
 
-    def _window(self, trace: Trace, operand: Value, update: Value, how: str, found: indexing.Plan) -> Value:
+    def _window(
+        self, trace: Trace, operand: Value, update: Value, how: str, found: indexing.IndexingPlan
+    ) -> Value:
         """Return the array with a window of it replaced."""
         extents = [end - start for start, end in zip(found.starts, found.ends, strict=True)]
         starts: list[Any] = list(found.starts)

@@ -163,10 +163,10 @@ def other_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     for path in (PACKAGE / "runtime").glob("*.mlir"):
         shutil.copy(path, tmp_path)
     monkeypatch.setattr(kept_images, "_FOLDER", tmp_path)
-    monkeypatch.setattr(threads._State, "pool", None)
-    monkeypatch.setattr(threads._State, "image", None)
-    monkeypatch.setattr(call._State, "available", None)
-    monkeypatch.setattr(call._State, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
+    monkeypatch.setattr(threads._PoolState, "pool", None)
+    monkeypatch.setattr(threads._PoolState, "image", None)
+    monkeypatch.setattr(call._NativeCalls, "available", None)
+    monkeypatch.setattr(call._NativeCalls, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
     kept_images.runtime_text.cache_clear()
     yield
     kept_images.runtime_text.cache_clear()
@@ -184,4 +184,4 @@ def test_texts_of_another_release_become_no_code() -> None:
     for _ in range(CALLS_BEFORE + 1):
         assert run(x)[0][-1] == -1
     assert run._words is None
-    assert threads._State.pool is None
+    assert threads._PoolState.pool is None

@@ -48,7 +48,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
             pytest.skip("calls are made from Python here")
         assert call.enable()
     else:
-        monkeypatch.setattr(call._State, "available", False)
+        monkeypatch.setattr(call._NativeCalls, "available", False)
     return str(request.param)
 
 

@@ -90,9 +90,9 @@ def anew(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in Called.__subclasses__():
         if "_call_python" in vars(kind):
             monkeypatch.setattr(kind, "__call__", vars(kind)["_call_python"])
-    monkeypatch.setattr(call._State, "available", None)
-    monkeypatch.setattr(call._State, "address", None)
-    monkeypatch.setattr(call._State, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
+    monkeypatch.setattr(call._NativeCalls, "available", None)
+    monkeypatch.setattr(call._NativeCalls, "address", None)
+    monkeypatch.setattr(call._NativeCalls, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
 
 
 STEPS = {
@@ -242,14 +242,14 @@ def test_programs_compile_whatever_the_cache_does(
 @pytest.mark.skipif(not threads.is_available(), reason="there is no pool for this system")
 def test_loops_run_on_one_thread_where_there_is_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     setting, before = mind_mlir.get_num_threads(), _tasks()
-    monkeypatch.setattr(threads._State, "pool", None)
+    monkeypatch.setattr(threads._PoolState, "pool", None)
     fault = break_(monkeypatch, threads, "_loaded", MemoryError())
     run = doubled(len(LONG), cache=False)
     assert (run(LONG)[0] == 2).all()
     assert fault.count == 1
     fault.broken = False
     assert (doubled(len(LONG), cache=False)(LONG)[0] == 2).all()
-    assert threads._State.pool is not None
+    assert threads._PoolState.pool is not None
     mind_mlir.set_num_threads(1)  # the workers of this pool end, of which nobody knows afterwards
     while not _tasks() <= before:
         pass

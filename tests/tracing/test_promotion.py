@@ -13,13 +13,13 @@ import mind_mlir
 import mind_mlir.numpy as mnp
 from mind_mlir import DType, VerificationError
 from mind_mlir.ir.types import DTypeKind
-from mind_mlir.tracing.promotion import COMPLEX, FLOAT, INTEGER, Node, joined
+from mind_mlir.tracing.promotion import COMPLEX, FLOAT, INTEGER, LatticeNode, joined
 
 if TYPE_CHECKING:
     from mind_mlir.tracing.array import TracedArray
 
-_STRONG = [Node(dtype) for dtype in DType]
-_NODES = [*_STRONG, INTEGER, FLOAT, COMPLEX, Node(DType.I1, weak=True)]
+_STRONG = [LatticeNode(dtype) for dtype in DType]
+_NODES = [*_STRONG, INTEGER, FLOAT, COMPLEX, LatticeNode(DType.I1, weak=True)]
 _PAIRS = list(itertools.combinations_with_replacement(_STRONG, 2))
 _NARROW = {DType.SI4, DType.UI4, DType.FP8_E4M3, DType.FP8_E5M2}
 _X = np.array([-1.5, 0.0, 2.0], np.float32)
@@ -44,7 +44,7 @@ def test_the_table_is_a_lattice() -> None:
 
 
 @pytest.mark.parametrize(("one", "two"), _PAIRS, ids=str)
-def test_the_table_is_numpys_where_that_has_an_answer_of_one_kind(one: Node, two: Node) -> None:
+def test_the_table_is_numpys_where_that_has_an_answer_of_one_kind(one: LatticeNode, two: LatticeNode) -> None:
     """Of integers with floats the floats' dtype, as in JAX; of integers without one, numpy's f64, weakly."""
     node = joined([one, two])
     if _NARROW & {one.dtype, two.dtype}:  # of these numpy knows few, and f32 for fp8_e5m2 with f16
@@ -57,7 +57,7 @@ def test_the_table_is_numpys_where_that_has_an_answer_of_one_kind(one: Node, two
     try:
         wanted = np.promote_types(one.dtype.numpy, two.dtype.numpy)
     except TypeError:  # bf16 with f16, or with wide integers
-        assert node in (Node(DType.F32), Node(DType.BF16))
+        assert node in (LatticeNode(DType.F32), LatticeNode(DType.BF16))
         return
     assert node is not None
     kinds = [each.dtype.kind for each in (one, two)]
@@ -75,7 +75,9 @@ def test_operators_and_functions_follow_the_table() -> None:
         (node.dtype, np.array([0, 1, 1]).astype(node.dtype.numpy)) for node in _STRONG if node.dtype.bits > 4
     ]
     pairs = [
-        (a, b) for a, b in itertools.product(takes, takes) if joined([Node(a[0]), Node(b[0])]) is not None
+        (a, b)
+        for a, b in itertools.product(takes, takes)
+        if joined([LatticeNode(a[0]), LatticeNode(b[0])]) is not None
     ]
 
     @mind_mlir.jit
@@ -87,7 +89,7 @@ def test_operators_and_functions_follow_the_table() -> None:
 
     found = program([(x, y) for (_, x), (_, y) in pairs])
     for (one, two), results in zip(pairs, found, strict=True):
-        node = joined([Node(one[0]), Node(two[0])])
+        node = joined([LatticeNode(one[0]), LatticeNode(two[0])])
         assert node is not None
         dtype = node.dtype.numpy
         for result in results[:4]:

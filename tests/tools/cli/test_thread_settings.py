@@ -45,7 +45,7 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Let tests say what is set; afterwards it is what it was."""
     before = mind_mlir.get_num_threads()
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(threads._State, "setting", None)
+    monkeypatch.setattr(threads._PoolState, "setting", None)
     yield
     monkeypatch.undo()
     mind_mlir.set_num_threads(before)
