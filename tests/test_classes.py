@@ -1,15 +1,20 @@
-"""Classes are composed of parts: no object is cut over files by a long chain of inheritance."""
+"""Classes: what they are composed of, and what they are called.
+
+No object is cut over files by a long chain of inheritance, and a name without an underscore stands for one
+class.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 PACKAGE = Path(__file__).parents[1] / "mind_mlir"
 #: How many of our classes may stand in one chain, the class itself counted.
@@ -18,6 +23,21 @@ LONGEST = 3
 #: Folders and files whose classes may stand in longer chains, with the reason. Each is needed.
 EXCEPTIONS = {
     "lowering/schedule/attention": "the emission of attention; it is written anew on its own",
+}
+
+#: The module of the syntax tree, whose nodes other modules name with it: `nodes.Call`.
+NODES = "mind_mlir.languages.mind.syntax.nodes"
+#: Folders and files whose classes may have the names of others, with the reason.
+OWN_NAMES = {
+    "lowering/schedule": "it is written anew on its own",
+    "languages/mind/syntax/nodes.py": "nodes are named with their module",
+}
+#: Names that classes outside of those share, with the reason. Each is needed.
+SHARED = {
+    "Function": "examples of the catalogue import that of Core IR, and that of PTIR",
+    "Region": "messages call a builder's that, and examples of the catalogue import that of PTIR",
+    "Parameter": "messages call a block's parameter that, and pages show those of an executable",
+    "Target": "messages call the target of a branch that; for a processor it is the word of all compilers",
 }
 
 
@@ -33,7 +53,7 @@ class Classes:
 
     def __init__(self, root: Path) -> None:
         self.files: dict[str, Path] = {}
-        self._imported: dict[Class, Class] = {}
+        self.imported: dict[Class, Class] = {}
         self._bases: dict[Class, list[ast.expr]] = {}
         for path in sorted(root.rglob("*.py")):
             parts = path.relative_to(root.parent).with_suffix("").parts
@@ -57,11 +77,11 @@ class Classes:
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 own = Class(module, alias.asname or alias.name)
-                self._imported[own] = Class(node.module or "", alias.name)
+                self.imported[own] = Class(node.module or "", alias.name)
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.asname:
-                    self._imported[Class(module, alias.asname)] = Class(alias.name, "")
+                    self.imported[Class(module, alias.asname)] = Class(alias.name, "")
 
     def _defined(self, module: str, base: ast.expr) -> Class | None:
         """Return the class of the package that ``base`` names in a module, or None where it is another."""
@@ -69,11 +89,11 @@ class Classes:
             return self._defined(module, base.value)
         name, _, member = ast.unparse(base).rpartition(".")
         if name:  # a class of a module that is imported
-            outer = self._imported.get(Class(module, name), Class(name, ""))
+            outer = self.imported.get(Class(module, name), Class(name, ""))
             module = ".".join(filter(None, outer))
         found = Class(module, member)
-        while found not in self._bases and found in self._imported:
-            found = self._imported[found]
+        while found not in self._bases and found in self.imported:
+            found = self.imported[found]
         return found if found in self._bases else None
 
 
@@ -87,10 +107,10 @@ def classes() -> Classes:
     return Classes(PACKAGE)
 
 
-def exception_of(classes: Classes, each: Class) -> str | None:
-    """Return the exception that a class falls under."""
+def exception_of(classes: Classes, each: Class, exceptions: Collection[str] = EXCEPTIONS) -> str | None:
+    """Return the one of ``exceptions`` that a class falls under."""
     place = classes.files[each.module].relative_to(PACKAGE)
-    return next((name for name in EXCEPTIONS if place.is_relative_to(name)), None)
+    return next((name for name in exceptions if place.is_relative_to(name)), None)
 
 
 def test_no_chain_of_inheritance_is_long(classes: Classes) -> None:
@@ -100,6 +120,28 @@ def test_no_chain_of_inheritance_is_long(classes: Classes) -> None:
 
 def test_every_exception_is_needed(classes: Classes) -> None:
     assert {exception_of(classes, chain[0]) for chain in too_long(classes)} - {None} == EXCEPTIONS.keys()
+
+
+def shared_names(classes: Classes) -> dict[str, list[str]]:
+    """Return the names that several classes have, and the modules of those."""
+    homes = defaultdict(list)
+    for each in classes:
+        if not each.name.startswith("_") and exception_of(classes, each, OWN_NAMES) is None:
+            homes[each.name].append(each.module)
+    return {name: modules for name, modules in homes.items() if len(modules) > 1}
+
+
+def test_a_name_stands_for_one_class(classes: Classes) -> None:
+    found = shared_names(classes)
+    assert found.keys() == SHARED.keys(), found
+
+
+def test_nodes_with_the_names_of_others_are_named_with_their_module(classes: Classes) -> None:
+    nodes = {each.name for each in classes if each.module == NODES}
+    elsewhere = {each.name for each in classes if each.module != NODES}
+    by_name = {found.name for found in classes.imported.values() if found.module == NODES}
+    assert nodes & elsewhere
+    assert not nodes & elsewhere & by_name
 
 
 def test_an_object_has_its_fields_from_the_beginning() -> None:
