@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.memory import memory_info as memory_info
     from mind_mlir.runtime.memory import release_memory as release_memory
     from mind_mlir.runtime.memory import set_memory_limit as set_memory_limit
+    from mind_mlir.runtime.open_function import OpenFunction as OpenFunction
     from mind_mlir.runtime.program_executable import ProgramExecutable as ProgramExecutable
     from mind_mlir.runtime.staged import StagedFunction as StagedFunction
     from mind_mlir.runtime.surface_function import SurfaceFunction as SurfaceFunction
@@ -134,6 +135,7 @@ _NAMES = {
     "runtime.lowered": "Lowered",
     "runtime.memory": "MemoryInfo memory_info release_memory set_memory_limit",
     "runtime.program_executable": "ProgramExecutable",
+    "runtime.open_function": "OpenFunction",
     "runtime.staged": "StagedFunction",
     "runtime.surface_function": "SurfaceFunction",
     "runtime.threads": "get_num_threads set_num_threads",

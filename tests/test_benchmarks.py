@@ -185,6 +185,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "accuracy",
         "cache_processes",
         "fuzz_surface",
+        "open_dimensions",
         "scaling",
         "soak",
         "sweep",

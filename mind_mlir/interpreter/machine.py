@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ops.contexts import Running
-    from mind_mlir.ops.opdef import EvalRule
+    from mind_mlir.ops.rules import EvalRule
 
 
 @dataclass(slots=True)

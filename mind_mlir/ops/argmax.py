@@ -23,6 +23,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
+from mind_mlir.ops.open_sums import finding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import reduced_shape
 
@@ -153,6 +154,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices are piecewise constant", constant=True),
+        open_axes=finding,
         lower=_lower,
         stablehlo=hlo.arg_max,
         normalize=_normalize,

@@ -22,6 +22,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
+from mind_mlir.ops.open_rules import sorting
 from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
 
@@ -118,6 +119,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices carry no gradient", constant=True),
+        open_axes=sorting,
         lower=_lower,
         stablehlo=hlo.arg_sort,
         normalize=counted_from_front,

@@ -21,6 +21,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
+from mind_mlir.ops.open_rules import elementwise as open_elementwise
 from mind_mlir.ops.pointwise import elementwise, equal_type, lower_named, zeros_like
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ OPERATIONS = (
         spec="ptir-v0.4.md, StopGradient",
         evaluate=lambda context: context.operands[0].copy(),
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
+        open_axes=open_elementwise,
         lower=lambda context: context.operands[0],
         stablehlo=lambda context: context.operands[0],
         aliases=(),

@@ -10,6 +10,7 @@ from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
+from mind_mlir.ops.open_rules import constant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,6 +159,7 @@ def _scalar_constant(opcode: str, mnemonic: str, dtype: DType, sample: float) ->
         evaluate=_literal_value,
         derivative=_CONSTANT,
         in_numpy="asarray",
+        open_axes=constant,
         lower=_lower_literal,
         stablehlo=lambda context: context.literal(context.attributes["value"]),
         examples=(Example((), {"value": TensorLiteral.of(sample, dtype)}),),
@@ -209,6 +211,7 @@ OPERATIONS = (
         evaluate=_literal_value,
         derivative=_CONSTANT,
         in_numpy="asarray",
+        open_axes=constant,
         lower=_lower_literal,
         stablehlo=lambda context: context.literal(context.attributes["value"]),
         choices=(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.opdef import ExpandRule
+    from mind_mlir.ops.rules import ExpandRule
     from mind_mlir.ops.vjp import ExpandContext
 
 

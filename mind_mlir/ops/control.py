@@ -33,6 +33,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     RegionDef,
 )
+from mind_mlir.ops.open_control import branching, looping
 from mind_mlir.ops.region_flow import cond_flow, while_flow
 
 if TYPE_CHECKING:
@@ -256,6 +257,7 @@ OPERATIONS = (
         ),
         type_rule=_cond_type,
         evaluate=_cond,
+        open_axes=branching,
         derivative=cond_vjp,
         flow=cond_flow,
         in_numpy="mind_mlir.cond",
@@ -294,6 +296,7 @@ OPERATIONS = (
         ),
         type_rule=_while_type,
         evaluate=_while,
+        open_axes=looping,
         derivative=while_vjp,
         flow=while_flow,
         in_numpy="mind_mlir.while_loop",

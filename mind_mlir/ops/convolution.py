@@ -15,6 +15,7 @@ from mind_mlir.ops.contract_forms import conv2d_form
 from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
 from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.sliding import Pairs, spatial_padding
 
@@ -251,6 +252,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=conv2d_vjp,
         derivative_is_extension=True,
         contracts=True,
+        open_axes=untouched(lambda _: (1, 2, 3)),
         lower=_lower_conv2d,
         in_contract=conv2d_form,
         stablehlo=hlo.conv2d,

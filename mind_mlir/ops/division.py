@@ -12,6 +12,7 @@ from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_NUMERIC, Domain, OperandDef
+from mind_mlir.ops.open_rules import dividing
 from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_binary
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ OPERATIONS = (
         spec="ptir-v0.4.md, ElementwiseBinary; core-ir.md, Binary operations",
         evaluate=_div,
         derivative=_div_vjp,
+        open_axes=dividing,
         lower=_lower_div,
         stablehlo=hlo.divide,
         scalar_op="arith.divf",

@@ -34,6 +34,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
+from mind_mlir.ops.open_sums import general_product
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -271,6 +272,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         contracts=True,
+        open_axes=general_product,
         lower=lower,
         stablehlo=hlo.dot_general,
         rounding=Rounding.ACCUMULATING,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import EvalRule, LinalgRule
+    from mind_mlir.ops.rules import EvalRule, LinalgRule
     from mind_mlir.ops.windows import Windows, WindowsRule
 
 

@@ -25,6 +25,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
+from mind_mlir.ops.open_indexing import picking, taking, taking_elements
 from mind_mlir.ops.windows import elements, row_form, rows, rows_from_end
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DerivativeRule, EvalRule
+    from mind_mlir.ops.rules import DerivativeRule, EvalRule
     from mind_mlir.ops.vjp import VjpContext
     from mind_mlir.ops.windows import WindowsRule
 
@@ -241,6 +242,7 @@ OPERATIONS = (
         type_rule=_index_type,
         evaluate=_evaluate_index,
         derivative=_index_vjp,
+        open_axes=picking,
         lower=_lower_index,
         stablehlo=hlo.index,
         in_contract=index_form,
@@ -272,6 +274,7 @@ OPERATIONS = (
         type_rule=_rows_type,
         evaluate=_evaluate_rows(rows_from_end),
         derivative=_rows_vjp(from_end=True),
+        open_axes=taking,
         lower=lower_gather(rows_from_end),
         copies=True,
         in_contract=gather_form,
@@ -302,6 +305,7 @@ OPERATIONS = (
         type_rule=_rows_type,
         evaluate=_evaluate_rows(rows),
         derivative=_rows_vjp(from_end=False),
+        open_axes=taking,
         lower=lower_gather(rows),
         copies=True,
         stablehlo=hlo.gather(rows),
@@ -332,6 +336,7 @@ OPERATIONS = (
         type_rule=_gather_elements_type,
         evaluate=_evaluate_gather_elements,
         derivative=_gather_elements_vjp,
+        open_axes=taking_elements,
         lower=lower_gather(elements),
         copies=True,
         stablehlo=hlo.gather(elements),

@@ -12,6 +12,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, check_counts, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
+from mind_mlir.ops.open_rules import joining
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.vjp import summed
 
@@ -172,6 +173,7 @@ OPERATIONS = (
         type_rule=_concat_type,
         evaluate=_evaluate_concat,
         derivative=_concat_vjp,
+        open_axes=joining,
         lower=_lower_concat,
         copies=True,
         stablehlo=lambda c: c.concatenate(c.operands, c.attributes["axis"] % c.result_type.rank),

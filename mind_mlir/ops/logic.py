@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.opdef import ExpandRule
+    from mind_mlir.ops.rules import ExpandRule
 
 _CONSTANT = NotDifferentiable("truth values and integers carry no gradient", constant=True)
 _DTYPES = BOOL + ALL_INTEGERS

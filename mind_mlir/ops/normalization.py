@@ -26,6 +26,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
+from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reductions import reduced_shape, spread_along
 
 if TYPE_CHECKING:
@@ -269,6 +270,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        open_axes=untouched(lambda context: (context.attributes["feature_axis"],)),
         lower=_lower,
         stablehlo=hlo.layer_norm,
         normalize=_normalize,

@@ -18,25 +18,30 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mind_mlir.ir.types import DType, DTypeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
-    from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.module import CoreOperation
-    from mind_mlir.ir.types import TensorType
-    from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.mlir.emission import EmitContext
-    from mind_mlir.mlir.stablehlo_builder import HloValue
-    from mind_mlir.mlir.stablehlo_context import StablehloContext
+    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.attribute_kinds import AttrKind
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.contract import Contract
-    from mind_mlir.ops.region_flow import Forwarded
-    from mind_mlir.ops.vjp import ExpandContext, VjpContext
+    from mind_mlir.ops.rules import (
+        DerivativeRule,
+        EmitRule,
+        EvalRule,
+        ExpandRule,
+        FlowRule,
+        LinalgRule,
+        MagnitudeRule,
+        NormalizeRule,
+        OpenRule,
+        StablehloRule,
+        TermsRule,
+        TypeRule,
+    )
 
 DTypeSet: TypeAlias = tuple[DType, ...]
 
@@ -211,27 +216,6 @@ class NotInStablehlo:
     reason: str
 
 
-TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ...]]"
-#: Returns an array, or a tuple of arrays where there are several results; the rule of an operation that runs
-#: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
-EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
-DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
-FlowRule: TypeAlias = "Callable[[CoreOperation], Sequence[Forwarded]]"
-NormalizeRule: TypeAlias = (
-    "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
-)
-TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, AttributeValue]], int]"
-#: From the operands, of floats, and the complete attributes to what errors are relative to.
-MagnitudeRule: TypeAlias = "Callable[[Sequence[Array], Mapping[str, Any]], Array]"
-LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
-#: Returns the result, or where there are several, all of them.
-StablehloRule: TypeAlias = "Callable[[StablehloContext], HloValue | Sequence[HloValue]]"
-#: May return False: others cannot take the place of this use.
-ExpandRule: TypeAlias = "Callable[[ExpandContext], bool]"
-#: Returns the results of the operations that it emitted.
-EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpDef:
     """All facts about one operation; a record is equal to itself alone.
@@ -254,6 +238,8 @@ class OpDef:
             uses it (rather than report E5001) only where the caller switches extensions on.
         flow: For operations with regions, what their operands and what the regions yield become; of others,
             all operands flow into all results.
+        open_axes: What it is where extents of its operands are known only when the program is called; without
+            one, movements and operations on elements have the rule of their class, and others none.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         stablehlo: What says the same in StableHLO, or why nothing does; None for what never gets there:
             inputs, and what `expand` takes apart.
@@ -314,6 +300,7 @@ class OpDef:
     derivative: DerivativeRule | NotDifferentiable
     derivative_is_extension: bool = False
     flow: FlowRule | None = None
+    open_axes: OpenRule | None = None
     lower: LinalgRule | None
     stablehlo: StablehloRule | NotInStablehlo | None = None
     stablehlo_name: str | None = None

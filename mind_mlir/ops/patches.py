@@ -15,6 +15,7 @@ from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.padding import of_scalar, padded, to_scalar
 from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, spanned
 from mind_mlir.ops.reassociation import reshape
@@ -208,6 +209,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        open_axes=untouched(lambda _: (1, 2, 3)),
         lower=_lower,
         stablehlo=hlo.extract_patches,
         choices=(

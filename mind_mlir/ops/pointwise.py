@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
-    from mind_mlir.ops.opdef import DTypeSet, LinalgRule, StablehloRule
+    from mind_mlir.ops.opdef import DTypeSet
+    from mind_mlir.ops.rules import LinalgRule, StablehloRule
     from mind_mlir.ops.vjp import VjpContext
 
 UNARY_EXAMPLES = (

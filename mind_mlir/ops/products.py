@@ -27,6 +27,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
+from mind_mlir.ops.open_sums import reducing
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reduce import kept_axes, normalized_axes
 from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
@@ -191,6 +192,7 @@ _reduction = partial(
 OPERATIONS = (
     _reduction(
         opcode="ReduceProd",
+        open_axes=reducing(lambda *_: 1),
         summary="Computes the product of elements along axes.",
         description=f"Multiplies the elements along `axes`. {_SHAPE} The product of no elements is 1.",
         operands=(OperandDef("input", ALL_REAL),),

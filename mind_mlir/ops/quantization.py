@@ -27,6 +27,7 @@ from mind_mlir.ops.opdef import (
     OpDef,
     OperandDef,
 )
+from mind_mlir.ops.open_rules import repeated
 from mind_mlir.ops.quantization_types import (
     ACCUMULATED,
     QUANTIZED,
@@ -302,6 +303,7 @@ OPERATIONS = (
         type_rule=type_rule(QUANTIZED, 0, 1),
         evaluate=_evaluate_quantize,
         derivative=_PIECEWISE,
+        open_axes=repeated,
         lower=_lower_quantize,
         stablehlo=hlo.quantize,
         choices=(
@@ -329,6 +331,7 @@ OPERATIONS = (
         type_rule=type_rule(REAL, 1, 0),
         evaluate=_evaluate_dequantize,
         derivative=_dequantize_vjp,
+        open_axes=repeated,
         lower=_lower_dequantize,
         stablehlo=hlo.dequantize,
         choices=(_PARAMETERS, _WIDE, "The difference is exact; of up to 16 bits and f32, so is the product."),
@@ -353,6 +356,7 @@ OPERATIONS = (
         type_rule=type_rule(QUANTIZED, 1, 3),
         evaluate=_evaluate_requantize,
         derivative=_PIECEWISE,
+        open_axes=repeated,
         lower=_lower_requantize,
         stablehlo=hlo.requantize,
         choices=(_PARAMETERS, _WIDE, _SATURATES, _ANY_SCALE),

@@ -22,6 +22,7 @@ from mind_mlir.ops.accumulators import (
     combination,
     extreme_vjp,
     holds,
+    identity,
     identity_number,
     numpy_extreme,
 )
@@ -39,6 +40,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
+from mind_mlir.ops.open_sums import reducing
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 
@@ -214,6 +216,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        open_axes=reducing(lambda attributes, dtype: identity(attributes["kind"], dtype)),
         lower=_lower,
         stablehlo=hlo.reduce,
         normalize=normalized_axes,

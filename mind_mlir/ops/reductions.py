@@ -15,6 +15,7 @@ from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract_forms import mean_form, sum_form
 from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.open_sums import averaging, reducing
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -252,6 +253,7 @@ OPERATIONS = (
         description=f"Adds the elements along `axes`. {_SHAPE} The sum of no elements is 0.",
         evaluate=_sum,
         derivative=_sum_vjp,
+        open_axes=reducing(lambda *_: 0, all_of_none=True),
         lower=_lower_sum,
         stablehlo=hlo.sum_,
         in_contract=sum_form,
@@ -265,6 +267,7 @@ OPERATIONS = (
         f"product of the reduced extents). {_SHAPE} The mean of no elements is NaN for floats.",
         evaluate=_mean,
         derivative=_mean_vjp,
+        open_axes=averaging,
         lower=_lower_mean,
         stablehlo=hlo.mean,
         in_contract=mean_form,

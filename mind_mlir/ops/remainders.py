@@ -10,6 +10,7 @@ from mind_mlir.diagnostics.checks import DivisorCheck
 from mind_mlir.ops import numbers
 from mind_mlir.ops.division import check_divisor
 from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, Domain, OperandDef
+from mind_mlir.ops.open_rules import dividing
 from mind_mlir.ops.pointwise import elementwise
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ OPERATIONS = (
         "the negated quotient.",
         evaluate=_remainder,
         derivative=_remainder_vjp,
+        open_axes=dividing,
         lower=_lower_remainder,
         stablehlo="remainder",
         in_numpy=("remainder", "fmod"),

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
-    from mind_mlir.ops.opdef import ExpandRule
+    from mind_mlir.ops.rules import ExpandRule
     from mind_mlir.ops.vjp import VjpContext
 
 

@@ -16,6 +16,7 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_types import no_results, require
 from mind_mlir.ops.loop_state import INDEX, put, take
 from mind_mlir.ops.opdef import EVERY, AttributeDef, ExampleModule, OpDef, OperandDef, RegionDef
+from mind_mlir.ops.open_control import scanning
 from mind_mlir.ops.region_flow import scan_flow
 
 if TYPE_CHECKING:
@@ -229,6 +230,7 @@ OPERATIONS = (
         regions=(RegionDef("body", "yields the values for the next step, and the outputs of this one"),),
         type_rule=_scan_type,
         evaluate=_scan,
+        open_axes=scanning,
         derivative=_scan_vjp,
         flow=scan_flow,
         in_numpy="mind_mlir.scan",

@@ -32,6 +32,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
+from mind_mlir.ops.open_indexing import adding_windows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
 from mind_mlir.ops.windows import elements, row_form, scatter_add_windows
 
@@ -220,6 +221,7 @@ OPERATIONS = (
         type_rule=_scatter_add_type,
         evaluate=general.evaluate_scatter(scatter_add_windows),
         derivative=scatter_vjp("ScatterAdd", _read_windows),
+        open_axes=adding_windows,
         lower=general.lower_scatter(scatter_add_windows),
         in_contract=scatter_form,
         stablehlo=hlo.scatter(scatter_add_windows),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.opdef import DerivativeRule
+    from mind_mlir.ops.rules import DerivativeRule
     from mind_mlir.ops.vjp import VjpContext
 
 #: Appends, of a scatter, the elements of a value of the operand's shape at the places of the updates, and the

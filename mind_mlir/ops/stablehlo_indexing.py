@@ -16,7 +16,7 @@ from mind_mlir.ops.windows import Bounds, elements, rows
 if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
-    from mind_mlir.ops.opdef import StablehloRule
+    from mind_mlir.ops.rules import StablehloRule
     from mind_mlir.ops.windows import Windows, WindowsRule
 
 

@@ -23,6 +23,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
 from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
@@ -263,6 +264,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        open_axes=untouched(lambda context: (context.attributes["axis"],)),
         lower=_lower,
         stablehlo=hlo.top_k,
         normalize=counted_from_front,

@@ -59,6 +59,9 @@ class Appends(Protocol):
     def emit_all(self, opcode: str, /, *operands: Value, **attributes: Any) -> tuple[Value, ...]:
         """Append an operation and return its values."""
 
+    def copy_all(self, operation: CoreOperation, operands: Sequence[Value]) -> tuple[Value, ...]:
+        """Append a verified operation of another module and return its values."""
+
     def constant(self, data: npt.ArrayLike, dtype: DType) -> Value:
         """Append a constant and return its value."""
 

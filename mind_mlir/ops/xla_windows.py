@@ -33,6 +33,7 @@ from mind_mlir.ops.opdef import (
     OperandDef,
     Rounding,
 )
+from mind_mlir.ops.open_indexing import taking_windows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
 from mind_mlir.ops.windows import Bounds, Windows
 
@@ -254,6 +255,7 @@ OPERATIONS = (
         type_rule=_gather_type,
         evaluate=general.evaluate_gather(_gathered),
         derivative=_gather_vjp,
+        open_axes=taking_windows,
         lower=general.lower_gather(_gathered),
         stablehlo=hlo.gather(_gathered),
         same_dtype=False,

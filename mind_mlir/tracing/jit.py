@@ -30,7 +30,7 @@ from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Unpack
 
     from mind_mlir.ir.module import Function
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.runtime.open_function import OpenFunction
     from mind_mlir.runtime.surface_function import SurfaceFunction
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
@@ -171,6 +172,14 @@ def unbound(function: Any) -> tuple[Any, object]:
     return function, None
 
 
+def opened(function: StagedFunction, dynamic: object, buckets: object) -> OpenFunction:
+    """Return a function with open dimensions, as `jit` is told them."""
+    from mind_mlir.runtime import open_function  # noqa: PLC0415 -- few functions have any
+
+    axes = open_function.checked_dynamic(dynamic)
+    return open_function.OpenFunction(function, axes, open_function.checked_buckets(buckets, axes))
+
+
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(function)
@@ -204,6 +213,28 @@ def jit(
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
     **options: Unpack[Options],
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+@overload
+def jit(
+    function: Callable[..., Any] | SurfaceProgram,
+    entry: str | None = None,
+    *,
+    dynamic: Mapping[str, Mapping[int, str]],
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
+) -> OpenFunction: ...
+@overload
+def jit(
+    *,
+    dynamic: Mapping[str, Mapping[int, str]],
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
+) -> Callable[[Callable[..., Any]], OpenFunction]: ...
 @public
 @takes(Options)
 def jit(
@@ -213,8 +244,10 @@ def jit(
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    buckets: Mapping[str, Sequence[int]] | None = None,
     **options: Unpack[Options],
-) -> StagedFunction | Callable[[Callable[P, R]], JitFunction[P, R]]:
+) -> Any:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
 
     Of a program of the surface language it returns a function, for Python to call.
@@ -230,15 +263,21 @@ def jit(
             the page on functions of Python gives them; ``"strict"`` makes them errors (E2004).
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
+        dynamic: Names of open dimensions, by argument and axis: ``{"x": {0: "batch"}}``. A program is then
+            made for a range of their extents rather than for each of them; see `OpenFunction`.
+        buckets: The greatest extents of these ranges, by name; by default four to each power of two.
         options: As of `mind_mlir.compile`.
 
     Raises:
         TypeError: An argument is not of the type above.
         ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``promotion`` is
-            none of the two, ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
+            none of the two, ``dynamic`` names no axis, ``buckets`` no open dimension,
+            ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     chosen = options_of(options, "jit", Options)
+    if dynamic is None and buckets is not None:
+        raise ValueError("buckets must be left out where no dimension is dynamic")
     static = argument_checks.names(static_argnames, "static_argnames")
     # What does not say it does as the function that calls it.
     promotes = (
@@ -257,13 +296,17 @@ def jit(
         name = entry if entry is None else argument_checks.text(entry, "entry")
         made = staged_function(function, name, chosen, max_signatures)
         if made is not None:
-            return made
+            return made if dynamic is None else opened(made, dynamic, buckets)
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
     def wrap(function: Any) -> Any:
         plain, subject = unbound(function)
         made = JitFunction(plain, chosen, static=static, max_signatures=max_signatures, promotes=promotes)
+        if dynamic is not None:
+            if subject is not None:
+                raise ValueError("dynamic must be left out for a method: its object is an argument, too")
+            return opened(made, dynamic, buckets)
         return made if subject is None else StagedMethod(made, subject)
 
     return wrap if function is None else wrap(function)

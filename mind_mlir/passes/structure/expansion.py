@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.ir.module import Block, CoreOperation, Function
-    from mind_mlir.ops.opdef import ExpandRule, OpDef
+    from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ops.rules import ExpandRule
 
 
 def expand(

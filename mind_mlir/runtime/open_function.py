@@ -1,0 +1,362 @@
+"""`OpenFunction`: a function that is compiled for ranges of extents rather than for each extent.
+
+A call finds the range that its extents are in, and runs the program that was made for all of that: its
+arguments are copied to arrays of the greatest extents, and its results are the part of what comes back that
+is no padding (`mind_mlir.passes.open_extents`).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.diagnostics import ArgumentError, Diagnostic, UnsupportedError
+from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.ops.open_axes import Factor, NotOpen, extent_of, is_open
+from mind_mlir.passes.open_extents import for_open_extents
+from mind_mlir.runtime.binding_cache import BindingCache
+from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.lowered import Lowered
+from mind_mlir.runtime.staged_arguments import as_arrays, distinct
+from mind_mlir.runtime.staged_values import StagedValue
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Module
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.open_axes import Axis
+    from mind_mlir.passes.open_extents import OpenModule
+    from mind_mlir.runtime.staged import StagedFunction
+    from mind_mlir.support.pytrees import Form
+
+#: Extents below this one have a program each: of one or two elements, others differ in more than extents.
+FEWEST = 4
+#: The greatest extents of the first ranges; then there are four to each power of two.
+_FIRST = (8, 16)
+_PARTS = 4
+
+
+def range_of(extent: int, buckets: Sequence[int] = ()) -> tuple[int, int]:
+    """Return the range of extents, from the least to the greatest, whose program an extent has.
+
+    Args:
+        extent: The extent.
+        buckets: The greatest extents of ranges, ascending; beyond them, and without any, ranges are such that
+            less than a fifth of a tensor is padding.
+
+    Example:
+        >>> range_of(100), range_of(3), range_of(100, [64, 256])
+        ((97, 112), (3, 3), (65, 256))
+    """
+    if extent < FEWEST:
+        return extent, extent
+    ends = [each for each in (*buckets, *(() if buckets else _FIRST)) if each >= FEWEST]
+    place = bisect_left(ends, extent)
+    before = ends[place - 1] if place else FEWEST - 1
+    if place < len(ends):
+        return before + 1, ends[place]
+    step = 1 << (extent - 1).bit_length() - 1
+    step = max(step // _PARTS, 1)
+    end = -(-extent // step) * step
+    return max(before, end - step) + 1, end
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenProgram:
+    """The program of one range of extents.
+
+    Attributes:
+        executable: What runs it.
+        made: It, and the axes of its parameters and results.
+        returned: The form of its result.
+        moved: Which of the function's dimensions are open in it.
+    """
+
+    executable: Executable
+    made: OpenModule
+    returned: Form
+    moved: tuple[int, ...]
+
+    def __call__(self, arrays: Sequence[Array], bound: Sequence[int]) -> Any:
+        """Run the program on arrays, whose dimensions have the extents ``bound``."""
+        extents = [bound[place] for place in self.moved]
+        given = [_padded(array, axes) for array, axes in zip(arrays, self.made.parameters, strict=True)]
+        results = self.executable(*given, *[np.int64(extent) for extent in extents])
+        parts = [_part(each, axes, extents) for each, axes in zip(results, self.made.results, strict=True)]
+        return parts[0] if self.returned.container is None else self.returned.unflatten(parts)
+
+
+class OpenFunction:
+    """A function some of whose dimensions are open: `mind_mlir.jit` makes one where it is told ``dynamic``.
+
+    Attributes:
+        function: The function, which has a program for each of its extents.
+        dynamic: The names of open dimensions by axis, of the arguments that have some.
+        buckets: The greatest extents of ranges, of the dimensions that have other ranges than most.
+    """
+
+    def __init__(
+        self,
+        function: StagedFunction,
+        dynamic: Mapping[str, Mapping[int, str]],
+        buckets: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.function = function
+        self.dynamic = FrozenDict({name: FrozenDict(axes) for name, axes in dynamic.items()})
+        self.buckets = FrozenDict({name: tuple(ends) for name, ends in buckets.items()})
+        self.__name__ = self.__qualname__ = function.name
+        self.__wrapped__ = function
+        self.__signature__ = function.__signature__
+        self._programs: BindingCache[Hashable, _OpenProgram] = BindingCache(function.max_signatures)
+
+    def __repr__(self) -> str:
+        return f"<OpenFunction {self.function.name}{self.__signature__} of {self.dynamic}>"
+
+    @public
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run the function, as `StagedFunction.__call__`.
+
+        Raises:
+            ArgumentError: E6107, two arguments have different extents for one dimension; E6104, an argument
+                lacks an axis that is named; and as there.
+            UnsupportedError: E7001, the function has no program for a range of extents.
+        """
+        leaves, form = self.function.flatten(args, kwargs)
+        if any(isinstance(leaf, StagedValue) for leaf in leaves):
+            return self.function(*args, **kwargs)
+        names = self.function.names(form)
+        arrays, kinds = as_arrays(leaves, lambda: names)
+        bound, fixed = self._bound(arrays, names)
+        ranges = tuple([range_of(each, self.buckets.get(name, ())) for name, each in bound.items()])
+        if all(first == last for first, last in ranges):
+            return self.function(*args, **kwargs)
+        alike = tuple([fixed.get(place, kind) for place, kind in enumerate(kinds)])
+        program = self._programs.get(
+            (form, alike, ranges),
+            lambda: self._made(form, self.function.types_of(form, leaves), names, ranges),
+        )
+        return program(arrays, tuple(bound.values()))
+
+    def grad(self, argnums: Any = 0) -> OpenFunction:
+        """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
+        return OpenFunction(self.function.grad(argnums), self.dynamic, self.buckets)
+
+    def value_and_grad(self, argnums: Any = 0) -> OpenFunction:
+        """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
+        return OpenFunction(self.function.value_and_grad(argnums), self.dynamic, self.buckets)
+
+    @public
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Return the program of the range of extents that arguments have, without running it.
+
+        Its parameters are arrays of the greatest extents, and then the extents of a call.
+        """
+        leaves, form = self.function.flatten(args, kwargs)
+        names = self.function.names(form)
+        types = self.function.types_of(form, leaves)
+        bound, _ = self._bound(types, names)
+        ranges = [range_of(each, self.buckets.get(name, ())) for name, each in bound.items()]
+        return Lowered(self._lowered(form, types, names, ranges)[0].module, self.function.options)
+
+    @property
+    def compiled(self) -> int:
+        """Return for how many ranges of extents there is a program."""
+        return len(self._programs.items())
+
+    def _bound(
+        self, given: Sequence[Array | TensorType], names: Sequence[str]
+    ) -> tuple[dict[str, int], dict[int, Hashable]]:
+        """Return the extents of the open dimensions in a call.
+
+        And of each argument that has some, by place, what of it decides on the program.
+        """
+        found: dict[str, tuple[str, int]] = {}
+        fixed: dict[int, Hashable] = {}
+        for name, axes in self.dynamic.items():
+            if name not in names:
+                raise ArgumentError(_no_argument(self.function.name, name, names))
+            place = names.index(name)
+            shape: list[Any] = list(given[place].shape)
+            for axis, symbol in axes.items():
+                if axis >= len(shape):
+                    raise ArgumentError(_no_axis(name, axis, len(shape)))
+                other, extent = found.setdefault(symbol, (name, shape[axis]))
+                if extent != shape[axis]:
+                    raise ArgumentError(_disagree(symbol, (other, extent), (name, shape[axis])))
+                shape[axis] = None
+            fixed[place] = (str(given[place].dtype), tuple(shape))
+        return {symbol: extent for symbol, (_, extent) in found.items()}, fixed
+
+    def _made(
+        self, form: Form, types: Sequence[TensorType], names: Sequence[str], ranges: Sequence[tuple[int, int]]
+    ) -> _OpenProgram:
+        made, returned, moved = self._lowered(form, types, names, ranges)
+        return _OpenProgram(Executable(made.module, self.function.options), made, returned, moved)
+
+    def _lowered(
+        self, form: Form, types: Sequence[TensorType], names: Sequence[str], ranges: Sequence[tuple[int, int]]
+    ) -> tuple[OpenModule, Form, tuple[int, ...]]:
+        """Return the program of some ranges, the form of its result, and which dimensions are open in it."""
+        symbols = tuple(dict.fromkeys(symbol for axes in self.dynamic.values() for symbol in axes.values()))
+        moved = tuple([place for place, (first, last) in enumerate(ranges) if first != last])
+        extents = [[last for _, last in ranges]]
+        for place in moved:
+            extents.append([*extents[0][:place], ranges[place][0], *extents[0][place + 1 :]])
+        modules: list[Module] = []
+        for each in extents:
+            bound = self._with_extents(types, names, dict(zip(symbols, each, strict=True)))
+            module, returned, reads = self.function._module(form, bound)
+            if reads is not None:
+                raise UnsupportedError(
+                    _not_open(self.function.name, NotOpen("it reads attributes of objects"))
+                )
+            modules.append(module)
+        counts = distinct([*names, *[symbols[place] for place in moved]])[len(names) :]
+        try:
+            made = for_open_extents(
+                modules, [tuple([each[place] for place in moved]) for each in extents], counts
+            )
+        except NotOpen as reason:
+            raise UnsupportedError(_not_open(self.function.name, reason)) from None
+        return made, returned, moved
+
+    def _with_extents(
+        self, types: Sequence[TensorType], names: Sequence[str], bound: Mapping[str, int]
+    ) -> tuple[TensorType, ...]:
+        found = list(types)
+        for name, axes in self.dynamic.items():
+            place = names.index(name)
+            shape = [
+                bound[axes[axis]] if axis in axes else extent
+                for axis, extent in enumerate(found[place].shape)
+            ]
+            found[place] = found[place].with_shape(tuple(shape))
+        return tuple(found)
+
+
+def _padded(array: Array, axes: Sequence[Axis]) -> Array:
+    """Return an array in the extents that a program has, with zeros behind its elements."""
+    shape = tuple(map(extent_of, axes))
+    if array.shape == shape:
+        return array
+    found = np.zeros(shape, array.dtype)
+    found[tuple(map(slice, array.shape))] = array
+    return found
+
+
+def _part(array: Array, axes: Sequence[Axis], extents: Sequence[int]) -> Array:
+    """Return the part of a result that is no padding."""
+    if not any(map(is_open, axes)):
+        return array
+    factors = [axis or (Factor(1),) for axis in axes]
+    split = array.reshape([factor.extent for axis in factors for factor in axis])
+    part = split[tuple([slice(factor.at(extents)) for axis in factors for factor in axis])]
+    shape = [math.prod(factor.at(extents) for factor in axis) for axis in factors]
+    return np.ascontiguousarray(part).reshape(shape)
+
+
+# Mistakes
+
+
+def checked_dynamic(dynamic: object) -> dict[str, dict[int, str]]:
+    """Return what a caller gives as open dimensions as plain data.
+
+    Raises:
+        TypeError: It is no mapping from names of arguments to mappings from axes to names.
+        ValueError: An axis is negative, or an argument has no open axis.
+    """
+    what = 'a mapping from arguments to names of their open axes: {"x": {0: "batch"}}'
+    found: dict[str, dict[int, str]] = {}
+    for name, axes in argument_checks.mapping(dynamic, "dynamic", what).items():
+        given = argument_checks.mapping(
+            axes, f"dynamic of {name!r}", 'a mapping from axes to names: {0: "batch"}'
+        )
+        plain = {
+            argument_checks.integer(axis, "an axis of dynamic"): argument_checks.text(
+                symbol, "a name of dynamic"
+            )
+            for axis, symbol in given.items()
+        }
+        if not plain or min(plain) < 0:
+            raise ValueError(f"dynamic must name axes of {name!r} that are 0 or more")
+        found[argument_checks.text(name, "an argument of dynamic")] = plain
+    if not found:
+        raise ValueError("dynamic must name an argument that has open axes")
+    return found
+
+
+def checked_buckets(buckets: object, dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, tuple[int, ...]]:
+    """Return the greatest extents of ranges that a caller gives, ascending.
+
+    Raises:
+        TypeError: It is no mapping from names of dimensions to integers.
+        ValueError: There is no such open dimension, or an extent is below 1.
+    """
+    if buckets is None:
+        return {}
+    symbols = {symbol for axes in dynamic.values() for symbol in axes.values()}
+    found = {}
+    what = 'a mapping from open dimensions to extents: {"batch": [8, 64]}'
+    for name, given in argument_checks.mapping(buckets, "buckets", what).items():
+        if name not in symbols:
+            raise ValueError(
+                f"buckets must be of open dimensions ({', '.join(sorted(symbols))}), not {name!r}"
+            )
+        ends = [
+            argument_checks.integer(each, "an extent of buckets")
+            for each in argument_checks.items(given, f"buckets of {name!r}", "a sequence of extents")
+        ]
+        if not ends or min(ends) < 1:
+            raise ValueError(f"buckets of {name!r} must be extents of 1 or more")
+        found[name] = tuple(sorted(set(ends)))
+    return found
+
+
+def _no_argument(function: str, name: str, names: Sequence[str]) -> Diagnostic:
+    return Diagnostic(
+        "E6101",
+        f"{function} has open dimensions of {brief(repr(name))}, which this call does not give",
+        help=f"dynamic= names arguments as the program calls them: {brief(', '.join(names))}",
+        context=FrozenDict({"input": name}),
+    )
+
+
+def _no_axis(name: str, axis: int, rank: int) -> Diagnostic:
+    return Diagnostic(
+        "E6104",
+        f"axis {axis} of argument {name!r} is an open dimension, but it has {rank} axes",
+        help="give an array with this axis, or name another axis in dynamic=",
+        context=FrozenDict({"input": name, "axis": axis, "rank": rank}),
+    )
+
+
+def _disagree(symbol: str, one: tuple[str, int], other: tuple[str, int]) -> Diagnostic:
+    return Diagnostic(
+        "E6107",
+        f"dimension {symbol!r} is {one[1]} in argument {one[0]!r}, but {other[1]} in argument {other[0]!r}",
+        help="give arrays that have one extent for one dimension",
+        context=FrozenDict({"symbol": symbol, "extents": (one[1], other[1])}),
+    )
+
+
+def _not_open(function: str, reason: NotOpen) -> Diagnostic:
+    operation = reason.operation
+    subject = "it" if operation is None else f"{operation.opcode} of {operation.label}"
+    return Diagnostic(
+        "E7001",
+        f"{function} has no program for a range of extents: {subject}: {reason}"
+        if operation is not None
+        else f"{function} has no program for a range of extents: {reason}",
+        location=None if operation is None else operation.location,
+        help="leave the dimension out of dynamic=: then there is a program for each extent",
+        context=FrozenDict({"form": "open dimensions"}),
+    )
