@@ -54,7 +54,7 @@ def test_findings(image: Shape, filter_: Shape, attributes: dict[str, Any], code
 def test_empty_lists_are_ones_and_zeros() -> None:
     shapes = (2, 6, 5, 4), (3, 2, 2, 6)
     ones, none = (1, 1), (0, 0)
-    lists = {"strides": ones, "base_dilation": ones, "window_dilation": ones}
+    lists: dict[str, Any] = {"strides": ones, "base_dilation": ones, "window_dilation": ones}
     spelled = convolution(*shapes, groups=2, **lists, padding_low=none, padding_high=none)
     rng = np.random.default_rng(0)
     arguments = {"x": rng.standard_normal(shapes[0]), "w": rng.standard_normal(shapes[1])}
@@ -136,7 +136,12 @@ def test_a_network_with_max_pooling_is_trained(activation: Any) -> None:
 
     def pooled(x: Any) -> Any:
         ones, none, two = (1,) * 4, (0,) * 4, (1, 2, 2, 1)
-        lists = {"padding_low": none, "padding_high": none, "base_dilation": ones, "window_dilation": ones}
+        lists: dict[str, Any] = {
+            "padding_low": none,
+            "padding_high": none,
+            "base_dilation": ones,
+            "window_dilation": ones,
+        }
         return mnp.reduce_window(x, window_dims=two, strides=two, reduce="Max", **lists)
 
     def loss(w: Any, v: Any, u: Any, x: Any) -> Any:
