@@ -767,6 +767,22 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @convolution {
+    %input = irdl.base "!builtin.tensor"
+    %filter = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, filter: %filter)
+    %attr_strides = irdl.base "#builtin.dense_array"
+    %attr_padding_low = irdl.base "#builtin.dense_array"
+    %attr_padding_high = irdl.base "#builtin.dense_array"
+    %attr_base_dilation = irdl.base "#builtin.dense_array"
+    %attr_window_dilation = irdl.base "#builtin.dense_array"
+    %attr_groups = irdl.base "#builtin.integer"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    %attr_out_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "strides" = %attr_strides, "padding_low" = %attr_padding_low, "padding_high" = %attr_padding_high, "base_dilation" = %attr_base_dilation, "window_dilation" = %attr_window_dilation, "groups" = %attr_groups, "accum_dtype" = %attr_accum_dtype, "out_dtype" = %attr_out_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @custom_call {
     %inputs = irdl.base "!builtin.tensor"
     irdl.operands(inputs: variadic %inputs)

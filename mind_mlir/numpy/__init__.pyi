@@ -202,6 +202,22 @@ def conv2d(
 ) -> Array:
     """Computes a two-dimensional convolution."""
 
+def convolution(
+    input: ArrayLike,
+    filter: ArrayLike,
+    /,
+    *,
+    strides: Sequence[int] = (),
+    padding_low: Sequence[int] = (),
+    padding_high: Sequence[int] = (),
+    base_dilation: Sequence[int] = (),
+    window_dilation: Sequence[int] = (),
+    groups: int = 1,
+    accum_dtype: DTypeLike | None = None,
+    out_dtype: DTypeLike | None = None,
+) -> Array:
+    """Computes a convolution along any number of axes."""
+
 def cos(input: ArrayLike, /) -> Array:
     """Computes the cosine elementwise."""
 

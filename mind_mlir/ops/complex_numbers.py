@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.ir.attributes import Array
 
 
@@ -25,6 +27,14 @@ def multiply(left: Array, right: Array) -> Array:
     """Return ``(a + b i) (c + d i) = (a c - b d) + (a d + b c) i``; shapes broadcast."""
     a, b, c, d = left.real, left.imag, right.real, right.imag
     return joined(a * c - b * d, a * d + b * c)
+
+
+def product(multiply: Callable[[Array, Array], Array], left: Array, right: Array) -> Array:
+    """Return ``multiply``, linear in both factors; of complex numbers, made of that of their parts."""
+    if left.dtype.kind != "c":
+        return np.asarray(multiply(left, right))
+    a, b, c, d = left.real, left.imag, right.real, right.imag
+    return joined(multiply(a, c) - multiply(b, d), multiply(a, d) + multiply(b, c))
 
 
 def divide(left: Array, right: Array) -> Array:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.conversion import converted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +30,28 @@ def by_parts(context: LoweringContext, lower: Callable[[LoweringContext], Any]) 
         for side in ("re", "im")
     )
     return joined_tensor(context, real, imaginary, context.result_type)
+
+
+def products_of_parts(context: LoweringContext, lower: Callable[[LoweringContext], Any]) -> Any:
+    """Append sums of products of complex numbers: the four that ``lower`` appends of parts, put together.
+
+    The operation has two operands, and accumulates in the complex dtype ``accum_dtype``.
+    """
+    result, accumulator = context.result_type, context.attributes["accum_dtype"]
+    part = context.arithmetic(accumulator.part)
+    total = result.with_dtype(accumulator)
+    attributes = {**context.attributes, "out_dtype": accumulator}
+    inner = replace(context, result_type=total, result_types=(total,), attributes=attributes)
+    real, imaginary = (of_parts(inner, (side, side)) for side in ("re", "im"))
+    (a, c), (b, d) = real.operands, imaginary.operands
+    products = [lower(replace(real, operands=pair)) for pair in ((a, c), (b, d), (a, d), (b, c))]
+
+    def finished(ac: Any, bd: Any, ad: Any, bc: Any) -> Any:
+        parts = (part.subtract(ac, bd), part.add(ad, bc))
+        number = context.mlir.complex_.create_(context.element(accumulator), *parts)
+        return converted(context, number, accumulator, result.dtype)
+
+    return context.elementwise(finished, products)
 
 
 def of_parts(context: LoweringContext, sides: Sequence[str | None]) -> LoweringContext:

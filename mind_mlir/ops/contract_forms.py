@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.axes import sliced_positions
+from mind_mlir.ops.convolution_form import axes_of, general_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.rules import ExpandRule
+    from mind_mlir.ops.sliding import Sliding
     from mind_mlir.ops.vjp import ExpandContext
 
 
@@ -103,25 +106,62 @@ def slice_form(context: ExpandContext) -> bool:
 
 def conv2d_form(context: ExpandContext) -> bool:
     """Append the windows as rows, and their product with the filter as a matrix."""
-    from mind_mlir.ops.sliding import spatial_padding  # noqa: PLC0415 -- kept code starts without
+    image, filter_ = (operand.type for operand in context.operands)
+    general = general_attributes(context.attributes, image.extents, filter_.extents, image.dtype)
+    return convolution_form(replace(context, attributes=general))
 
-    (image, filter_), builder = context.operands, context.builder
-    kernel, strides = filter_.type.extents[:2], context.attributes["strides"]
-    pairs = spatial_padding(context.attributes["padding"], image.type.extents[1:3], kernel, strides)
-    low, high = zip(*pairs, strict=True)
-    rows = builder.emit(
+
+def convolution_form(context: ExpandContext) -> bool:
+    """Append the windows as rows, and their products with the filter, in groups."""
+    (image, filter_), attributes = context.operands, context.attributes
+    *window, inputs, outputs = filter_.type.extents
+    groups: int = attributes["groups"]
+    rows = _window_rows(context, axes_of(attributes, image.type.extents, filter_.type.extents))
+    dtypes = {name: attributes[name] for name in ("accum_dtype", "out_dtype")}
+    last, count = rows.type.rank - 1, math.prod(window)
+    if groups == 1:
+        matrix = context.emit("Reshape", filter_, new_shape=(count * inputs, outputs))
+        pairs = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (last,), "contract_rhs": (0,)}
+        return context.define("DotGeneral", rows, matrix, **pairs, **dtypes)
+    outer = rows.type.extents[:-1]
+    rows = context.emit("Reshape", rows, new_shape=(*outer, count, groups, inputs))
+    taps = context.emit("Reshape", filter_, new_shape=(count, inputs, groups, outputs // groups))
+    pairs = {
+        "batch_lhs": (last + 1,),
+        "batch_rhs": (2,),
+        "contract_lhs": (last, last + 2),
+        "contract_rhs": (0, 1),
+    }
+    found = context.emit("DotGeneral", rows, taps, **pairs, **dtypes)  # [groups, N, windows..., features]
+    found = context.emit("Transpose", found, permutation=(*range(1, last + 1), 0, last + 1))
+    return context.define("Reshape", found, new_shape=context.results[0].type.extents)
+
+
+def _window_rows(context: ExpandContext, axes: Sequence[Sliding]) -> Value:
+    """Append the windows of an image as rows."""
+    image = context.operands[0]
+    zero = TensorLiteral.of(0, image.type.dtype)
+    low, high = ([0, *(max(0, getattr(axis, side)) for axis in axes), 0] for side in ("low", "high"))
+    gaps = [0, *(axis.base - 1 for axis in axes), 0]
+    below = [0, *(max(0, -axis.low) for axis in axes), 0]
+    if any(gaps) or any(min(axis.low, axis.high) < 0 for axis in axes):
+        lists = {"low": tuple(low), "high": tuple(high), "interior": tuple(gaps)}
+        image = context.emit("Pad", image, **lists, pad_value=zero)
+        ends = [image.type.extents[0], *(axis.padded for axis in axes), image.type.extents[-1]]
+        ends[1:-1] = [start + extent for start, extent in zip(below[1:-1], ends[1:-1], strict=True)]
+        steps = (1,) * len(ends)
+        image = context.emit("Slice", image, starts=tuple(below), ends=tuple(ends), steps=steps)
+        low = high = [0] * len(ends)
+    return context.emit(
         "ExtractPatches",
         image,
-        window=kernel,
-        strides=strides,
-        dilation=(1, 1),
-        padding_low=low,
-        padding_high=high,
-        pad_value=TensorLiteral.of(0, image.type.dtype),
+        window=tuple(axis.window for axis in axes),
+        strides=tuple(axis.stride for axis in axes),
+        dilation=tuple(axis.spacing for axis in axes),
+        padding_low=tuple(low[1:-1]),
+        padding_high=tuple(high[1:-1]),
+        pad_value=zero,
     )
-    depth, channels = math.prod(filter_.type.extents[:3]), filter_.type.extents[3]
-    matrix = builder.emit("Reshape", filter_, new_shape=(depth, channels))
-    return _contract(context, rows, matrix, (3,), (0,), 0)
 
 
 def dot_form(context: ExpandContext) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import format_shape
@@ -13,10 +12,12 @@ from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract_forms import conv2d_form
 from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
+from mind_mlir.ops.convolution_form import general_attributes
+from mind_mlir.ops.convolution_lowering import lower_convolution
+from mind_mlir.ops.convolution_value import evaluate_convolution
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
 from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.open_rules import untouched
-from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.sliding import Pairs, spatial_padding
 
 if TYPE_CHECKING:
@@ -153,75 +154,20 @@ def _padded_type(image: TensorType, padding: Pairs) -> TensorType:
     return image.with_shape((batch, *padded, channels))
 
 
-# Value
+# Value and lowering: those of Convolution
 
 
 def _conv2d(context: EvalContext) -> Array:
     image, filter_ = context.operands
-    if 0 in (*image.shape, *filter_.shape):
-        return np.zeros(context.result_type.extents, image.dtype)
-    strides = context.attributes["strides"]
-    padding = spatial_padding(context.attributes["padding"], image.shape[1:3], filter_.shape[:2], strides)
-    padded = np.pad(image, ((0, 0), *padding, (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, filter_.shape[:2], axis=(1, 2))
-    windows = windows[:, :: strides[0], :: strides[1]]  # [N, H_out, W_out, C_in, H_k, W_k]
-    inner, result = math.prod(filter_.shape[:3]), context.result_type.extents
-    rows = windows.transpose(0, 1, 2, 4, 5, 3).reshape(math.prod(result[:3]), inner)
-    # Not np.tensordot, which takes 0 * inf for 0 where there is one term.
-    return np.asarray(np.matmul(rows, filter_.reshape(inner, result[3]))).reshape(result)
-
-
-# Lowering
+    dtype = context.result_type.dtype
+    general = general_attributes(context.attributes, image.shape, filter_.shape, dtype)
+    return evaluate_convolution(replace(context, attributes=general))
 
 
 def _lower_conv2d(context: LoweringContext) -> Any:
     image, filter_ = context.operand_types
-    result = context.result_type
-    if 0 in (*image.extents, *filter_.extents):
-        return context.filled(result, 0)  # nothing to sum over, or nothing to compute
-    strides = context.attributes["strides"]
-    padding = spatial_padding(context.attributes["padding"], image.extents[1:3], filter_.extents[:2], strides)
-    value, image = _lower_padding(context, image, padding)
-    kernel = filter_.extents[:2]
-    # A step over everything reaches nothing; as it is written, it may be beyond any address.
-    strides = tuple(
-        min(stride, max(1, extent)) for stride, extent in zip(strides, image.extents[1:3], strict=True)
-    )
-    if kernel == (1, 1) and strides == (1, 1):
-        return _lower_product(context, value, image, math.prod(image.extents[:3]))
-    if kernel == image.extents[1:3]:
-        return _lower_product(context, value, image, image.extents[0])
-    ir = context.mlir.ir
-    attributes = {
-        "strides": ir.DenseElementsAttr.get(np.array(strides, np.int64)),
-        "dilations": ir.DenseElementsAttr.get(np.array([1, 1], np.int64)),
-    }
-    operands = [value, context.operands[1]]
-    return context.named("conv_2d_nhwc_hwcf", operands, context.filled(result, 0), result, **attributes)
-
-
-def _lower_product(context: LoweringContext, value: Any, image: TensorType, rows: int) -> Any:
-    """Append a convolution whose windows are disjoint runs of the input: one matrix product."""
-    filter_ = context.operand_types[1]
-    result = context.result_type
-    columns = filter_.extents[3]
-    product = result.with_shape((rows, columns))
-    inner = math.prod(filter_.extents[:3])
-    operands = [
-        reshape(context, value, image, (rows, inner)),
-        reshape(context, context.operands[1], filter_, (inner, columns)),
-    ]
-    value = context.named("matmul", operands, context.filled(product, 0), product)
-    return reshape(context, value, product, result.extents)
-
-
-def _lower_padding(context: LoweringContext, image: TensorType, padding: Pairs) -> tuple[Any, TensorType]:
-    (value, _) = context.operands
-    if not any((*padding[0], *padding[1])):
-        return value, image
-    low, high = ([0, *(pair[side] for pair in padding), 0] for side in (0, 1))
-    padded = _padded_type(image, padding)
-    return context.pad(value, padded, low, high, context.scalar(0, image.dtype)), padded
+    general = general_attributes(context.attributes, image.extents, filter_.extents, image.dtype)
+    return lower_convolution(replace(context, attributes=general))
 
 
 def _form(strides: tuple[int, int], padding: Padding = _VALID) -> dict[str, Any]:
@@ -268,8 +214,8 @@ OPERATIONS: tuple[OpDef, ...] = (
             "A convolution over 0 input channels (from an empty Slice) is 0; a filter of height or width 0, "
             "and an input too small for one window, are rejected (E3006).",
             "Autodiff reports E5001 in profile core-v1, as autodiff.md asks, unless extensions are switched "
-            "on. The derivative of the filter is then a product of patches; that of the input consists of "
-            "convolutions of unit stride, one for each phase of the strides.",
+            "on. The derivative of the filter is then a product of patches; that of the input is a "
+            "Convolution.",
         ),
         examples=(
             Example(("T[1, 5, 5, 3]", "T[3, 3, 3, 4]"), _form((1, 1))),

@@ -1,190 +1,160 @@
-"""The derivatives of Conv2d: products of windows, and convolutions of phases.
+"""The derivatives of convolutions: a convolution of the cotangent, and products of windows with it.
 
-With stride s and low padding p along a spatial axis, ``y[o] = sum over i of x[o * s + i - p] * w[i]``, so
+With stride s, low padding p, base dilation b and window dilation d along an axis,
 
-    dw[i] = sum over o of x[o * s + i - p] * dy[o]       the patches of x, times dy
-    dx[h] = sum over i of dy[(h + p - i) / s] * w[i]     for the i that s divides h + p - i for
+    y[o] = sum over i of x[(o * s + i * d - p) / b] * w[i]     for the i that b divides o * s + i * d - p for
 
-The second one is, for all ``h`` of one remainder by s, a convolution of unit stride with every s-th element
-of the filter. Where the filter is no larger than the strides, it is one product: parts lie side by side.
+    dx[h] = sum over i of dy[(h * b + p - i * d) / s] * w[i]   for the i that s divides h * b + p - i * d for
+    dw[i] = sum over o of x[(o * s + i * d - p) / b] * dy[o]
+
+So dx is a convolution of dy whose stride is b and whose base dilation is s, with the filter turned round, and
+dw is the product of the windows of x and dy.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
-from mind_mlir.ops.phases import has_few, joined, margins, phases, spanned
-from mind_mlir.ops.sliding import Sliding, spatial_padding
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ops.accumulators import holds
+from mind_mlir.ops.convolution_form import attributes_of_axes, axes_of, general_attributes
+from mind_mlir.ops.phases import spanned
+from mind_mlir.ops.sliding import Sliding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.phases import Phase
-    from mind_mlir.ops.sliding import Pairs
     from mind_mlir.ops.vjp import VjpContext
-
-_VALID = Padding(PaddingMode.VALID)
-#: So many phases are convolutions of their own at most.
-_PHASES = 16
 
 
 def conv2d_vjp(context: VjpContext) -> Sequence[Value | None]:
     """Derivative rule of `Conv2d` (autodiff.md, "Linear and tensor algebra"); an extension of Core v1."""
+    image, filter_ = (operand.type for operand in context.operands)
+    attributes = general_attributes(context.attributes, image.extents, filter_.extents, image.dtype)
+    return _gradients(context, attributes)
+
+
+def convolution_vjp(context: VjpContext) -> Sequence[Value | None]:
+    """Derivative rule of `Convolution`; there is one of floats alone."""
+    dtypes = (context.result.type.dtype, context.attributes["accum_dtype"])
+    if not all(dtype.is_float for dtype in dtypes):
+        return None, None
+    return _gradients(context, context.attributes)
+
+
+def _gradients(context: VjpContext, attributes: Mapping[str, Any]) -> Sequence[Value | None]:
     image, filter_ = context.operands
-    if 0 in (*image.shape, *filter_.shape):
+    if 0 in (*image.shape, *filter_.shape, *context.result.shape):
         pairs = zip(context.operands, context.needs, strict=True)
         return [context.zeros(operand.type) if needed else None for operand, needed in pairs]
-    padding = spatial_padding(
-        context.attributes["padding"], image.shape[1:3], filter_.shape[:2], context.attributes["strides"]
-    )
-    return (
-        _input_gradient(context, padding) if context.needs[0] else None,
-        _filter_gradient(context, padding) if context.needs[1] else None,
-    )
-
-
-def _input_gradient(context: VjpContext, padding: Pairs) -> Value:
-    image, filter_ = context.operands
-    kernel, strides = filter_.shape[:2], context.attributes["strides"]
-    if kernel[0] <= strides[0] and kernel[1] <= strides[1]:
-        return _side_by_side(context, padding)
-    axes = [Sliding(image.shape[0]), *_axes(context, padding), Sliding(image.shape[3])]
-    if not has_few(axes, _PHASES):
-        return _spaced_out(context, padding)
-    every = [phases(axis) for axis in axes]
-    lows, highs = margins(every, context.cotangent.shape)
-    lows[3] = highs[3] = 0  # these are other channels
-    spans = [
-        (-low, extent + high) for low, extent, high in zip(lows, context.cotangent.shape, highs, strict=True)
-    ]
-    given = spanned(context, context.cotangent, spans)
-
-    def part(chosen: tuple[Phase, ...]) -> Value:
-        height, width = chosen[1:3]
-        if not height.places or not width.places:
-            return context.zeros(image.type.with_shape(tuple(phase.count for phase in chosen)))
-        reach = [
-            (0, given.shape[0]),
-            *(
-                (low + at.shifts[0], low + at.shifts[-1] + at.count)
-                for low, at in zip(lows[1:3], (height, width), strict=True)
-            ),
-            (0, given.shape[3]),
-        ]
-        taps = _taps(context, filter_, (height.places, width.places))
-        taps = context.emit("Transpose", taps, permutation=(0, 1, 3, 2))  # [H_k, W_k, C_out, C_in]
-        return context.emit("Conv2d", spanned(context, given, reach), taps, strides=(1, 1), padding=_VALID)
-
-    return joined(context, axes, part)
-
-
-def _axes(context: VjpContext, padding: Pairs) -> list[Sliding]:
-    """Return the windows along height and width."""
-    image, filter_ = context.operands
+    axes = axes_of(attributes, image.type.extents, filter_.type.extents)
+    rules = (_input_gradient, _filter_gradient)
     return [
-        Sliding(
-            image.shape[axis + 1], filter_.shape[axis], context.attributes["strides"][axis], *padding[axis]
+        rule(context, attributes, axes) if needed else None
+        for rule, needed in zip(rules, context.needs, strict=True)
+    ]
+
+
+def _input_gradient(context: VjpContext, attributes: Mapping[str, Any], axes: Sequence[Sliding]) -> Value:
+    image, filter_ = context.operands
+    given, taps = _alike(context, filter_, image)
+    return context.emit(
+        "Convolution",
+        given,
+        _turned(context, taps, attributes["groups"]),
+        **attributes_of_axes([_back(axis) for axis in axes]),
+        groups=attributes["groups"],
+        accum_dtype=attributes["accum_dtype"],
+        out_dtype=image.type.dtype,
+    )
+
+
+def _back(axis: Sliding) -> Sliding:
+    """Return the windows of the cotangent that the elements of an axis are sums over."""
+    spread = (axis.extent - 1) * axis.base + 1
+    low = axis.span - 1 - axis.low
+    high = spread + axis.span - 1 - low - ((axis.count - 1) * axis.stride + 1)
+    return Sliding(axis.count, axis.window, axis.base, low, high, axis.stride, axis.spacing)
+
+
+def _turned(context: VjpContext, filter_: Value, groups: int) -> Value:
+    """Return a filter with its windows turned round, and its inputs and outputs exchanged in each group."""
+    *window, inputs, outputs = filter_.shape
+    space, features = len(window), outputs // groups
+    if any(extent > 1 for extent in window):
+        filter_ = context.emit(
+            "Slice",
+            filter_,
+            starts=(*(extent - 1 for extent in window), 0, 0),
+            # A negative end counts from the end, so the end before index 0 is -extent - 1.
+            ends=(*(-extent - 1 for extent in window), inputs, outputs),
+            steps=(*(-1 for _ in window), 1, 1),
         )
-        for axis in (0, 1)
-    ]
+    order = tuple(range(space))
+    if groups == 1:
+        return context.emit("Transpose", filter_, permutation=(*order, space + 1, space))
+    if inputs == features == 1:
+        return filter_
+    apart = context.emit("Reshape", filter_, new_shape=(*window, inputs, groups, features))
+    apart = context.emit("Transpose", apart, permutation=(*order, space + 2, space + 1, space))
+    return context.emit("Reshape", apart, new_shape=(*window, features, groups * inputs))
 
 
-def _side_by_side(context: VjpContext, padding: Pairs) -> Value:
-    """Return the cotangent of the image where windows do not overlap: each pixel's part is one product."""
+def _filter_gradient(context: VjpContext, attributes: Mapping[str, Any], axes: Sequence[Sliding]) -> Value:
     image, filter_ = context.operands
+    given, image = _alike(context, image, filter_)
+    inputs, outputs = filter_.shape[-2:]
+    groups: int = attributes["groups"]
+    patches = _patches(context, image, axes)
+    over = tuple(range(len(axes) + 1))
+    channel = len(over)
+    dtypes = {"accum_dtype": attributes["accum_dtype"], "out_dtype": filter_.type.dtype}
+    if groups == 1:
+        pairs = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": over, "contract_rhs": over}
+        product = context.emit("DotGeneral", patches, given, **pairs, **dtypes)
+        return context.emit("Reshape", product, new_shape=filter_.shape)
+    outer, count = patches.shape[:-1], patches.shape[-1] // (groups * inputs)
+    patches = context.emit("Reshape", patches, new_shape=(*outer, count, groups, inputs))
+    given = context.emit("Reshape", given, new_shape=(*outer, groups, outputs // groups))
+    pairs = {"batch_lhs": (channel + 1,), "batch_rhs": (channel,), "contract_lhs": over, "contract_rhs": over}
+    product = context.emit(
+        "DotGeneral", patches, given, **pairs, **dtypes
+    )  # [groups, window, inputs, outputs]
+    product = context.emit("Transpose", product, permutation=(1, 2, 0, 3))
+    return context.emit("Reshape", product, new_shape=filter_.shape)
+
+
+def _patches(context: VjpContext, image: Value, axes: Sequence[Sliding]) -> Value:
+    """Return the windows of the image as rows."""
+    batch, *_, channels = image.shape
     dtype = image.type.dtype
-    parts = context.emit(
-        "DotGeneral",
-        context.cotangent,
-        filter_,
-        batch_lhs=(),
-        batch_rhs=(),
-        contract_lhs=(3,),
-        contract_rhs=(3,),
-        accum_dtype=dtype,
-        out_dtype=dtype,
-    )  # [N, H_out, W_out, H_k, W_k, C_in]
-    batch, height, width, *kernel, channels = parts.shape
-    # A step beyond the image leaves one window.
-    strides = [
-        kernel[axis] if extent == 1 else context.attributes["strides"][axis]
-        for axis, extent in enumerate((height, width))
-    ]
-    whole = [(0, extent) for extent in parts.shape]
-    parts = spanned(context, parts, [*whole[:3], (0, strides[0]), (0, strides[1]), whole[5]])
-    parts = context.emit("Transpose", parts, permutation=(0, 1, 3, 2, 4, 5))
-    rows = (batch, height * strides[0], width * strides[1], channels)
-    value = context.emit("Reshape", parts, new_shape=rows)
-    spans = [(padding[axis][0], padding[axis][0] + image.shape[axis + 1]) for axis in (0, 1)]
-    return spanned(context, value, [(0, batch), *spans, (0, channels)])
-
-
-def _spaced_out(context: VjpContext, padding: Pairs) -> Value:
-    """Return the cotangent of the image from one of the result that is spaced out with zeros."""
-    image, filter_ = context.operands
-    kernel, strides = filter_.shape[:2], context.attributes["strides"]
-    given = context.cotangent
-    interior = (0, strides[0] - 1, strides[1] - 1, 0)
-    zero = TensorLiteral.of(0, given.type.dtype)
-    none = (0, 0, 0, 0)
-    given = context.emit("Pad", given, low=none, high=none, interior=interior, pad_value=zero)
-    spans = [
-        (padding[axis][0] - kernel[axis] + 1, padding[axis][0] + image.shape[axis + 1]) for axis in (0, 1)
-    ]
-    given = spanned(context, given, [(0, given.shape[0]), *spans, (0, given.shape[3])])
-    taps = _taps(context, filter_, (range(kernel[0])[::-1], range(kernel[1])[::-1]))
-    taps = context.emit("Transpose", taps, permutation=(0, 1, 3, 2))
-    return context.emit("Conv2d", given, taps, strides=(1, 1), padding=_VALID)
-
-
-def _filter_gradient(context: VjpContext, padding: Pairs) -> Value:
-    image, filter_ = context.operands
-    dtype = image.type.dtype
-    low, high = (tuple(pair[side] for pair in padding) for side in (0, 1))
-    padded = [extent + sum(pair) for extent, pair in zip(image.shape[1:3], padding, strict=True)]
-    patches = context.emit(
+    if any(axis.base > 1 for axis in axes):
+        interior = (0, *(axis.base - 1 for axis in axes), 0)
+        none, zero = (0,) * len(interior), TensorLiteral.of(0, dtype)
+        image = context.emit("Pad", image, low=none, high=none, interior=interior, pad_value=zero)
+    if any(min(axis.low, axis.high) < 0 for axis in axes):
+        spans = [(-axis.low, axis.padded - axis.low) for axis in axes]
+        image = spanned(context, image, [(0, batch), *spans, (0, channels)])
+        low = high = (0,) * len(axes)
+    else:
+        low, high = tuple(axis.low for axis in axes), tuple(axis.high for axis in axes)
+    return context.emit(
         "ExtractPatches",
         image,
-        window=filter_.shape[:2],
+        window=tuple(axis.window for axis in axes),
         # A step over everything reaches nothing; as it is written, it may be beyond any address.
-        strides=tuple(min(pair) for pair in zip(context.attributes["strides"], padded, strict=True)),
-        dilation=(1, 1),
+        strides=tuple(min(axis.stride, max(1, axis.padded)) for axis in axes),
+        dilation=tuple(axis.spacing for axis in axes),
         padding_low=low,
         padding_high=high,
         pad_value=TensorLiteral.of(0, dtype),
     )
-    product = context.emit(
-        "DotGeneral",
-        patches,
-        context.cotangent,
-        batch_lhs=(),
-        batch_rhs=(),
-        contract_lhs=(0, 1, 2),
-        contract_rhs=(0, 1, 2),
-        accum_dtype=dtype,
-        out_dtype=dtype,
-    )
-    return context.emit("Reshape", product, new_shape=filter_.shape)
 
 
-def _taps(context: VjpContext, filter_: Value, places: tuple[Sequence[int], Sequence[int]]) -> Value:
-    """Return the elements of the filter at evenly spaced places, the last one first, of height and width."""
-    # Evenly spaced, as many as there are, from the first one on: all of them, in order.
-    if all(len(at) == extent and at[0] == 0 for at, extent in zip(places, filter_.shape[:2], strict=True)):
-        return filter_
-    channels = filter_.shape[2:]
-    steps = [at[1] - at[0] if len(at) > 1 else 1 for at in places]
-    # A negative end counts from the end, so the end before index 0 is -extent - 1.
-    ends = [
-        at[-1] + 1 if step > 0 else at[-1] - 1 if at[-1] else -extent - 1
-        for at, step, extent in zip(places, steps, filter_.shape[:2], strict=True)
-    ]
-    return context.emit(
-        "Slice",
-        filter_,
-        starts=(places[0][0], places[1][0], 0, 0),
-        ends=(*ends, *channels),
-        steps=(*steps, 1, 1),
-    )
+def _alike(context: VjpContext, factor: Value, wanted: Value) -> tuple[Value, Value]:
+    """Return the cotangent and a factor, the narrower of the two in the dtype that holds all its numbers."""
+    result, dtype = context.result.type.dtype, wanted.type.dtype
+    wide = result if holds(result, dtype) else dtype
+    return context.cast(context.cotangent, wide), context.cast(factor, wide)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mind_mlir.ops.accumulators import (
     holds,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.complex_numbers import joined
+from mind_mlir.ops.complex_numbers import product
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.dot_general_lowering import lower, roles_of
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
-_Product: TypeAlias = "Callable[[Array, Array], Array]"
 _LISTS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
 _SIDES = ("lhs", "rhs")
 #: What is multiplied, accumulated in, and given; complex numbers among themselves.
@@ -140,17 +139,11 @@ def _evaluate(context: EvalContext) -> Array:
     second = right.transpose(*rhs.batch, *rhs.contracted, *rhs.free).reshape(batch, depth, columns)
     factors = [numbers.widened(cast_array(factor, accumulator)) for factor in (first, second)]
     # Columns by rows where nothing is summed: a sum, which begins with 0.0, would lose the sign of -0.0.
-    multiply: _Product = np.matmul if lhs.contracted else np.multiply
-    product = _complex_product(multiply, *factors) if accumulator in COMPLEX else multiply(*factors)
-    return cast_array(numbers.rounded(product, accumulator), attributes["out_dtype"]).reshape(
+    multiply: Callable[[Array, Array], Array] = np.matmul if lhs.contracted else np.multiply
+    found = product(multiply, *factors)
+    return cast_array(numbers.rounded(found, accumulator), attributes["out_dtype"]).reshape(
         context.result_type.extents
     )
-
-
-def _complex_product(multiply: _Product, left: Array, right: Array) -> Array:
-    """Return products of complex matrices, made of those of their parts."""
-    a, b, c, d = left.real, left.imag, right.real, right.imag
-    return joined(multiply(a, c) - multiply(b, d), multiply(a, d) + multiply(b, c))
 
 
 # Derivative

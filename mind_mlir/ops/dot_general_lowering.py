@@ -5,12 +5,12 @@ It reads its operands as they lie where a product can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.accumulators import Accumulation
-from mind_mlir.ops.complex_parts import of_parts
+from mind_mlir.ops.complex_parts import products_of_parts
 from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.reassociation import transposed
@@ -61,27 +61,9 @@ def lower(context: LoweringContext) -> Any:
     if any(type_.element_count == 0 for type_ in context.operand_types):
         return context.filled(result, 0)
     if accumulator in COMPLEX:
-        return _lower_complex(context)
+        return products_of_parts(context, lower)
     dtypes = Accumulation(context, accumulator, accumulator, result.dtype)
     return dtypes.result(_product(context, accumulator, result.with_dtype(dtypes.computed)), result)
-
-
-def _lower_complex(context: LoweringContext) -> Any:
-    """Append the four products of the parts, by the kernels of floats, and put them together."""
-    result, accumulator = context.result_type, context.attributes["accum_dtype"]
-    part = context.arithmetic(accumulator.part)
-    total = result.with_dtype(accumulator)
-    inner = replace(context, result_type=total, result_types=(total,))
-    real, imaginary = (of_parts(inner, (side, side)) for side in ("re", "im"))
-    (a, c), (b, d) = real.operands, imaginary.operands
-    products = [lower(replace(real, operands=pair)) for pair in ((a, c), (b, d), (a, d), (b, c))]
-
-    def finished(ac: Any, bd: Any, ad: Any, bc: Any) -> Any:
-        parts = (part.subtract(ac, bd), part.add(ad, bc))
-        number = context.mlir.complex_.create_(context.element(accumulator), *parts)
-        return converted(context, number, accumulator, result.dtype)
-
-    return context.elementwise(finished, products)
 
 
 def _product(context: LoweringContext, accumulator: DType, type_: TensorType) -> Any:
@@ -99,7 +81,7 @@ def _product(context: LoweringContext, accumulator: DType, type_: TensorType) ->
     loops_of = [(*batch, *rows, *summed), (*batch, *summed, *columns)]
     factors, maps = [], []
     for place, type_of in enumerate(context.operand_types):
-        value, dtype = _converted(context, place, accumulator, type_.dtype)
+        value, dtype = factor(context, place, accumulator, type_.dtype)
         moved = order[place]
         if _is_read_in_place((lhs, rhs), place, type_of.rank):
             moved = tuple(range(type_of.rank))
@@ -138,10 +120,8 @@ def _is_read_in_place(roles: tuple[Roles, Roles], place: int, rank: int) -> bool
     return place != with_columns or (rank - 1) not in roles[place].batch
 
 
-def _converted(
-    context: LoweringContext, place: int, accumulator: DType, computed: DType
-) -> tuple[Any, DType]:
-    """Return an operand in a dtype that the product converts exactly, and that dtype."""
+def factor(context: LoweringContext, place: int, accumulator: DType, computed: DType) -> tuple[Any, DType]:
+    """Return an operand in a dtype that a product converts exactly to ``computed``, and that dtype."""
     value, type_ = context.operands[place], context.operand_types[place]
     dtype = type_.dtype
     if _widens(dtype, accumulator):

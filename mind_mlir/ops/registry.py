@@ -62,6 +62,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "reduce_window": ("ReduceWindow",),
     "patches": ("ExtractPatches",),
     "convolution": ("Conv2d",),
+    "convolution_general": ("Convolution",),
     "custom_call": ("CustomCall",),
     "control": ("Cond", "While", "Call"),
     "scan": ("Scan",),

@@ -6,6 +6,7 @@ apart, each a stride after the one before (ptir-v0.4.md, "Windowed ops").
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,8 @@ class Sliding:
         extent: The elements of the axis.
         window: The elements of a window.
         stride: How far apart windows begin.
-        low: What is padded before.
-        high: What is padded behind.
+        low: What is padded before; below zero, what is cut off.
+        high: What is padded behind, likewise.
         base: The base dilation: how far apart elements of the axis lie.
         spacing: The window dilation: how far apart elements of a window lie.
     """
@@ -83,6 +84,13 @@ class Sliding:
         """Return where element ``place`` of each window lies among what is padded."""
         start = place * self.spacing
         return slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
+
+    def terms(self, place: int) -> slice:
+        """Return the windows whose element ``place`` is no gap of the base dilation, evenly spaced."""
+        period = self.base // math.gcd(self.base, self.stride)
+        at = (place * self.spacing - self.low + np.arange(min(period, self.count)) * self.stride) % self.base
+        (first, *_) = (*np.flatnonzero(at == 0), self.count)
+        return slice(int(first), self.count, period)
 
     def places(self) -> tuple[Array, Array]:
         """Return, for each element of each window, which element of the axis it is, and whether it is one.

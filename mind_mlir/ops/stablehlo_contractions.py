@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mind_mlir.ops.accumulators import default_accumulator
+from mind_mlir.ops.convolution_form import axes_of, general_attributes
 from mind_mlir.ops.dot_general_lowering import roles_of
-from mind_mlir.ops.sliding import spatial_padding
 from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.stablehlo_reductions import combined
 
@@ -67,22 +68,51 @@ def _product(
 
 def conv2d(context: StablehloContext) -> HloValue:
     """Rule of `Conv2d`."""
-    image, filter_ = context.operands
-    result, strides = context.result_type, context.attributes["strides"]
+    image, filter_ = (operand.type for operand in context.operands)
+    general = general_attributes(context.attributes, image.extents, filter_.extents, image.dtype)
+    return convolution(replace(context, attributes=general))
+
+
+def convolution(context: StablehloContext) -> HloValue:
+    """Rule of `Convolution`; what accumulates in less than f32 does so in f32, and is rounded once."""
+    attributes, result = context.attributes, context.result_type
+    accumulator = attributes["accum_dtype"]
+    wide = default_accumulator(accumulator)
+    image, filter_ = (
+        context.convert(converted(context, each, accumulator), wide) for each in context.operands
+    )
     if not result.element_count or not filter_.type.element_count:
         return context.constant(0, result)
-    padding = spatial_padding(context.attributes["padding"], image.shape[1:3], filter_.shape[:2], strides)
-    numbers = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
-    return context.emit(
+    axes = axes_of(attributes, image.shape, filter_.shape)
+    if not axes:
+        return _without_space(context, image, filter_)
+    space = "".join(f"{axis}, " for axis in range(len(axes)))
+    numbers = f"[b, {space}f]x[{space}i, o]->[b, {space}f]"
+    total = context.emit(
         "convolution",
         [image, filter_],
-        result,
-        window_strides=context.integers(strides),
-        padding=context.pairs(padding),
+        result.with_dtype(wide),
+        window_strides=context.integers([axis.stride for axis in axes]),
+        padding=context.pairs([(axis.low, axis.high) for axis in axes]),
+        lhs_dilation=context.integers([axis.base for axis in axes]),
+        rhs_dilation=context.integers([axis.spacing for axis in axes]),
         dimension_numbers=context.attribute(f"#stablehlo.conv<{numbers}>"),
-        feature_group_count=context.integer(1),
+        feature_group_count=context.integer(attributes["groups"]),
         batch_group_count=context.integer(1),
     )
+    return converted(context, context.convert(total, accumulator), attributes["out_dtype"])
+
+
+def _without_space(context: StablehloContext, image: HloValue, filter_: HloValue) -> HloValue:
+    """Append products of the channels of each group; StableHLO has no pairs of padding for no axes."""
+    groups, dtype = context.attributes["groups"], context.attributes["out_dtype"]
+    (rows, channels), columns = image.shape, filter_.shape[1]
+    image = context.reshape(image, (rows, groups, channels // groups))
+    filter_ = context.reshape(filter_, (channels // groups, groups, columns // groups))
+    type_ = image.type.with_shape((groups, rows, columns // groups))
+    total = _product(context, image, filter_, type_, ((1,), (1,)), ((2,), (0,)))
+    total = context.reshape(context.transpose(total, (1, 0, 2)), (rows, columns))
+    return converted(context, context.convert(total, context.attributes["accum_dtype"]), dtype)
 
 
 def layer_norm(context: StablehloContext) -> HloValue:

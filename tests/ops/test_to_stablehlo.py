@@ -52,7 +52,7 @@ def test_operations_compute_the_same(record: OpDef, interpreter: Interpreter) ->
     rng = np.random.default_rng(29)
     for uses in uses_of(record):
         module = harness.build(uses)
-        operands = [harness.edge_operands(use, rng) for use in uses]
+        operands = [_comparable(use, harness.edge_operands(use, rng)) for use in uses]
         expected = [
             harness.run_numpy_all(record, each, use.attributes)
             for use, each in zip(uses, operands, strict=True)
@@ -72,6 +72,14 @@ def test_operations_compute_the_same(record: OpDef, interpreter: Interpreter) ->
             except AssertionError as error:
                 error.add_note(f"in {use}")
                 raise
+
+
+def _comparable(use: Use, operands: list[Array]) -> list[Array]:
+    """Return operands that StableHLO means the same with: it multiplies the gaps of a base dilation, too."""
+    if use.record.opcode != "Convolution" or max(use.attributes["base_dilation"], default=1) == 1:
+        return operands
+    image, filter_ = operands
+    return [image, np.nan_to_num(filter_, nan=1.0, posinf=2.0, neginf=-2.0)]
 
 
 @pytest.mark.parametrize("record", [pytest.param(r, id=r.opcode) for r in all_ops() if r.programs])

@@ -76,7 +76,8 @@ ENTRIES = (
     CatalogueEntry(
         "E4009: Conv2d channels differ",
         "The input is [batch, height, width, channels] and the filter [height, width, channels "
-        "in, channels out]: the two numbers of input channels are equal.",
+        "in, channels out]: the two numbers of input channels are equal. A Convolution in groups has "
+        "as many times the channels that its filter takes, and as many features for each group.",
         context=("value", "channels"),
         bad='%0 = Input {name="x"} : tensor<f32[1, 4, 4, 5]>\n' + _FILTER + _CONV.format("[1, 1]", 4, 4),
         good=_IMAGE + _FILTER + _CONV.format("[1, 1]", 4, 4),

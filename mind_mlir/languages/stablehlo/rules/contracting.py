@@ -1,12 +1,10 @@
-"""Products: contractions in general, and convolutions as products of patches."""
+"""Products: contractions in general, and convolutions."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules.elementwise import converted, with_bits
-from mind_mlir.languages.stablehlo.rules.types import number
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.mlir.bindings import stablehlo
 from mind_mlir.ops.accumulators import default_accumulator
@@ -28,12 +26,6 @@ def product(
     batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
 ) -> Value:
     """Append a contraction whose result has ``dtype``: of integers that do not fit, the lowest bits."""
-    source = left.type.dtype
-    is_whole = source.is_integer and dtype.is_integer
-    accumulator = default_accumulator(source)
-    if dtype.bits > accumulator.bits:
-        # Numbers of another sign would saturate on their way in.
-        accumulator = with_bits(source, dtype.bits) if is_whole else dtype
     total = use.emit(
         "DotGeneral",
         left,
@@ -42,10 +34,19 @@ def product(
         batch_rhs=tuple(batch[1]),
         contract_lhs=tuple(contract[0]),
         contract_rhs=tuple(contract[1]),
-        accum_dtype=accumulator,
-        out_dtype=accumulator if is_whole else dtype,
+        **_dtypes(left.type.dtype, dtype),
     )
     return converted(use, total, dtype)
+
+
+def _dtypes(source: DType, dtype: DType) -> dict[str, DType]:
+    """Return what products of ``source`` accumulate in, and give, on their way to ``dtype``."""
+    is_whole = source.is_integer and dtype.is_integer
+    accumulator = default_accumulator(source)
+    if dtype.bits > accumulator.bits:
+        # Numbers of another sign would saturate on their way in.
+        accumulator = with_bits(source, dtype.bits) if is_whole else dtype
+    return {"accum_dtype": accumulator, "out_dtype": accumulator if is_whole else dtype}
 
 
 def _dot_general(use: Use) -> Value:
@@ -75,11 +76,11 @@ def _dot(use: Use) -> Value:
 
 
 def _convolution(use: Use) -> Value:
-    """The product of the patches of the image, each as a row, and the filters, each as a column."""
+    """A Convolution, between transposes of its operands and of its result."""
     dims = stablehlo().ConvDimensionNumbers(use.attribute("dimension_numbers"))
     image, kernel = _alike(use)
-    spatial = len(dims.input_spatial_dimensions)
-    ones = (1,) * spatial
+    space = len(dims.input_spatial_dimensions)
+    ones = (1,) * space
     image = use.transposed(
         image, (dims.input_batch_dimension, *dims.input_spatial_dimensions, dims.input_feature_dimension)
     )
@@ -91,48 +92,30 @@ def _convolution(use: Use) -> Value:
             dims.kernel_output_feature_dimension,
         ),
     )
-    turned = [axis for axis, turn in enumerate(use.integers("window_reversal", [0] * spatial)) if turn]
+    turned = [axis for axis, turn in enumerate(use.integers("window_reversal", [0] * space)) if turn]
     kernel = use.reversed(kernel, turned)
     groups = use.integer("feature_group_count", 1)
     if (batches := use.integer("batch_group_count", 1)) > 1:
         image, groups = _batches_as_features(use, image, batches), batches
-    low, high = zip(*use.pairs("padding", spatial), strict=True) if spatial else ((), ())
-    gaps = [n - 1 for n in use.integers("lhs_dilation", ones)]
-    image = use.padded(image, (0, *low, 0), (0, *high, 0), (0, *gaps, 0), 0)
-    strides, dilation = use.integers("window_strides", ones), use.integers("rhs_dilation", ones)
-    patches = image
-    if spatial:
-        patches = use.emit(
-            "ExtractPatches",
-            image,
-            window=kernel.type.extents[:spatial],
-            strides=strides,
-            dilation=dilation,
-            padding_low=(0,) * spatial,
-            padding_high=(0,) * spatial,
-            pad_value=number(0, image.type.dtype),
-        )
-    result = _filtered(use, patches, kernel, groups, image.type.extents[-1])
-    order = [0] * (spatial + 2)
+    low, high = zip(*use.pairs("padding", space), strict=True) if space else ((), ())
+    dtype = use.result_type().dtype
+    result = use.emit(
+        "Convolution",
+        image,
+        kernel,
+        strides=use.integers("window_strides", ones),
+        padding_low=low,
+        padding_high=high,
+        base_dilation=use.integers("lhs_dilation", ones),
+        window_dilation=use.integers("rhs_dilation", ones),
+        groups=groups,
+        **_dtypes(image.type.dtype, dtype),
+    )
+    order = [0] * (space + 2)
     places = (dims.output_batch_dimension, *dims.output_spatial_dimensions, dims.output_feature_dimension)
     for axis, place in enumerate(places):
         order[place] = axis
-    return use.transposed(result, order)
-
-
-def _filtered(use: Use, patches: Value, kernel: Value, groups: int, channels: int) -> Value:
-    """Append the products of patches, f[batch, spatial..., window * channels], and filters."""
-    dtype = use.result_type().dtype
-    outer, rank = patches.type.extents[:-1], patches.type.rank
-    *window, inputs, outputs = kernel.type.extents
-    count = math.prod(window)
-    if groups == 1:
-        filters = use.reshaped(kernel, (count * inputs, outputs))
-        return product(use, patches, filters, dtype, ((rank - 1,), (0,)))
-    parts = use.reshaped(patches, (*outer, count, groups, channels // groups))
-    filters = use.reshaped(kernel, (count, inputs, groups, outputs // groups))
-    found = product(use, parts, filters, dtype, ((rank - 1, rank + 1), (0, 1)), ((rank,), (2,)))
-    return use.reshaped(use.transposed(found, (*range(1, rank), 0, rank)), (*outer, outputs))
+    return use.transposed(converted(use, result, dtype), order)
 
 
 def _batches_as_features(use: Use, image: Value, groups: int) -> Value:
