@@ -24,8 +24,8 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.ir.elements import Problem
 from mind_mlir.languages.core.numbers import convert_elements
 from mind_mlir.languages.ptir.seeding import is_seed
+from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.tools.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.tools.cli.fills import FILLS, filled
 from mind_mlir.tools.cli.literals import LiteralError, looks_like_literal, parse_literal
 from mind_mlir.tools.cli.value_uses import ValueUses
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Interface, Parameter
     from mind_mlir.ir.module import Module
-    from mind_mlir.tools.cli.array_files import Header
+    from mind_mlir.models.weights.array_files import Header
     from mind_mlir.tools.cli.literals import Shape
     from mind_mlir.tools.cli.value_uses import Use
 

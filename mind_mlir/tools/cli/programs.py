@@ -14,9 +14,9 @@ from mind_mlir.languages.core.printer import print_module
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.languages.programs.sources import read_any
 from mind_mlir.languages.source import read_source
+from mind_mlir.models.weights.array_files import ArrayFileError, read_array
 from mind_mlir.passes.autodiff import differentiate
 from mind_mlir.runtime.declared_constants import with_constants
-from mind_mlir.tools.cli.array_files import ArrayFileError, read_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
