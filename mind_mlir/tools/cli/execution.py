@@ -64,10 +64,16 @@ def _native(log: StageLog) -> ModuleType:
 
 
 def run_bundle(
-    session: Session, path: str, function: str | None, inputs: tuple[str, ...], seed: int, output: str | None
+    session: Session,
+    path: str,
+    function: str | None,
+    inputs: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    output: str | None,
 ) -> None:
     """Load a bundle, run a function of it, and show or save what it returns."""
-    specs = InputSpecs.parse(inputs)
+    specs = InputSpecs.parse(inputs, weights)
     session.stage = "load"
     bundle = load_bundle(path)
     chosen = _chosen(bundle, function)

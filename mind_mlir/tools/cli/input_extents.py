@@ -11,6 +11,7 @@ from mind_mlir.ir.types import SymbolicDim
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.languages.ptir.symbols import type_symbols
 from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.models.weights.loading import load_weights
 from mind_mlir.tools.cli.fills import FILLS
 from mind_mlir.tools.cli.inputs import unread_value, unreadable
 from mind_mlir.tools.cli.literals import LiteralError, parse_literal
@@ -68,6 +69,9 @@ def _shapes(
                     archive.read(name, _noted(shapes, name))
         except ArrayFileError as error:
             findings.append(unreadable(path, f"{error}"))
+    if specs.weights is not None:
+        weights = load_weights(specs.weights, dequantize=True)
+        shapes |= {name: weights[name].shape for name in types if name in weights and name not in shapes}
     for name, value in specs.by_name.items():
         if value in FILLS:
             continue
