@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -79,7 +79,8 @@ def test_open_extents_are_those_of_weights(tmp_path: Path, weights: str) -> None
 
 def test_mistakes(program: str, weights: str, tmp_path: Path) -> None:
     other = tmp_path / "other.npz"
-    np.savez(other, **{"block.w": np.ones(3, np.float32)})
+    arrays: dict[str, Any] = {"block.w": np.ones(3, np.float32)}
+    np.savez(other, **arrays)
     (found,) = findings("run", program, "--input=x=ones", "--weights", other)
     assert found["code"] == "E6104"
     np.savez(other, y=W, z=W)
