@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from mind_mlir.languages.ptir.program import Program as Program
     from mind_mlir.languages.stablehlo.importing import from_stablehlo as from_stablehlo
     from mind_mlir.languages.stablehlo.tracing import from_jax as from_jax
+    from mind_mlir.models.weights.loading import Weights as Weights
+    from mind_mlir.models.weights.loading import load_weights as load_weights
+    from mind_mlir.models.weights.quantized import QuantizedWeights as QuantizedWeights
     from mind_mlir.ops.custom_attributes import custom_attributes as custom_attributes
     from mind_mlir.ops.custom_library import register_custom_call as register_custom_call
     from mind_mlir.ops.custom_targets import CustomAttribute as CustomAttribute
@@ -122,6 +125,8 @@ _NAMES = {
     "languages.ptir.program": "Program",
     "languages.stablehlo.importing": "from_stablehlo",
     "languages.stablehlo.tracing": "from_jax",
+    "models.weights.loading": "Weights load_weights",
+    "models.weights.quantized": "QuantizedWeights",
     "ops.custom_attributes": "custom_attributes",
     "ops.custom_library": "register_custom_call",
     "ops.custom_targets": "CustomAttribute",

@@ -35,6 +35,7 @@ _TOPICS = {
     "interpreter": "Interpreting",
     "passes": "Passes",
     "packaging": "Artefacts",
+    "models": "Weights",
     "conversion": "Conversion targets",
     "ops": "Custom calls",
     "diagnostics": "Diagnostics and exceptions",

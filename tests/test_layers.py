@@ -45,9 +45,11 @@ LAYERS = (
     "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
+    "models.weights",
     "packaging",
     "tracing",
     "numpy",
+    "models",
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),

@@ -119,7 +119,7 @@ class ExecutionError(MindError):
 
 
 class ArtefactError(MindError):
-    """Compiled code cannot be written as a file, or such a file cannot be loaded (E65xx)."""
+    """A file of compiled code cannot be written or loaded, or one of weights cannot be read (E65xx)."""
 
 
 class UnsupportedError(MindError):

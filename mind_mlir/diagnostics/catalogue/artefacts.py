@@ -1,4 +1,4 @@
-"""E65xx: compiled code as files: objects, shared libraries, headers and bundles."""
+"""E65xx: compiled code as files (objects, shared libraries, headers and bundles), and files of weights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ outputs: %1
 ''')
 with tempfile.TemporaryDirectory() as folder:
     path = mind_mlir.package(module, Path(folder, "sums"), threads=1)
+"""
+
+_WEIGHTS = """\
+import tempfile
+from pathlib import Path
+import numpy as np
+import mind_mlir
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "model.npz")
+    np.savez(path, w=np.ones((2, 3), np.float32))
 """
 
 ENTRIES = (
@@ -47,5 +57,21 @@ ENTRIES = (
         "What a program does can be compiled here and now, but not be taken elsewhere: calls of C "
         "functions of this process, for one. The message says what it is.",
         context=("what",),
+    ),
+    in_python(
+        "E6505: a file of weights that is damaged, or none",
+        "Weights are read from safetensors, from the index of several such files, from GGUF and from "
+        "numpy's .npz and .npy. A file that is cut short, says of a tensor that it lies outside of the file "
+        "or over another one, has a name twice, or is of another format is not used at all.",
+        context=("path", "reason"),
+        bad=_WEIGHTS + "    path.write_bytes(path.read_bytes()[:-1])\n    mind_mlir.load_weights(path)\n",
+        good=_WEIGHTS + "    mind_mlir.load_weights(path)\n",
+    ),
+    CatalogueEntry(
+        "E6506: weights of a type that is not read",
+        "A file of weights is well-formed, but has tensors of a type that there is no array of here. GGUF "
+        "has many layouts of quantised numbers: Q8_0 and Q4_0 are kept as they lie, others become f32 with "
+        "load_weights(path, dequantize=True).",
+        context=("path", "reason"),
     ),
 )

@@ -44,6 +44,7 @@ class Request:
     functions: tuple[str, ...]
     extents: Mapping[str, int]
     constants: Mapping[str, str]
+    weights: str | None
     autodiff: bool
     extensions: bool
     header: str | None
@@ -102,7 +103,8 @@ def write(
     if request.kind == BUNDLE and not any(each.suffix == ".so" for each in written):
         sys.stderr.write("note: the bundle has no shared library; --emit=shared says what one takes\n")
     if request.depfile is not None:
-        rule = depfile_text([*map(str, written)], request.file, request.constants.values())
+        read = [*request.constants.values(), *([request.weights] if request.weights else [])]
+        rule = depfile_text([*map(str, written)], request.file, read)
         write_file(request.depfile, rule.encode(errors="surrogateescape"))
 
 
@@ -115,7 +117,7 @@ def _module(session: Session, request: Request) -> Module:
     )
     if request.autodiff:
         module = gradient_module(module, StageLog(session), extensions=request.extensions)
-    return declared(module, request.constants)
+    return declared(module, request.constants, request.weights)
 
 
 def depfile_text(outputs: Iterable[str], program: str, others: Iterable[str] = ()) -> str:

@@ -24,6 +24,7 @@ from mind_mlir.tools.cli.options import (
     function_option,
     output_option,
     stage_options,
+    weights_option,
 )
 from mind_mlir.tools.cli.output import write_output
 
@@ -85,6 +86,9 @@ def _help() -> str:
 )
 @compile_options("compile")
 @constant_option
+@weights_option(
+    "Make inputs part of the code, as --constant does: all that FILE has weights of their names for."
+)
 @output_option
 @artefact_options
 @diagnostic_format
@@ -106,6 +110,7 @@ def command(
     print_passes: bool,
     options: CompileOptions,
     constants: Mapping[str, str],
+    weights: str | None,
     output: str | None,
     name: str | None,
     target_cpu: str | None,
@@ -121,7 +126,7 @@ def command(
     if extensions and not autodiff:
         raise click.UsageError("--extensions is about derivatives; it needs --autodiff")
     form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
-    options = replace(options, prepares=bool(constants), debug_prefixes=debug_prefixes)
+    options = replace(options, prepares=bool(constants) or weights is not None, debug_prefixes=debug_prefixes)
     if debug_prefixes and not options.debug:
         raise click.UsageError("--debug-prefix-map is about debug information; it needs --debug")
     _check_options(form)
@@ -129,7 +134,20 @@ def command(
         from mind_mlir.tools.cli.artefacts import Request, write  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
         request = Request(
-            *(file, form, output, name, func, extents, constants, autodiff, extensions, header, depfile)
+            *(
+                file,
+                form,
+                output,
+                name,
+                func,
+                extents,
+                constants,
+                weights,
+                autodiff,
+                extensions,
+                header,
+                depfile,
+            )
         )
         write(session, request, options, cpu=target_cpu, features=features)
         return
@@ -161,7 +179,7 @@ def command(
     # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
-    module = declared(module, constants)
+    module = declared(module, constants, weights)
     text = print_form(module, form, log, options, debug_info=mlir_print_debuginfo)
     write_output(text, output)
 

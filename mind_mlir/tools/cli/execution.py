@@ -9,10 +9,10 @@ import click
 import numpy as np
 
 from mind_mlir.ir.interface import Interface
+from mind_mlir.models.weights.array_files import ADDED
 from mind_mlir.outputs.files import replace_file
 from mind_mlir.packaging.loading import load_bundle
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.tools.cli.array_files import ADDED
 from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs
 from mind_mlir.tools.cli.output import write_output
 from mind_mlir.tools.interruption import interruptible
@@ -64,10 +64,16 @@ def _native(log: StageLog) -> ModuleType:
 
 
 def run_bundle(
-    session: Session, path: str, function: str | None, inputs: tuple[str, ...], seed: int, output: str | None
+    session: Session,
+    path: str,
+    function: str | None,
+    inputs: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    output: str | None,
 ) -> None:
     """Load a bundle, run a function of it, and show or save what it returns."""
-    specs = InputSpecs.parse(inputs)
+    specs = InputSpecs.parse(inputs, weights)
     session.stage = "load"
     bundle = load_bundle(path)
     chosen = _chosen(bundle, function)

@@ -10,7 +10,8 @@ from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.types import SymbolicDim
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.languages.ptir.symbols import type_symbols
-from mind_mlir.tools.cli.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.models.weights.loading import load_weights
 from mind_mlir.tools.cli.fills import FILLS
 from mind_mlir.tools.cli.inputs import unread_value, unreadable
 from mind_mlir.tools.cli.literals import LiteralError, parse_literal
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
-    from mind_mlir.tools.cli.array_files import Header
+    from mind_mlir.models.weights.array_files import Header
     from mind_mlir.tools.cli.inputs import InputSpecs
 
 
@@ -68,6 +69,9 @@ def _shapes(
                     archive.read(name, _noted(shapes, name))
         except ArrayFileError as error:
             findings.append(unreadable(path, f"{error}"))
+    if specs.weights is not None:
+        weights = load_weights(specs.weights, dequantize=True)
+        shapes |= {name: weights[name].shape for name in types if name in weights and name not in shapes}
     for name, value in specs.by_name.items():
         if value in FILLS:
             continue

@@ -24,8 +24,9 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.languages.core.numbers import convert_elements
 from mind_mlir.languages.ptir.seeding import is_seed
+from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.models.weights.loading import load_weights
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.tools.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.tools.cli.fills import FILLS, filled
 from mind_mlir.tools.cli.literals import LiteralError, looks_like_literal, parse_literal
 from mind_mlir.tools.cli.value_uses import ValueUses
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Interface, Parameter
     from mind_mlir.ir.module import Module
-    from mind_mlir.tools.cli.array_files import Header
+    from mind_mlir.models.weights.array_files import Header
+    from mind_mlir.models.weights.loading import Weights
     from mind_mlir.tools.cli.literals import Shape
     from mind_mlir.tools.cli.value_uses import OperandUse
 
@@ -53,14 +55,16 @@ class InputSpecs:
         by_name: What is written for each named input.
         default: The fill of inputs that nothing names, or None.
         archives: Files of arrays by name.
+        weights: A file of weights, for what nothing else names; None for none.
     """
 
     by_name: Mapping[str, str]
     default: str | None = None
     archives: tuple[str, ...] = ()
+    weights: str | None = None
 
     @classmethod
-    def parse(cls, specs: Iterable[str]) -> InputSpecs:
+    def parse(cls, specs: Iterable[str], weights: str | None = None) -> InputSpecs:
         """Take the options apart (UsageError: one is malformed, or two contradict each other)."""
         by_name: dict[str, str] = {}
         default: str | None = None
@@ -81,7 +85,7 @@ class InputSpecs:
                 )
             else:
                 by_name[name] = value
-        return cls(MappingProxyType(by_name), default, tuple(archives))
+        return cls(MappingProxyType(by_name), default, tuple(archives), weights)
 
 
 def _malformed(spec: str) -> str:
@@ -106,9 +110,7 @@ class _Inputs:
 
     def make(self) -> dict[str, Array]:
         parameters = {parameter.name: parameter for parameter in self.interface.parameters}
-        given: dict[str, Array | None] = {}
-        for path in self.specs.archives:
-            self._archive(path, parameters, given)
+        given = self._of_files(parameters)
         for position, (name, parameter) in enumerate(parameters.items()):
             spec = self.specs.by_name.get(name) or (self.specs.default if name not in given else None)
             if name not in self.specs.by_name and name not in given and is_seed(name, parameter.type):
@@ -128,6 +130,15 @@ class _Inputs:
         if self.findings:
             raise ArgumentError(self.findings)
         return {name: array for name, array in given.items() if array is not None}
+
+    def _of_files(self, parameters: Mapping[str, Parameter]) -> dict[str, Array | None]:
+        """Return what files of arrays by name give."""
+        given: dict[str, Array | None] = {}
+        for path in self.specs.archives:
+            self._archive(path, parameters, given)
+        if self.specs.weights is not None:
+            self._weights(load_weights(self.specs.weights, dequantize=True), parameters, given)
+        return given
 
     def _uses_of(self, parameter: Parameter) -> Sequence[OperandUse]:
         if self.module is None:
@@ -203,6 +214,22 @@ class _Inputs:
             for name, parameter in parameters.items():
                 if name in archive.members and name not in self.specs.by_name:
                     given[name] = self._member(path, archive, parameter)
+
+    def _weights(
+        self, weights: Weights, parameters: Mapping[str, Parameter], given: dict[str, Array | None]
+    ) -> None:
+        """Take what a file of weights has of the inputs that nothing else names, without a copy."""
+        taken = [name for name in parameters if name in weights]
+        if not taken:
+            shown = display_path(self.specs.weights or "")
+            message = f"'{shown}' has weights for none of the inputs, but {_listing(list(weights))}"
+            self._unexpected(message)
+        for name in taken:
+            array = weights[name]
+            assert isinstance(array, np.ndarray), "quantised ones are dequantised"
+            if name not in given and name not in self.specs.by_name:
+                self.findings += mismatches(parameters[name], array.dtype, array.shape)
+                given[name] = array
 
     def _member(self, path: str, archive: Archive, parameter: Parameter) -> Array | None:
         try:

@@ -228,6 +228,11 @@ constant_option = click.option(
 )
 
 
+def weights_option(help_: str) -> Callable[[Command], Command]:
+    """Add ``--weights``; the command is given ``weights``, a file or None."""
+    return click.option("--weights", metavar="FILE", shell_complete=complete_file, help=help_)
+
+
 def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
     for value in values:
         if value not in (*OPTIMIZER_PASSES, "all"):

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import click
 
 from mind_mlir.diagnostics import MindError
+from mind_mlir.ir.entry import exported
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.languages.core.printer import print_module
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.languages.programs.sources import read_any
 from mind_mlir.languages.source import read_source
+from mind_mlir.models.weights.array_files import ArrayFileError, read_array
+from mind_mlir.models.weights.loading import load_weights
 from mind_mlir.passes.autodiff import differentiate
 from mind_mlir.runtime.declared_constants import with_constants
-from mind_mlir.tools.cli.array_files import ArrayFileError, read_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,14 +79,28 @@ def gradient_module(
         return differentiate(module, function, wrt=wrt, cotangents=cotangents, extensions=extensions).module
 
 
-def declared(module: Module, files: Mapping[str, str]) -> Module:
-    """Return ``module`` with the arrays that ``--constant`` names in the place of inputs."""
-    if not files:
+def declared(module: Module, files: Mapping[str, str], weights: str | None = None) -> Module:
+    """Return ``module`` with arrays in the place of inputs.
+
+    They are those that ``--constant`` names, and those of a file of weights that are called as inputs are.
+    """
+    if not files and weights is None:
         return module
-    arrays = {}
+    arrays: dict[str, object] = {} if weights is None else _of_inputs(module, weights)
     for name, path in files.items():
         try:
             arrays[name] = read_array(path, lambda _: True)
         except ArrayFileError as error:
             raise click.UsageError(f"--constant {name}={path}: {error}") from error
     return with_constants(module, arrays)
+
+
+def _of_inputs(module: Module, path: str) -> dict[str, object]:
+    """Return the weights of a file that inputs of exported functions are called after."""
+    weights = load_weights(path, dequantize=True)
+    inputs = [each.name for function in exported(module) for each in interface_of(function).parameters]
+    found = {name: weights[name] for name in dict.fromkeys(inputs) if name in weights}
+    if not found:
+        listing = ", ".join(dict.fromkeys(inputs)) or "none"
+        raise click.UsageError(f"--weights {path}: it has none of the inputs, which are: {listing}")
+    return dict(found)

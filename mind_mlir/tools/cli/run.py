@@ -20,6 +20,7 @@ from mind_mlir.tools.cli.options import (
     file_argument,
     function_option,
     stage_options,
+    weights_option,
 )
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.tools.cli.session import Session
 
 #: What goes with a bundle; the other options are about compiling.
-_FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads"))
+_FOR_BUNDLES = frozenset(("file", "inputs", "weights", "seed", "func", "output", "threads"))
 
 
 @click.command(name="run")
@@ -39,6 +40,7 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads")
 @click.option(
     "--input", "inputs", metavar="SPEC", multiple=True, help="What an input is, see above. Repeatable."
 )
+@weights_option("Inputs that no --input names are the tensors of FILE of their names, see above.")
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**64 - 1),
@@ -71,6 +73,7 @@ def command(
     file: str,
     extents: Mapping[str, int],
     inputs: tuple[str, ...],
+    weights: str | None,
     seed: int,
     func: str | None,
     interpreted: bool,
@@ -83,8 +86,8 @@ def command(
     """Compile a program and run it on arrays; or run a bundle, which is compiled.
 
     FILE is a program, or a directory that mind-mlir compile --emit=bundle has
-    written, for which nothing is compiled: --input, --seed, --func, --threads
-    and -o go with one, and random integers are small whatever they are for.
+    written, for which nothing is compiled: --input, --weights, --seed, --func,
+    --threads and -o go with one, and random integers are small whatever they are for.
 
     The outputs are printed, or written to PATH as output_0, output_1, ...; what
     numpy has no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which
@@ -98,9 +101,13 @@ def command(
       NAME=FILE.npy       an array that numpy.save wrote
       FILE.npz            arrays that numpy.savez wrote, by the inputs' names
       random              for all inputs not named; also zeros, ones
+
+    The FILE of --weights is safetensors (or the index of several), GGUF or .npz,
+    of which tensors that are no inputs are left out; it is mapped rather than
+    read, and numbers of GGUF that are quantised become f32.
     """  # noqa: D301 -- click reads the \b
     if Path(file).is_dir():
-        _run_bundle(session, file, func, inputs, seed, output, options.threads)
+        _run_bundle(session, file, func, inputs, weights, seed, output, options.threads)
         return
     if interpreted and (check or stages["print_ir_after_all"] or stages["dump_stages"]):
         raise click.UsageError(
@@ -123,7 +130,7 @@ def command(
 
     if options.threads is not None:
         set_num_threads(options.threads)
-    specs = InputSpecs.parse(inputs)
+    specs = InputSpecs.parse(inputs, weights)
     log = StageLog.of(session, **stages)
     module = log.read(file, func, extents, partial(given_extents, function=func, specs=specs))
     with log.timed("verify"):
@@ -152,6 +159,7 @@ def _run_bundle(
     path: str,
     function: str | None,
     inputs: tuple[str, ...],
+    weights: str | None,
     seed: int,
     output: str | None,
     threads: int | None,
@@ -169,4 +177,4 @@ def _run_bundle(
 
     if threads is not None:
         set_num_threads(threads)
-    run_bundle(session, path, function, inputs, seed, output)
+    run_bundle(session, path, function, inputs, weights, seed, output)

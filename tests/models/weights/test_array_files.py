@@ -16,7 +16,7 @@ import pytest
 from cli_harness import findings, invoke, succeed
 
 from mind_mlir.ir.types import DType
-from mind_mlir.tools.cli.array_files import MAX_HEADER, Archive, ArrayFileError, Header, read_array
+from mind_mlir.models.weights.array_files import MAX_HEADER, Archive, ArrayFileError, Header, read_array
 
 if TYPE_CHECKING:
     from pathlib import Path

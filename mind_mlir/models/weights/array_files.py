@@ -73,7 +73,7 @@ class Header:
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
+def reading() -> Iterator[None]:
     """Turn whatever a malformed file makes the libraries raise into `ArrayFileError`.
 
     Which exceptions these are is documented nowhere, and fuzzing finds others in every version of Python.
@@ -88,7 +88,8 @@ def _reading() -> Iterator[None]:
         raise ArrayFileError(str(error).split("\n", 1)[0] or type(error).__name__) from error
 
 
-def _read_header(stream: IO[bytes]) -> Header:
+def read_header(stream: IO[bytes]) -> Header:
+    """Return the header of an array, behind which ``stream`` is then (within `reading`)."""
     magic = stream.read(len(_MAGIC) + 2)
     if magic.startswith(_ZIP_MAGIC):
         raise ArrayFileError("it is an archive; pass it whole, as --input FILE.npz")
@@ -160,14 +161,14 @@ def read_array(path: str, accept: Callable[[Header], bool]) -> Array | None:
     Raises:
         ArrayFileError: The file holds no array of numbers.
     """
-    with _reading():
+    with reading():
         stream = open(path, "rb")  # noqa: PTH123, SIM115 -- Path takes an empty name for this directory
     with stream:
-        with _reading():
-            header = _read_header(stream)
+        with reading():
+            header = read_header(stream)
         if not accept(header):
             return None
-        with _reading():
+        with reading():
             return _read_data(stream, header)
 
 
@@ -183,7 +184,7 @@ class Archive:
         """Open the archive at ``path``; its arrays are read one at a time (ArrayFileError: there is none)."""
         self.members: dict[str, zipfile.ZipInfo] = {}
         self.twice: list[str] = []
-        with _reading():
+        with reading():
             self._file = _zip_file(path)
         for info in self._file.infolist():
             name = info.filename.removesuffix(_SUFFIX)
@@ -207,11 +208,11 @@ class Archive:
             raise ArrayFileError("it is encrypted")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ArrayFileError("it is compressed in a way that numpy does not write")
-        with _reading():
+        with reading():
             stream = self._file.open(info)
         with stream:
-            with _reading():
-                header = _read_header(stream)
+            with reading():
+                header = read_header(stream)
             if not accept(header):
                 return None
             follows = info.file_size - stream.tell()
@@ -219,7 +220,7 @@ class Archive:
                 raise ArrayFileError(
                     f"its header promises {header.size} bytes of data, the archive {follows}"
                 )
-            with _reading():
+            with reading():
                 return _read_data(stream, header)
 
 

@@ -1,0 +1,1 @@
+"""A decoder of Llama's kind: RMS norms, rotary positions, grouped queries, gated layers."""

@@ -1,0 +1,1 @@
+"""Files of weights: safetensors, GGUF and numpy's, mapped rather than read."""
