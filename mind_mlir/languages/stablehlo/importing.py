@@ -26,6 +26,7 @@ from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.languages.stablehlo.parsing import new_context, read
 from mind_mlir.languages.stablehlo.rules import RULES
+from mind_mlir.languages.stablehlo.rules.folding import Folded
 from mind_mlir.languages.stablehlo.rules.types import Unsupported, tensor_type
 from mind_mlir.languages.stablehlo.rules.use import Use
 from mind_mlir.mlir.bindings import PassManager, ir
@@ -40,6 +41,7 @@ from mind_mlir.support.interrupts import deliver, held
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.bindings import Block, MLIRLocation, Operation
@@ -175,6 +177,7 @@ class _Body:
     builder: Builder
     values: dict[Any, Value] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
+    known_integers: Folded = field(default_factory=Folded)
 
     @property
     def for_xla(self) -> bool:
@@ -204,6 +207,7 @@ class _Body:
 
     def _operation(self, operation: Operation, lift: tuple[int, ...] | None) -> None:
         source = self.program.info(operation.location)
+        appended, first = self.builder.operations, len(self.builder.operations)
         try:
             results = self._results(operation, lift, source)
         except Unsupported as reason:
@@ -212,6 +216,7 @@ class _Body:
         except VerificationError as error:
             self._refuse(operation, error.diagnostics[0].message, lift)
             return
+        self.known_integers.append(appended[first:])
         for result, value in zip(operation.results, results, strict=True):
             self.values[result] = value
 
@@ -258,6 +263,10 @@ class _Body:
     def known(self, value: Value) -> Any:
         """Return the number that all elements of a value are, where the program says so; else None."""
         return self.constants.get(value.id)
+
+    def folded(self, value: Value) -> Array | None:
+        """Return integers or truth values that are the same whatever the arguments are; else None."""
+        return self.known_integers.array(value)
 
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append a call of a function of the program; one without results does nothing."""

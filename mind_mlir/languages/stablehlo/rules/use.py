@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.builders.builder import Builder
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.bindings import Block, Operation
@@ -43,6 +44,9 @@ class Imports(Protocol):
 
     def known(self, value: Value) -> Any:
         """Return the number that a scalar is, where the program says so; else None."""
+
+    def folded(self, value: Value) -> Array | None:
+        """Return integers or truth values that are the same whatever the arguments are; else None."""
 
     def decomposed(self, operation: Operation, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append what StableHLO's own passes make of an operation."""
