@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, combined, kind_of_result
-from mind_mlir.languages.stablehlo.rules.movement import position
+from mind_mlir.languages.stablehlo.rules.movement import numbers, position
 from mind_mlir.languages.stablehlo.rules.strides import Numbering, part_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.mlir.bindings import stablehlo
@@ -25,7 +25,7 @@ _KINDS = {"add": "Add", "multiply": "Mul", "maximum": "Max", "minimum": "Min"}
 
 
 def _gather(use: Use) -> Value:
-    operand, indices = use.operands
+    operand, indices = use.operands[:2]
     dims = stablehlo().GatherDimensionNumbers(use.attribute("dimension_numbers"))
     found = _part_read(use, Numbering.of(dims, scatters=False))
     if found is not None:
@@ -40,14 +40,19 @@ def _gather(use: Use) -> Value:
         start_indices_batching_dims=tuple(dims.start_indices_batching_dims),
         start_index_map=tuple(dims.start_index_map),
         index_vector_dim=dims.index_vector_dim,
-        slice_sizes=use.integers("slice_sizes"),
+        slice_sizes=_slice_sizes(use),
     )
+
+
+def _slice_sizes(use: Use) -> tuple[int, ...]:
+    """Return the extents of a window: an attribute, or what the last operand is."""
+    return use.integers("slice_sizes") if len(use.operands) == 2 else numbers(use, use.operands[2])
 
 
 def _part_read(use: Use, numbering: Numbering) -> Value | None:
     """Append the part of the operand that a gather reads, where its windows are one."""
-    operand, indices = use.operands
-    extents, window = operand.type.extents, use.integers("slice_sizes")
+    operand, indices = use.operands[:2]
+    extents, window = operand.type.extents, _slice_sizes(use)
     shape, known = use.result_type().extents, use.imports.folded(indices)
     if known is not None:
         starts = numbering.starts(known, len(extents))
@@ -224,6 +229,7 @@ def _combination(block: Block, place: int, dtype: DType) -> str | None:
 
 
 RULES: Mapping[str, Rule] = {
+    "stablehlo.dynamic_gather": Rule(_gather),
     "stablehlo.gather": Rule(_gather),
     "stablehlo.scatter": Rule(_scatter),
 }

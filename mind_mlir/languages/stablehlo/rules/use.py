@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.languages.stablehlo.rules.types import Unsupported, keyword_of, number, tensor_type
+from mind_mlir.languages.stablehlo.rules.types import (
+    Unsupported,
+    flat_types,
+    keyword_of,
+    number,
+    tensor_type,
+)
 from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.attributes import Array
@@ -27,6 +33,10 @@ class Imports(Protocol):
     @property
     def for_xla(self) -> bool:
         """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
+
+    @property
+    def resources(self) -> Mapping[str, bytes]:
+        """Return the data that the program holds beside its operations, by name."""
 
     def block(
         self, block: Block, arguments: Sequence[Value], lift: tuple[int, ...] | None = None
@@ -78,6 +88,11 @@ class Use:
         """Return the type of a result."""
         found = tensor_type(self.operation.results[index].type)
         return found if self.lift is None else found.with_shape(self.lift)
+
+    @property
+    def has_results(self) -> bool:
+        """Return whether it gives tensors."""
+        return any(flat_types(result.type) for result in self.operation.results)
 
     def attribute(self, name: str) -> Any:
         """Return an attribute, which is there."""
