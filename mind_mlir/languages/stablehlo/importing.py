@@ -7,7 +7,9 @@ read is reported all at once: one finding for each operation and reason, with ev
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.builder import Builder
@@ -24,9 +26,10 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.languages.stablehlo.parsing import new_context, read
+from mind_mlir.languages.stablehlo.parsing import new_context, read, resources_of
 from mind_mlir.languages.stablehlo.rules import RULES
-from mind_mlir.languages.stablehlo.rules.types import Unsupported, tensor_type
+from mind_mlir.languages.stablehlo.rules.folding import Folded
+from mind_mlir.languages.stablehlo.rules.types import Unsupported, flat_types
 from mind_mlir.languages.stablehlo.rules.use import Use
 from mind_mlir.mlir.bindings import PassManager, ir
 from mind_mlir.mlir.locations import place_of
@@ -38,8 +41,9 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver, held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.bindings import Block, MLIRLocation, Operation
@@ -83,7 +87,7 @@ def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module
     return verify(module)
 
 
-@dataclass(slots=True)
+@dataclass
 class _Program:
     """One program on its way.
 
@@ -99,6 +103,11 @@ class _Program:
     missing: dict[tuple[str, str], list[MLIRLocation]] = field(default_factory=dict)
     signatures: dict[str, Signature | None] = field(default_factory=dict)
 
+    @cached_property
+    def resources(self) -> Mapping[str, bytes]:
+        """Return the data that the program holds beside its operations, by name."""
+        return resources_of(self.source.text or self.mlir.operation.get_asm(enable_debug_info=False))
+
     def module(self) -> Module:
         """Return the program as a module."""
         with self.mlir.context, ir.Location.unknown():
@@ -113,8 +122,8 @@ class _Program:
     def _declare(self, function: Operation) -> None:
         name = ir.StringAttr(function.attributes["sym_name"]).value
         try:
-            taken = tuple(tensor_type(type_) for type_ in function.type.inputs)
-            given = tuple(tensor_type(type_) for type_ in function.type.results)
+            taken = tuple([each for type_ in function.type.inputs for each in flat_types(type_)])
+            given = tuple([each for type_ in function.type.results for each in flat_types(type_)])
         except Unsupported as reason:
             self.refuse(function.operation, str(reason))
             self.signatures[name] = None
@@ -173,8 +182,14 @@ class _FunctionImport:
 
     program: _Program
     builder: Builder
-    values: dict[Any, Value] = field(default_factory=dict)
+    values: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
+    known_integers: Folded = field(default_factory=Folded)
+
+    @property
+    def resources(self) -> Mapping[str, bytes]:
+        """Return the data that the program holds beside its operations, by name."""
+        return self.program.resources
 
     @property
     def for_xla(self) -> bool:
@@ -192,18 +207,18 @@ class _FunctionImport:
             lift: The shape that takes the place of scalars, whose region is applied element by element; what
                 is defined around it has that shape then, too.
         """
-        for argument, value in zip(block.arguments, arguments, strict=True):
-            self.values[argument] = value
+        self._define(block.arguments, arguments)
         for each in block.operations:
             deliver()
             operation = each.operation
             if operation.name in _ENDS:
-                return tuple([self.value(value, lift) for value in operation.operands])
+                return self._read(operation.operands, lift)
             self._operation(operation, lift)
         raise Unsupported("a block without an end")
 
     def _operation(self, operation: Operation, lift: tuple[int, ...] | None) -> None:
         source = self.program.info(operation.location)
+        appended, first = self.builder.operations, len(self.builder.operations)
         try:
             results = self._results(operation, lift, source)
         except Unsupported as reason:
@@ -212,14 +227,26 @@ class _FunctionImport:
         except VerificationError as error:
             self._refuse(operation, error.diagnostics[0].message, lift)
             return
-        for result, value in zip(operation.results, results, strict=True):
-            self.values[result] = value
+        self.known_integers.append(appended[first:])
+        self._define(operation.results, results)
+
+    def _define(self, named: Iterable[Any], tensors: Iterable[Value]) -> None:
+        """Note what values of MLIR are: a tensor each, the tensors of a tuple, nothing of a token."""
+        given = iter(tensors)
+        for each in named:
+            count = 1 if isinstance(each.type, ir.RankedTensorType) else len(flat_types(each.type))
+            self.values[each] = tuple(itertools.islice(given, count))
+        assert next(given, None) is None, "a rule gives what the operation gives"
+
+    def _read(self, named: Iterable[Any], lift: tuple[int, ...] | None) -> tuple[Value, ...]:
+        """Return the tensors that values of MLIR are made of, in the shape that scalars have."""
+        return tuple([self._lifted(tensor, lift) for each in named for tensor in self._parts(each)])
 
     def _results(
         self, operation: Operation, lift: tuple[int, ...] | None, source: SourceInfo | None
     ) -> Iterable[Value]:
         name = str(operation.name)
-        operands = tuple([self.value(value, lift) for value in operation.operands])
+        operands = self._read(operation.operands, lift)
         rule = RULES.get(name)
         if rule is None and name.startswith("chlo.") and lift is None:
             return self.decomposed(operation, operands)
@@ -233,9 +260,16 @@ class _FunctionImport:
 
     def value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
         """Return what a value of MLIR is here, in the shape that scalars have."""
+        (found,) = self._parts(value)
+        return self._lifted(found, lift)
+
+    def _parts(self, value: Any) -> tuple[Value, ...]:
         found = self.values.get(value)
         if found is None:
             raise Unsupported("it reads what could not be read")
+        return found
+
+    def _lifted(self, found: Value, lift: tuple[int, ...] | None) -> Value:
         if lift is None or found.type.extents == lift:
             return found
         return self.builder.emit("BroadcastTo", found, result_shape=lift)
@@ -246,10 +280,12 @@ class _FunctionImport:
             self.program.refuse(operation, reason)
         for result in operation.results:
             try:
-                type_ = tensor_type(result.type)
+                types = flat_types(result.type)
             except Unsupported:
                 continue
-            self.values[result] = self.builder.fresh(type_ if lift is None else type_.with_shape(lift))
+            self.values[result] = tuple(
+                [self.builder.fresh(each if lift is None else each.with_shape(lift)) for each in types]
+            )
 
     def note(self, value: Value, number: Any) -> None:
         """Remember the number that all elements of a value are."""
@@ -258,6 +294,10 @@ class _FunctionImport:
     def known(self, value: Value) -> Any:
         """Return the number that all elements of a value are, where the program says so; else None."""
         return self.constants.get(value.id)
+
+    def folded(self, value: Value) -> Array | None:
+        """Return integers or truth values that are the same whatever the arguments are; else None."""
+        return self.known_integers.array(value)
 
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append a call of a function of the program; one without results does nothing."""

@@ -25,6 +25,15 @@ _STATIC = (
     "stablehlo-legalize-deprecated-ops{fail-on-unused=false},stablehlo-canonicalize-dynamism))"
 )
 
+#: Data beside operations, and the bytes before it that say how it is aligned.
+_RESOURCE = re.compile(
+    r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[\w.$-]+))\s*:\s*"0x(?P<digits>[0-9A-Fa-f]*)"'
+)
+_ALIGNMENT = 4
+#: Infers shapes from those of arguments and constants, where types say less.
+_REFINED = "builtin.module(stablehlo-refine-shapes)"
+_UNKNOWN = re.compile(r"tensor<[^>]*\?")
+
 #: Brackets that may be open at once: more than twice of what 64 nested regions, the most we take, need.
 _MOST_OPEN = 256
 #: What may hold brackets that are none, and brackets.
@@ -65,11 +74,24 @@ def read(program: str | bytes, source: SourceText, context: Context) -> Module:
     _check_nesting(source)
     with context:
         try:
-            module = _parsed(program, context)
+            module = _refined(_parsed(program, context), program, context)
             PassManager.parse(_STATIC).run(module.operation)
         except (MLIRError, ValueError, RuntimeError) as error:
             raise ParseError(_wrong(str(error), source)) from None
     return module
+
+
+def resources_of(text: str) -> dict[str, bytes]:
+    """Return the data that a text of MLIR has behind its operations, by name.
+
+    MLIR writes hexadecimal digits: four bytes that say how data is to be aligned, and the data.
+    """
+    _, found, behind = text.rpartition("{-#")
+    return {
+        each["quoted"] or each["plain"]: bytes.fromhex(each["digits"])[_ALIGNMENT:]
+        for each in (_RESOURCE.finditer(behind) if found else ())
+        if len(each["digits"]) % 2 == 0
+    }
 
 
 def _parsed(program: str | bytes, context: Context) -> Module:
@@ -81,6 +103,18 @@ def _parsed(program: str | bytes, context: Context) -> Module:
         return stablehlo().deserialize_portable_artifact(context, program)
     except (MLIRError, ValueError, RuntimeError):
         return ir.Module.parse(program)  # bytecode of StableHLO itself, of this version
+
+
+def _refined(module: Module, program: str | bytes, context: Context) -> Module:
+    """Return ``module`` with the shapes that follow from those of arguments, where types leave some open."""
+    text = program if isinstance(program, str) else module.operation.get_asm(large_elements_limit=1)
+    if not _UNKNOWN.search(text):
+        return module
+    try:
+        PassManager.parse(_REFINED).run(module.operation)
+    except (MLIRError, ValueError, RuntimeError):
+        return _parsed(program, context)  # as it was: what stays open is a finding of its own
+    return module
 
 
 def _wrong(message: str, source: SourceText) -> Diagnostic:

@@ -48,7 +48,7 @@ def test_everything_is_listed_at_once() -> None:
     [
         ("tensor<?xf32>", "extents that are not known before the program runs"),
         ("tensor<2xi2>", "elements of type i2"),
-        ("!stablehlo.token", "values of type !stablehlo.token"),
+        ("!stablehlo.future<tensor<2xf32>>", "values of type !stablehlo.future"),
     ],
 )
 def test_types_that_are_none_of_ours(type_: str, reason: str) -> None:

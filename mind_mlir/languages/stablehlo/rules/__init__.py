@@ -13,6 +13,7 @@ from mind_mlir.languages.stablehlo.rules import (
     normalizing,
     ordering,
     reducing,
+    surroundings,
 )
 from mind_mlir.support.frozen import FrozenDict
 
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
 
     from mind_mlir.languages.stablehlo.rules.use import Rule
 
-_FAMILIES = (elementwise, movement, control, reducing, ordering, contracting, normalizing, gathering)
+_FAMILIES = (
+    elementwise,
+    movement,
+    control,
+    reducing,
+    ordering,
+    contracting,
+    normalizing,
+    gathering,
+    surroundings,
+)
 #: Every rule, by what MLIR calls the operation.
 RULES: Mapping[str, Rule] = FrozenDict(
     {name: rule for family in _FAMILIES for name, rule in family.RULES.items()}

@@ -31,16 +31,17 @@ _TURNED = {ord("L"): "G", ord("G"): "L"}
 def kind_of(block: Block) -> str | None:
     """Return the operation that a region of two scalars is: ``add``, ``maximum`` and so on; else None."""
     operations = list(block.operations)
-    if len(operations) != 2 or len(block.arguments) != 2:
+    if len(operations) != 2 or len(block.arguments) != 2 or len(operations[1].operation.operands) != 1:
         return None
-    only, end = operations
-    read = list(only.operation.operands)
-    if list(end.operation.operands) != list(only.operation.results) or len(read) != 2:
+    return kind_of_result(operations[1].operation.operands[0], list(block.arguments))
+
+
+def kind_of_result(result: Any, pair: Sequence[Any]) -> str | None:
+    """Return the operation that makes ``result`` of the two values of ``pair``; None of anything else."""
+    name, read = _made(result)
+    if read not in (list(pair), list(pair)[::-1]):
         return None
-    arguments = list(block.arguments)
-    if read not in (arguments, arguments[::-1]):
-        return None
-    return str(only.operation.name).removeprefix("stablehlo.")
+    return name.removeprefix("stablehlo.")
 
 
 class ScalarComparison(NamedTuple):

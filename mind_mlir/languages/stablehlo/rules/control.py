@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
+from mind_mlir.languages.stablehlo.rules.types import flat_types, parts_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
@@ -15,11 +16,25 @@ if TYPE_CHECKING:
 
 #: Calls of this are StopGradient; `from_jax` writes them.
 STOP_GRADIENT = "mind_mlir.stop_gradient"
+#: Calls of this say what jax has assumed of shapes.
+_ASSERTION = "shape_assertion"
 #: Calls of these only say where values are to be.
-_NOTHING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
+_NOTHING = (
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "annotate_device_placement",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)
 
 
 def _while(use: Use) -> Sequence[Value]:
+    if not use.operands:
+        use.refuse("a loop without values")
     types = [value.type for value in use.operands]
     with use.builder.region(types) as condition:
         (go_on,) = use.imports.block(use.body(0), condition.parameters)
@@ -34,6 +49,8 @@ def _if(use: Use) -> Sequence[Value]:
 
 
 def _chosen(use: Use, predicate: Value, then: int, otherwise: int) -> Sequence[Value]:
+    if not use.has_results:
+        return ()
     regions = []
     for index in (then, otherwise):
         with use.builder.region() as region:
@@ -44,6 +61,8 @@ def _chosen(use: Use, predicate: Value, then: int, otherwise: int) -> Sequence[V
 
 def _case(use: Use) -> Sequence[Value]:
     """The branch that an index names, or the last one: a choice of two after the other."""
+    if not use.has_results:
+        return ()
     return _branch(use, 0, len(use.operation.regions))
 
 
@@ -70,6 +89,11 @@ def _custom_call(use: Use) -> Sequence[Value]:
     target = str(use.attribute("call_target_name").value)
     if target == STOP_GRADIENT:
         return [use.emit("StopGradient", each) for each in use.operands]
+    if target == _ASSERTION:
+        known = use.imports.folded(use.operands[0]) if use.operands else None
+        if known is None or not known.all():
+            use.refuse("an assertion that is not known to hold before the program runs")
+        return ()
     if target not in _NOTHING:
         use.refuse(f"the target {target}")
     return use.operands
@@ -79,12 +103,31 @@ def _same(use: Use) -> Sequence[Value]:
     return use.operands
 
 
+# Tuples are the tensors that they are made of, one after the other, and tokens are nothing.
+
+
+def _tuple_element(use: Use) -> Sequence[Value]:
+    parts = [flat_types(each) for each in parts_of(use.operation.operands[0].type)]
+    index = use.integer("index")
+    first = sum(len(part) for part in parts[:index])
+    return use.operands[first : first + len(parts[index])]
+
+
+def _no_values(use: Use) -> Sequence[Value]:
+    del use
+    return ()
+
+
 RULES: Mapping[str, Rule] = {
     "func.call": Rule(_call),
+    "stablehlo.after_all": Rule(_no_values),
     "stablehlo.case": Rule(_case),
     "stablehlo.composite": Rule(_composite),
+    "stablehlo.create_token": Rule(_no_values),
     "stablehlo.custom_call": Rule(_custom_call),
+    "stablehlo.get_tuple_element": Rule(_tuple_element),
     "stablehlo.if": Rule(_if),
     "stablehlo.optimization_barrier": Rule(_same, lifts=True),
+    "stablehlo.tuple": Rule(_same),
     "stablehlo.while": Rule(_while),
 }

@@ -34,8 +34,9 @@ def _same(record: OpDef) -> Emit:
     return emit
 
 
-def _constant(use: Use) -> Value:
-    array, type_ = constant_of(use.operation)
+def constant(use: Use) -> Value:
+    """Append what ``stablehlo.constant`` or ``arith.constant`` is."""
+    array, type_ = constant_of(use.operation, use.imports.resources)
     if use.lift is not None:
         type_ = type_.with_shape(use.lift)
     if array.shape == () and type_.shape:
@@ -242,7 +243,7 @@ _EMITS: Mapping[str, Emit] = {
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
-    "stablehlo.constant": _constant,
+    "stablehlo.constant": constant,
     "stablehlo.convert": _convert,
     "stablehlo.divide": _divide,
     "stablehlo.reduce_precision": _reduce_precision,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
+    from mind_mlir.languages.stablehlo.rules.use import Emit, Use
 
 
 def _broadcast_in_dim(use: Use) -> Value:
@@ -105,6 +106,40 @@ def _matching(use: Use, starts: Sequence[Value]) -> Value:
     return start_vector(use, positions)
 
 
+# The dynamic forms: their result has a static type, and operands that are to be known fold to constants.
+
+
+def _without_shape(emit: Emit) -> Emit:
+    """Return a rule that applies ``emit`` without the last operand, a shape that the type says as well."""
+    return lambda use: emit(replace(use, operands=use.operands[:-1]))
+
+
+def _dynamic_pad(use: Use) -> Value:
+    value, padding, *amounts = use.operands
+    low, high, interior = (numbers(use, each) for each in amounts)
+    return use.padded(value, low, high, interior, padding)
+
+
+def _real_dynamic_slice(use: Use) -> Value:
+    """The result's shape says how many there are, so that only the steps need be known."""
+    value, start, end, stride = use.operands
+    steps, sizes = numbers(use, stride), use.result_type().extents
+    if use.imports.folded(start) is not None and use.imports.folded(end) is not None:
+        return use.sliced(value, numbers(use, start), numbers(use, end), steps)
+    windows = [(size - 1) * step + 1 if size else 0 for size, step in zip(sizes, steps, strict=True)]
+    found = use.emit("DynamicSlice", value, position(use, start), sizes=tuple(windows))
+    return use.sliced(found, [0] * len(sizes), windows, steps)
+
+
+def numbers(use: Use, value: Value) -> tuple[int, ...]:
+    """Return the integers of a vector, which have to be known before the program runs."""
+    known = use.imports.folded(value)
+    if known is None:
+        use.refuse("numbers that are not known before the program runs")
+        return ()
+    return tuple(int(each) for each in known.reshape(-1))
+
+
 def _dimension_size(use: Use) -> Value:
     return use.number(use.operands[0].type.extents[use.integer("dimension")], DType.SI32)
 
@@ -112,11 +147,16 @@ def _dimension_size(use: Use) -> Value:
 RULES: Mapping[str, Rule] = {
     "stablehlo.broadcast_in_dim": Rule(_broadcast_in_dim),
     "stablehlo.concatenate": Rule(_concatenate),
+    "stablehlo.dynamic_broadcast_in_dim": Rule(_without_shape(_broadcast_in_dim)),
+    "stablehlo.dynamic_iota": Rule(_iota),
+    "stablehlo.dynamic_pad": Rule(_dynamic_pad),
+    "stablehlo.dynamic_reshape": Rule(_without_shape(_reshape)),
     "stablehlo.dynamic_slice": Rule(_dynamic_slice),
     "stablehlo.dynamic_update_slice": Rule(_dynamic_update_slice),
     "stablehlo.get_dimension_size": Rule(_dimension_size),
     "stablehlo.iota": Rule(_iota),
     "stablehlo.pad": Rule(_pad),
+    "stablehlo.real_dynamic_slice": Rule(_real_dynamic_slice),
     "stablehlo.reshape": Rule(_reshape),
     "stablehlo.reverse": Rule(_reverse),
     "stablehlo.slice": Rule(_slice),

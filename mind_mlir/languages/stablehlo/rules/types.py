@@ -14,14 +14,19 @@ from mind_mlir.mlir.bindings import ir, raw_elements
 from mind_mlir.mlir.stablehlo_builder import spelled_element
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.bindings import Operation, Type
 
 #: The dtypes by what MLIR calls them.
-_DTYPES = {spelled_element(dtype): dtype for dtype in DType}
+_DTYPES = {spelled_element(dtype): dtype for dtype in DType} | {"index": DType.SI64}
+#: What orders effects; our programs have none.
+_ORDER_ALONE = "!stablehlo.token"
 
 
 #: An element as MLIR spells it.
+_RESOURCE_NAME = re.compile(r'dense_resource<(?:"(?P<quoted>[^"]*)"|(?P<plain>[^">]*))>')
 _TRUTHS = {"true": 1, "false": 0}
 _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
@@ -36,11 +41,29 @@ def tensor_type(type_: Type) -> TensorType:
     Raises:
         Unsupported: It is no tensor of known extents, or there is no dtype for its elements.
     """
+    if isinstance(type_, ir.IntegerType | ir.IndexType | ir.FloatType):
+        return TensorType(dtype_of(type_))  # as `arith` has numbers
     if not isinstance(type_, ir.RankedTensorType):
         raise Unsupported(f"values of type {type_}")
     if not type_.has_static_shape:
         raise Unsupported("extents that are not known before the program runs")
     return TensorType(dtype_of(type_.element_type), tuple(type_.shape))
+
+
+def flat_types(type_: Type) -> tuple[TensorType, ...]:
+    """Return the types of the tensors that a value is made of: several of a tuple, none of a token.
+
+    Raises:
+        Unsupported: As `tensor_type`.
+    """
+    if isinstance(type_, ir.TupleType):
+        return tuple([each for part in parts_of(type_) for each in flat_types(part)])
+    return () if str(type_) == _ORDER_ALONE else (tensor_type(type_),)
+
+
+def parts_of(type_: Type) -> list[Type]:
+    """Return the types of the parts of a tuple."""
+    return [type_.get_type(number) for number in range(type_.num_types)]
 
 
 def dtype_of(type_: Type) -> DType:
@@ -51,19 +74,43 @@ def dtype_of(type_: Type) -> DType:
     return found
 
 
-def constant_of(operation: Operation) -> tuple[Array, TensorType]:
-    """Return the numbers of a constant, only one of them where all are the same, and its type."""
+def constant_of(operation: Operation, resources: Mapping[str, bytes]) -> tuple[Array, TensorType]:
+    """Return the numbers of a constant, only one of them where all are the same, and its type.
+
+    Args:
+        operation: The constant.
+        resources: The data that the program holds beside its operations, by name.
+    """
     type_ = tensor_type(operation.results[0].type)
     if type_.element_count == 0:
         return np.zeros(type_.extents, type_.dtype.numpy), type_
+    attribute = operation.attributes["value"]
+    if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr):
+        return np.array(attribute.value).astype(type_.dtype.numpy), type_
+    is_known = isinstance(attribute, ir.DenseElementsAttr)
+    if not is_known and (name := _RESOURCE_NAME.match(str(attribute))) is not None:
+        return _resource(resources.get(name["quoted"] or name["plain"]), type_), type_
     if type_.dtype.bits < 8 or type_.dtype.is_complex:  # of which the bindings know nothing
         said = operation.get_asm(enable_debug_info=False, large_elements_limit=None)
         return literal(said[said.index("dense<") :], type_)
-    attribute = operation.attributes["value"]
-    if not isinstance(attribute, ir.DenseElementsAttr):
+    if not is_known:
         raise Unsupported("constants that are no dense elements")
     data = np.frombuffer(raw_elements(attribute, type_.dtype.itemsize), type_.dtype.numpy)
     return (data.reshape(()) if attribute.is_splat else data.reshape(type_.extents)), type_
+
+
+def _resource(data: bytes | None, type_: TensorType) -> Array:
+    """Return the numbers of ``dense_resource<name>``, whose data is ``data``."""
+    if data is None:
+        raise Unsupported("data that the program does not hold")
+    dtype, count = type_.dtype, type_.element_count
+    kind = np.dtype(np.uint8 if dtype.bits < 8 else dtype.numpy)
+    packed = dtype.bits == 1 and len(data) == -(-count // 8) != count
+    if len(data) != (-(-count // 8) if packed else count * kind.itemsize):
+        raise Unsupported(f"{len(data)} bytes as the data of {type_}")
+    found = np.unpackbits(np.frombuffer(data, np.uint8), count=count, bitorder="little") if packed else None
+    numbers = np.frombuffer(data, kind) if found is None else found
+    return numbers.astype(dtype.numpy).reshape(type_.extents)
 
 
 def literal(text: str, type_: TensorType) -> tuple[Array, TensorType]:

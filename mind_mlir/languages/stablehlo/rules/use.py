@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.languages.stablehlo.rules.types import Unsupported, keyword_of, number, tensor_type
+from mind_mlir.languages.stablehlo.rules.types import (
+    Unsupported,
+    flat_types,
+    keyword_of,
+    number,
+    tensor_type,
+)
 from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.builders.builder import Builder
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.bindings import Block, Operation
@@ -26,6 +33,10 @@ class Imports(Protocol):
     @property
     def for_xla(self) -> bool:
         """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
+
+    @property
+    def resources(self) -> Mapping[str, bytes]:
+        """Return the data that the program holds beside its operations, by name."""
 
     def block(
         self, block: Block, arguments: Sequence[Value], lift: tuple[int, ...] | None = None
@@ -43,6 +54,9 @@ class Imports(Protocol):
 
     def known(self, value: Value) -> Any:
         """Return the number that a scalar is, where the program says so; else None."""
+
+    def folded(self, value: Value) -> Array | None:
+        """Return integers or truth values that are the same whatever the arguments are; else None."""
 
     def decomposed(self, operation: Operation, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append what StableHLO's own passes make of an operation."""
@@ -74,6 +88,11 @@ class Use:
         """Return the type of a result."""
         found = tensor_type(self.operation.results[index].type)
         return found if self.lift is None else found.with_shape(self.lift)
+
+    @property
+    def has_results(self) -> bool:
+        """Return whether it gives tensors."""
+        return any(flat_types(result.type) for result in self.operation.results)
 
     def attribute(self, name: str) -> Any:
         """Return an attribute, which is there."""
