@@ -42,6 +42,7 @@ from mind_mlir.lowering.schedule.movement.transposition import (
     match_transposition,
     through_transposes,
 )
+from mind_mlir.lowering.schedule.quantized.marked import schedule_quantized
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
@@ -123,6 +124,9 @@ class FunctionScheduler:
             if ATTENTION_ATTRIBUTE in op.attributes:
                 groups.close(list(op.operands))
                 self._decisions.add(attentions.pop(0))
+                continue
+            if schedule_quantized(op, self._target, self._decisions, self._kernels):
+                groups.close(list(op.operands))
                 continue
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
