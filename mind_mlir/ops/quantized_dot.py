@@ -49,8 +49,8 @@ _ACTIVATIONS = ("float", "int8")
 
 def _type(context: TypeContext) -> TensorType:
     x, weights, *parameters = context.operands
-    format = FORMATS[context.attributes["format"]]
-    _check_form(context, format)
+    kind = FORMATS[context.attributes["format"]]
+    _check_form(context, kind)
     if x.rank < 1:
         context.fail(
             "E3002",
@@ -60,7 +60,7 @@ def _type(context: TypeContext) -> TensorType:
             expected="at least 1",
             found=0,
         )
-    depth = _depth(context, format)
+    depth = _depth(context, kind)
     if depth != x.extents[-1]:
         context.fail(
             "E3003",
@@ -72,37 +72,42 @@ def _type(context: TypeContext) -> TensorType:
             extents=(x.extents[-1], depth),
         )
     for place in range(len(parameters)):
-        _check_parameter(context, format, place, depth)
+        _check_parameter(context, kind, place, depth)
     context.stop_if_reported()
     return x.with_shape((*x.shape[:-1], weights.shape[0]))
 
 
-def _check_form(context: TypeContext, format: Format) -> None:
+def _check_form(context: TypeContext, kind: Format) -> None:
     """Check the dtype of the weights, how many tensors follow them, and what activations become."""
     weights, *parameters = context.operands[1:]
-    if weights.dtype not in format.dtypes:
-        names = " or ".join(each.core_name for each in format.dtypes)
+    if weights.dtype not in kind.dtypes:
+        names = " or ".join(each.core_name for each in kind.dtypes)
         context.fail(
             "E2005",
-            f"weights of format {format.name} are {names}, found {weights.dtype.core_name}",
+            f"weights of format {kind.name} are {names}, found {weights.dtype.core_name}",
             operand=1,
             help="give the format that the weights have",
             found=weights.dtype.core_name,
             allowed=names,
             dtype=weights.dtype.core_name,
         )
-    least, most = (0, 0) if format.block_bytes else (1, 1 + format.zero_points)
+    least, most = (0, 0) if kind.block_bytes else (1, 1 + kind.zero_points)
     if not least <= len(parameters) <= most:
-        wanted = "no other tensor" if not most else "scales" + " and zero points" * (most - least)
+        wanted = (
+            "no other tensor"
+            if not most
+            else "scales" + ", and zero points where there are any," * (most - least)
+        )
         context.fail(
             "E2007",
-            f"QuantizedDot takes {wanted} after weights of format {format.name}, found {len(parameters)} tensors",
+            f"QuantizedDot takes {wanted} after weights of format {kind.name}, found {len(parameters)} "
+            "tensors",
             help="scales stand within the blocks of q8_0 and q4_0; other formats have tensors of them",
             function=context.opcode,
             expected=2 + (least if len(parameters) < least else most),
             found=2 + len(parameters),
         )
-    if format.is_float and context.attributes["activations"] == "int8":
+    if kind.is_float and context.attributes["activations"] == "int8":
         context.fail(
             "E1103",
             "activations of 8 bits are multiplied with integers, but weights of format fp8 are floats",
@@ -111,14 +116,14 @@ def _check_form(context: TypeContext, format: Format) -> None:
         )
 
 
-def _depth(context: TypeContext, format: Format) -> int:
+def _depth(context: TypeContext, kind: Format) -> int:
     """Return how many elements a row of weights has."""
     weights = context.operands[1]
-    rank = 3 if format.block_bytes else 2
+    rank = 3 if kind.block_bytes else 2
     if weights.rank != rank:
         context.fail(
             "E3002",
-            f"weights of format {format.name} have rank {rank}, found {weights}",
+            f"weights of format {kind.name} have rank {rank}, found {weights}",
             operand=1,
             help="a row for each result, then blocks and their bytes"
             if rank == 3
@@ -126,16 +131,16 @@ def _depth(context: TypeContext, format: Format) -> int:
             expected=rank,
             found=weights.rank,
         )
-    if format.block_bytes and weights.extents[2] != format.block_bytes:
+    if kind.block_bytes and weights.extents[2] != kind.block_bytes:
         context.fail(
             "E3003",
-            f"a block of format {format.name} has {format.block_bytes} bytes, found {weights}",
+            f"a block of format {kind.name} has {kind.block_bytes} bytes, found {weights}",
             operand=1,
-            help=f"2 bytes of an f16 and {format.depth_bytes} of elements",
+            help=f"2 bytes of an f16 and {kind.depth_bytes} of elements",
             dimension=2,
-            extents=(format.block_bytes, weights.extents[2]),
+            extents=(kind.block_bytes, weights.extents[2]),
         )
-    depth = weights.extents[1] * (BLOCK if format.block_bytes else 8 // format.bits)
+    depth = weights.extents[1] * (BLOCK if kind.block_bytes else 8 // kind.bits)
     if depth % BLOCK or not depth:
         context.fail(
             "E3003",
@@ -148,7 +153,7 @@ def _depth(context: TypeContext, format: Format) -> int:
     return depth
 
 
-def _check_parameter(context: TypeContext, format: Format, place: int, depth: int) -> None:
+def _check_parameter(context: TypeContext, kind: Format, place: int, depth: int) -> None:
     name, type_ = ("scale", "zero point")[place], context.operands[2 + place]
     wanted = DType.F32 if place == 0 else context.operands[1].dtype
     if type_.dtype not in (_REAL if place == 0 else (wanted,)):
@@ -164,7 +169,8 @@ def _check_parameter(context: TypeContext, format: Format, place: int, depth: in
     if type_.rank != 2:
         context.report(
             "E3002",
-            f"the {name}s of QuantizedDot have a row for each result and a column for each group, found {type_}",
+            f"the {name}s of QuantizedDot have a row for each result and a column for each group, found "
+            f"{type_}",
             operand=2 + place,
             help="one group is a column, too",
             expected=2,
@@ -176,8 +182,8 @@ def _check_parameter(context: TypeContext, format: Format, place: int, depth: in
     if type_.extents != (rows, groups) or not fits:
         context.report(
             "E3003",
-            f"the {name}s of QuantizedDot have shape {format_shape(type_.shape)}, but weights have {rows} rows "
-            f"of {depth} elements",
+            f"the {name}s of QuantizedDot have shape {format_shape(type_.shape)}, but weights have {rows} "
+            f"rows of {depth} elements",
             operand=2 + place,
             help=f"a row for each result; groups are of equal size, a multiple of {BLOCK}"
             if not fits
@@ -213,11 +219,11 @@ def _magnitude(operands: Sequence[Array], attributes: Mapping[str, Any]) -> Arra
 
     Zero points are subtracted from sums, and so is what bytes are more than their numbers.
     """
-    format = FORMATS[attributes["format"]]
+    kind = FORMATS[attributes["format"]]
     x = _finite(numbers.widened(operands[0]).astype(np.float64))
     rows = x.reshape(-1, x.shape[-1])
-    steps, scales = steps_and_scales(format, operands[1], operands[2:])
-    greatest = np.abs(_finite(steps)) if format.is_float else np.full(steps.shape, 1 << format.bits)
+    steps, scales = steps_and_scales(kind, operands[1], operands[2:])
+    greatest = np.abs(_finite(steps)) if kind.is_float else np.full(steps.shape, 1 << kind.bits)
     weights = (greatest * _finite(scales)[:, :, np.newaxis]).reshape(steps.shape[0], -1)
     found = np.matmul(rows, weights.T)
     shape = (*operands[0].shape[:-1], weights.shape[0])
@@ -236,8 +242,8 @@ def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Attribute
 # Records
 
 
-def _form(format: str, activations: str = "float") -> dict[str, Any]:
-    return {"format": format, "activations": activations}
+def _form(name: str, activations: str = "float") -> dict[str, Any]:
+    return {"format": name, "activations": activations}
 
 
 def _examples() -> tuple[Example, ...]:
@@ -267,14 +273,14 @@ OPERATIONS = (
         description="`result[..., n] = sum over k of x[..., k] * weight[n, k]`, summed in f32 and rounded to "
         "the dtype of `x`. Weights are rows of whole blocks of 32 elements (E3002, E3003), of a `format`: "
         "`q8_0` and `q4_0` are those of GGUF files, `ui8[N, K / 32, 34]` and `ui8[N, K / 32, 18]`, whose "
-        "blocks begin with their scale, an f16; then 32 bytes follow, or 16 that hold `number + 8`, the first "
-        "half of the block in their low halves. `int8` is `si8[N, K]`, `int4` is `ui8[N, K / 2]`, where a byte "
-        "holds two neighbours, the first one low; `fp8` is a matrix of floats of 8 bits. These have scales "
-        "`[N, G]` as a third operand, f32, bf16 or f16, for `G` groups of a row, and the integers may have "
-        "zero points `[N, G]` of their own dtype as a fourth one: `weight = (number - zero_point) * scale`; "
-        "without them, it is 0 for `int8` and 8 for `int4` (E2004, E2005, E2007). With `activations=int8`, "
-        "each block of 32 elements of `x` is rounded first, to integers of 8 bits and a scale; floats of "
-        "8 bits have no such form (E1103). The gradient goes to `x` and to the scales.",
+        "blocks begin with their scale, an f16; then 32 bytes follow, or 16 that hold `number + 8`, the "
+        "first half of the block in their low halves. `int8` is `si8[N, K]`, `int4` is `ui8[N, K / 2]`, where "
+        "a byte holds two neighbours, the first one low; `fp8` is a matrix of floats of 8 bits. These have "
+        "scales `[N, G]` as a third operand, f32, bf16 or f16, for `G` groups of a row, and the integers may "
+        "have zero points `[N, G]` of their own dtype as a fourth one: `weight = (number - zero_point) * "
+        "scale`; without them, it is 0 for `int8` and 8 for `int4` (E2004, E2005, E2007). With "
+        "`activations=int8`, each block of 32 elements of `x` is rounded first, to integers of 8 bits and a "
+        "scale; floats of 8 bits have no such form (E1103). The gradient goes to `x` and to the scales.",
         spec="ptir-v0.4.md, quantization; the GGUF file format",
         operands=(
             OperandDef("x", _REAL),
@@ -304,8 +310,8 @@ OPERATIONS = (
         extension=True,
         choices=(
             "Products of a block of 32 are summed before they are multiplied by its scale, and blocks are "
-            "summed in f32. Relative to the sum of the magnitudes of the terms, where a number counts with the "
-            "greatest one of its format, the error is that of sums of f32.",
+            "summed in f32. Relative to the sum of the magnitudes of the terms, where a number counts with "
+            "the greatest one of its format, the error is that of sums of f32.",
             "With `activations=int8` the scale of a block is the greatest magnitude in it over 127, in f32; "
             "its integers are the quotients in f32, rounded to nearest even, and their products are summed "
             "exactly. So an element of x is off by at most 1/254 of the greatest magnitude in its block, and "

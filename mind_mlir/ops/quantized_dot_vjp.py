@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def vjp(context: VjpContext) -> Sequence[Value | None]:
     """Append the cotangents of ``x`` and of the scales, in f32."""
     x, weights, *parameters = context.operands
-    format = FORMATS[context.attributes["format"]]
+    kind = FORMATS[context.attributes["format"]]
     rows = math.prod(x.shape[:-1])
     none: list[Value | None] = [None] * len(context.operands)
     if 0 in (*x.shape, *weights.shape):
         return [context.zeros(each.type) if need else None for each, need in _needed(context)]
     cotangent = _reshaped(context, context.cast(context.cotangent, DType.F32), (rows, weights.shape[0]))
-    steps, scales = _steps(context, format)
+    steps, scales = _steps(context, kind)
     if context.needs[0]:
         numbers = context.emit("Mul", steps, context.emit("ExpandDims", scales, axes=(2,)))
         matrix = _reshaped(context, numbers, (weights.shape[0], x.shape[-1]))
@@ -48,37 +48,37 @@ def _needed(context: VjpContext) -> Sequence[tuple[Value, bool]]:
     ]
 
 
-def _steps(context: VjpContext, format: Format) -> tuple[Value, Value]:
+def _steps(context: VjpContext, kind: Format) -> tuple[Value, Value]:
     """Append the weights in steps of their scales, ``[N, G, elements of a group]``, and the scales: f32."""
     weights, *parameters = context.operands[1:]
     rows = weights.shape[0]
-    if format.block_bytes:
+    if kind.block_bytes:
         ends = (rows, weights.shape[1], SCALE_BYTES)
         head = context.emit("Slice", weights, starts=(0, 0, 0), ends=ends, steps=(1, 1, 1))
         scales = context.cast(context.emit("Bitcast", head, dtype=DType.F16), DType.F32)
         starts = (0, 0, SCALE_BYTES)
         held = context.emit("Slice", weights, starts=starts, ends=weights.shape, steps=(1, 1, 1))
-        numbers = _numbers(context, format, held, (rows, weights.shape[1], BLOCK))
+        numbers = _numbers(context, kind, held, (rows, weights.shape[1], BLOCK))
     else:
         scales = context.cast(parameters[0], DType.F32)
-        depth = weights.shape[1] * 8 // format.bits
-        numbers = _numbers(context, format, weights, (rows, scales.shape[1], depth // scales.shape[1]))
+        depth = weights.shape[1] * 8 // kind.bits
+        numbers = _numbers(context, kind, weights, (rows, scales.shape[1], depth // scales.shape[1]))
     if len(parameters) > 1:
         zero = context.emit("ExpandDims", context.cast(parameters[1], DType.F32), axes=(2,))
         return context.emit("Sub", numbers, zero), scales
-    if format.middle:
-        return context.emit("Sub", numbers, context.builder.constant(float(format.middle), DType.F32)), scales
+    if kind.middle:
+        return context.emit("Sub", numbers, context.builder.constant(float(kind.middle), DType.F32)), scales
     return numbers, scales
 
 
-def _numbers(context: VjpContext, format: Format, held: Value, shape: tuple[int, ...]) -> Value:
+def _numbers(context: VjpContext, kind: Format, held: Value, shape: tuple[int, ...]) -> Value:
     """Append the numbers that ``held`` holds, as f32 of ``shape``."""
-    if format.bits == 4:
+    if kind.bits == 4:
         dtype = held.type.dtype
         low = context.emit("And", held, context.builder.constant(15, dtype))
         high = context.emit("ShiftRightLogical", held, context.builder.constant(4, dtype))
         halves = [context.cast(each, DType.F32) for each in (low, high)]
-        if format.pairs:
+        if kind.pairs:
             halves = [context.emit("ExpandDims", each, axes=(len(each.shape),)) for each in halves]
         held = context.emit("Concat", *halves, axis=len(halves[0].shape) - 1)
     elif held.type.dtype is DType.UI8:

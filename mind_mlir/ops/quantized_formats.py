@@ -77,51 +77,51 @@ FORMATS = {
 }
 
 
-def dequantized(format: Format, weights: Array, parameters: Sequence[Array]) -> Array:
+def dequantized(kind: Format, weights: Array, parameters: Sequence[Array]) -> Array:
     """Return weights as numbers of f64, exactly, in shape ``[N, K]``.
 
     Args:
-        format: How they lie.
+        kind: How they lie.
         weights: Their tensor.
         parameters: Scales and zero points, where these are tensors of their own.
     """
-    steps, scales = steps_and_scales(format, weights, parameters)
+    steps, scales = steps_and_scales(kind, weights, parameters)
     with np.errstate(all="ignore"):
         return np.asarray(steps * scales[:, :, np.newaxis]).reshape(weights.shape[0], -1)
 
 
-def steps_and_scales(format: Format, weights: Array, parameters: Sequence[Array]) -> tuple[Array, Array]:
+def steps_and_scales(kind: Format, weights: Array, parameters: Sequence[Array]) -> tuple[Array, Array]:
     """Return weights in steps of their scales ``[N, B, 32]``, and the scales ``[N, B]`` of blocks, both f64.
 
     Args:
-        format: How they lie.
+        kind: How they lie.
         weights: Their tensor.
         parameters: Scales and zero points, where these are tensors of their own.
     """
     rows = weights.shape[0]
-    if format.block_bytes:
+    if kind.block_bytes:
         scales = np.ascontiguousarray(weights[:, :, :SCALE_BYTES]).view(np.float16)[:, :, 0]
-        steps = _unpacked(format, np.ascontiguousarray(weights[:, :, SCALE_BYTES:]))
-        return steps - format.middle, scales.astype(np.float64)
-    blocks = weights.shape[1] * 8 // format.bits // BLOCK
+        steps = _unpacked(kind, np.ascontiguousarray(weights[:, :, SCALE_BYTES:]))
+        return steps - kind.middle, scales.astype(np.float64)
+    blocks = weights.shape[1] * 8 // kind.bits // BLOCK
 
     def of_blocks(array: Array) -> Array:
         wide = numbers.widened(array).astype(np.float64)
         return np.repeat(wide, blocks // array.shape[1], axis=1)
 
-    steps = _unpacked(format, weights).reshape(rows, blocks, BLOCK)
-    zero = of_blocks(parameters[1])[:, :, np.newaxis] if len(parameters) > 1 else format.middle
+    steps = _unpacked(kind, weights).reshape(rows, blocks, BLOCK)
+    zero = of_blocks(parameters[1])[:, :, np.newaxis] if len(parameters) > 1 else kind.middle
     return steps - zero, of_blocks(parameters[0])
 
 
-def _unpacked(format: Format, held: Array) -> Array:
+def _unpacked(kind: Format, held: Array) -> Array:
     """Return the numbers that bytes hold, as f64, in the order of elements along the last dimension."""
-    if format.is_float:
+    if kind.is_float:
         return numbers.widened(held).astype(np.float64)
-    if format.bits == 8:
+    if kind.bits == 8:
         return held.view(np.int8).astype(np.float64)
     halves = held & 15, held >> 4
-    if format.pairs:
+    if kind.pairs:
         return np.stack(halves, axis=-1).reshape(*held.shape[:-1], -1).astype(np.float64)
     return np.concatenate(halves, axis=-1).astype(np.float64)
 

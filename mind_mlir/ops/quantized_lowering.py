@@ -71,8 +71,8 @@ def _body(context: LoweringContext, elements: Sequence[Any]) -> Any:
     *read, found = elements
     for element in read:
         if isinstance(element.type, context.mlir.ir.IntegerType):
-            element = arith.uitofp(f32, element)
-        elif element.type != f32:
-            element = arith.extf(f32, element)
-        found = arith.remf(found, element)
+            wide = arith.uitofp(f32, element)
+        else:
+            wide = element if element.type == f32 else arith.extf(f32, element)
+        found = arith.remf(found, wide)
     return found

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def quantized_dot(context: StablehloContext) -> HloValue:
     """Append the product."""
     x, weights = context.operands[:2]
-    format, result = FORMATS[context.attributes["format"]], context.result_type
+    kind, result = FORMATS[context.attributes["format"]], context.result_type
     rows, columns, blocks = math.prod(x.shape[:-1]), weights.shape[0], x.shape[-1] // BLOCK
     steps = context.reshape(context.convert(x, DType.F32), (rows, blocks, BLOCK))
     scales = None
     if context.attributes["activations"] == "int8":
         steps, scales = _in_8_bits(context, steps)
-    held, factors = _weights(context, format, (columns, blocks, BLOCK))
+    held, factors = _weights(context, kind, (columns, blocks, BLOCK))
     sums_type = TensorType(DType.F32, (blocks, rows, columns))
     sums = context.structured.dot_general(steps, held, sums_type, ((1,), (1,)), ((2,), (2,)))
     by_column = context.broadcast_in_dim(factors, sums.shape, (2, 0))
@@ -41,9 +41,7 @@ def _in_8_bits(context: StablehloContext, blocks: HloValue) -> tuple[HloValue, H
     """Append activations as integers, in f32, and the scale of each block."""
     magnitudes = context.unary("abs", blocks)
     start = context.constant(0, TensorType(DType.F32, ()))
-    (greatest,) = context.structured.reduce(
-        [magnitudes], [start], [2], lambda left, right: context.maximum(left, right)
-    )
+    (greatest,) = context.structured.reduce([magnitudes], [start], [2], context.maximum)
     scales = context.divide(greatest, float(GREATEST))
     quotients = context.divide(blocks, context.broadcast_in_dim(scales, blocks.shape, (0, 1)))
     is_nan = context.compare("NotEqual", quotients, quotients)
@@ -51,23 +49,23 @@ def _in_8_bits(context: StablehloContext, blocks: HloValue) -> tuple[HloValue, H
     return context.minimum(context.maximum(steps, -GREATEST), GREATEST), scales
 
 
-def _weights(context: StablehloContext, format: Format, shape: tuple[int, ...]) -> tuple[HloValue, HloValue]:
+def _weights(context: StablehloContext, kind: Format, shape: tuple[int, ...]) -> tuple[HloValue, HloValue]:
     """Append the numbers of the weights as f32 of ``shape``, and a scale for each block."""
     weights, *parameters = context.operands[1:]
     rows, blocks, _ = shape
     held = weights
-    if format.block_bytes:
+    if kind.block_bytes:
         head = context.part(weights, 2, 0, SCALE_BYTES)
         scales = context.emit("bitcast_convert", [head], TensorType(DType.F16, (rows, blocks)))
-        held = context.part(weights, 2, SCALE_BYTES, format.block_bytes)
+        held = context.part(weights, 2, SCALE_BYTES, kind.block_bytes)
     else:
         scales = _of_blocks(context, parameters[0], blocks)
-    numbers = context.reshape(_numbers(context, format, held), shape)
+    numbers = context.reshape(_numbers(context, kind, held), shape)
     if len(parameters) > 1:
         zero = _of_blocks(context, context.convert(parameters[1], DType.F32), blocks)
         numbers = context.subtract(numbers, context.broadcast_in_dim(zero, shape, (0, 1)))
-    elif format.middle:
-        numbers = context.subtract(numbers, format.middle)
+    elif kind.middle:
+        numbers = context.subtract(numbers, kind.middle)
     return numbers, context.convert(scales, DType.F32)
 
 
@@ -78,13 +76,13 @@ def _of_blocks(context: StablehloContext, values: HloValue, blocks: int) -> HloV
     return context.reshape(spread, (rows, blocks))
 
 
-def _numbers(context: StablehloContext, format: Format, held: HloValue) -> HloValue:
-    if format.bits == 8:
+def _numbers(context: StablehloContext, kind: Format, held: HloValue) -> HloValue:
+    if kind.bits == 8:
         signed = context.bitcast(held, DType.SI8) if held.dtype is DType.UI8 else held
         return context.convert(signed, DType.F32)
     low = context.emit("and", [held, context.like(15, held)], held.type)
     high = context.emit("shift_right_logical", [held, context.like(4, held)], held.type)
     halves = [context.convert(each, DType.F32) for each in (low, high)]
-    if format.pairs:
+    if kind.pairs:
         halves = [context.reshape(each, (*each.shape, 1)) for each in halves]
     return context.concatenate(halves, halves[0].rank - 1)

@@ -51,7 +51,7 @@ from mind_mlir.mlir.values import definition
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.support.options import CompileOptions
@@ -121,11 +121,7 @@ class FunctionScheduler:
                 groups.close(_read_values(op))
                 self._decisions.add(self._winograd.made[op])
                 continue
-            if ATTENTION_ATTRIBUTE in op.attributes:
-                groups.close(list(op.operands))
-                self._decisions.add(attentions.pop(0))
-                continue
-            if schedule_quantized(op, self._target, self._decisions, self._kernels):
+            if self._is_marked(op, attentions):
                 groups.close(list(op.operands))
                 continue
             view = self._views.of(op)
@@ -147,6 +143,13 @@ class FunctionScheduler:
         erase_unused(block)
         group_products(block, self._views, self._target, self._decisions)
         self._fills(block, groups, fills)
+
+    def _is_marked(self, op: Operation, attentions: list[Callable[[], Decision]]) -> bool:
+        """Return whether ``op`` carries its schedule already; that of weights of few bits is chosen now."""
+        if ATTENTION_ATTRIBUTE in op.attributes:
+            self._decisions.add(attentions.pop(0))
+            return True
+        return schedule_quantized(op, self._target, self._decisions, self._kernels)
 
     def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:
         """Schedule the fills that no other schedule took the number from."""

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
+from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.target import Target
 
-AHEAD = 512
 #: The schedule of a quantised product, a dictionary.
 QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
 
@@ -97,7 +99,7 @@ class QuantizedProduct:
             weight=self._weight(s),
             dots=s.dots,
             fma=s.fma,
-            ahead=AHEAD,
+            ahead=s.ahead,
         )
 
     def activations(self, s: QuantizedSchedule) -> ActivationsKernel:
@@ -111,12 +113,50 @@ class QuantizedProduct:
             integers=self.integers,
             factor=0 if self.zeros or not self.integers else -(raised + self.format.middle),
             source=_conversions(str(self.source), half=s.half),
+            single=s.panels > 0,
+        )
+
+    def panel(self, s: QuantizedSchedule) -> PanelKernel:
+        """Return the kernel that packs weights."""
+        own = self.kernel(s, 1)
+        return PanelKernel(
+            format=own.format,
+            lanes=s.lanes,
+            integers=self.integers,
+            group=own.group,
+            scale=own.scale,
+            zeros=self.zeros,
+            weight=own.weight,
+        )
+
+    def tiles(self, s: QuantizedSchedule, rows: int) -> TileKernel | ProductKernel:
+        """Return the kernel that multiplies so many rows with packed weights."""
+        vectors = s.columns // s.lanes
+        if self.integers:
+            return TileKernel(rows=rows, vectors=vectors, lanes=s.lanes, zeros=self.zeros, fma=s.fma)
+        return ProductKernel(
+            rows=rows,
+            vectors=vectors,
+            lanes=s.lanes,
+            element="f32",
+            left="f32",
+            right="f32",
+            fma=s.fma,
+            masks=s.masks,
+            ragged=False,
+            copies=False,
+            fetches=True,
         )
 
     def kernels(self, s: QuantizedSchedule) -> list[Kernel]:
         """Return all kernels that are called."""
-        counts = {min(self.rows, s.rows), self.rows % s.rows or s.rows}
-        return [self.activations(s), *(self.kernel(s, count) for count in sorted(counts))]
+        first = self.activations(s)
+        if s.panels and not self.integers:
+            return [first, self.panel(s), self.tiles(s, s.rows)]
+        counts = sorted({min(self.rows, s.rows), self.rows % s.rows or s.rows})
+        if s.panels:
+            return [first, self.panel(s), *(self.tiles(s, count) for count in counts)]
+        return [first, *(self.kernel(s, count) for count in counts)]
 
     def _weight(self, s: QuantizedSchedule) -> str:
         if not self.format.is_float:

@@ -25,7 +25,7 @@ class Step:
     """What a kernel of products reads of a row of activations at once.
 
     Attributes:
-        lanes: Elements of f32 in a vector.
+        lanes: The lanes of an accumulator, each of which has a scale and a start.
         blocks: How many blocks.
         integers: Whether they are integers of 8 bits.
     """
@@ -63,6 +63,7 @@ class ActivationsKernel:
         factor: What the sum of a block is multiplied with, for its accumulator to start from; 0 where sums
             stand as they are, as f32.
         source: The type of activations in memory, and conversions to f32.
+        single: Whether a block has one scale and one sum, for tiles of accumulators of several columns.
     """
 
     format: str
@@ -72,6 +73,7 @@ class ActivationsKernel:
     integers: bool
     factor: int
     source: str
+    single: bool = False
 
     @property
     def name(self) -> str:
@@ -81,7 +83,7 @@ class ActivationsKernel:
     @property
     def step(self) -> Step:
         """Return what is written at once."""
-        return Step(self.lanes, self.blocks, self.integers)
+        return Step(self.blocks if self.single else self.lanes, self.blocks, self.integers)
 
     def text(self) -> str:
         """Return the function in the LLVM dialect."""
@@ -242,4 +244,4 @@ class _Writer:
         type_ = vector(lanes, element)
         zero = t.zero(element, lanes)
         placed = t.op(f"llvm.insertelement {value}, {zero}[{t.number(0)} : i64] : {type_}")
-        t.store(placed, t.step(step, first + 4 * k.lanes, "i8"), type_, 4)
+        t.store(placed, t.step(step, first + 4 * layout.lanes, "i8"), type_, 4)

@@ -14,6 +14,8 @@ from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, Dot
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Index
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
 from mind_mlir.mlir.memory import metadata_of
@@ -62,7 +64,15 @@ def private_memory(type_: Type, alignment: int | None = None) -> Value:
 
 
 Kernel: TypeAlias = (
-    ProductKernel | PackKernel | AxpyKernel | JoinKernel | DotKernel | ActivationsKernel | QuantizedKernel
+    ProductKernel
+    | PackKernel
+    | AxpyKernel
+    | JoinKernel
+    | DotKernel
+    | ActivationsKernel
+    | QuantizedKernel
+    | PanelKernel
+    | TileKernel
 )
 
 #: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
@@ -76,6 +86,8 @@ _KINDS: dict[str, type[Any]] = {
     "dots": DotKernel,
     "activations": ActivationsKernel,
     "quantized": QuantizedKernel,
+    "panel": PanelKernel,
+    "tiles": TileKernel,
 }
 
 

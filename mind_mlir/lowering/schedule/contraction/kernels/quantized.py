@@ -11,8 +11,14 @@ import functools
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import Step, symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import StepWeights, Weights
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import (
+    Reading,
+    StepWeights,
+    Weights,
+    raised_by,
+)
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
+from mind_mlir.ops.quantized_formats import FORMATS
 
 #: The arguments behind the five buffers: where they begin and how far rows are apart, in bytes for
 #: activations and weights, else in elements.
@@ -26,8 +32,6 @@ QUANTIZED_BUFFERS = ("left", "weights", "scales", "zeros", "out")
 #: How bytes are multiplied: by an instruction that adds four products, by one that adds two of 16 bits, or by
 #: multiplications of 32 bits.
 FOUR, TWO, ONE = "four", "two", "one"
-#: What is added to numbers of 8 bits for the first of these, which takes them without a sign.
-RAISED = 128
 #: Steps that one accumulator sums.
 _STEPS = 256
 
@@ -50,6 +54,7 @@ class QuantizedKernel:
         weight: Conversions of weights that are floats.
         dots: How bytes are multiplied.
         fma: Whether products are fused with their addition.
+        ahead: How many bytes ahead memory is asked for, if it is.
     """
 
     format: str
@@ -79,8 +84,24 @@ class QuantizedKernel:
 
     @property
     def raised(self) -> int:
-        """Return what is added to the numbers that bytes hold, before they are multiplied."""
-        return RAISED if self.dots == FOUR and self.format in ("q8_0", "int8") else 0
+        """Return what is added to the numbers that bytes hold: the first of `dots` takes them unsigned."""
+        return raised_by(self.format) if self.dots == FOUR else 0
+
+    @property
+    def reading(self) -> Reading:
+        """Return how a step of weights is read."""
+        return Reading(
+            format=self.format,
+            lanes=self.lanes,
+            blocks=self.blocks,
+            integers=self.integers,
+            group=self.group,
+            scale=self.scale,
+            zeros=self.zeros,
+            weight=self.weight,
+            raised=self.raised,
+            ahead=self.ahead,
+        )
 
     def text(self) -> str:
         """Return the function in the LLVM dialect."""
@@ -90,7 +111,7 @@ class QuantizedKernel:
 @functools.cache
 def _text(kernel: QuantizedKernel) -> str:
     t = Text()
-    weights = Weights(t, kernel)
+    weights = Weights(t, kernel.reading)
     product = _Product(t, kernel)
     left = t.step("%left", "%left_first", "i8")
     lefts = [t.step(left, t.mul("%left_row", t.number(row)), "i8") for row in range(kernel.rows)]
@@ -192,7 +213,7 @@ class _Product:
 
     @property
     def _has_sums(self) -> bool:
-        return bool(self._k.raised) or self._k.format in ("q4_0", "int4")
+        return bool(self._k.raised or FORMATS[self._k.format].middle)
 
     def _dots(self, weights: str, numbers: str, sums: str) -> str:
         """Append sums of products of bytes: weights of 4 bits, or raised ones, have no sign."""
@@ -204,7 +225,7 @@ class _Product:
             ]
             return dot_products(t, I8, words[0], words[1], sums, k.lanes)
         width, element = (2 * k.lanes, "i16") if k.dots == TWO else (k.lanes, "i32")
-        signed = k.format in ("q8_0", "int8")
+        signed = FORMATS[k.format].bits == 8
         i32 = vector(k.lanes, "i32")
         for first in range(0, 4 * k.lanes, width):
             places = list(range(first, first + width))

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, convert, vector
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
-
-if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
 
 #: Words of 16 bits that one load brings, of which a shuffle takes the scales of several blocks.
 _WORDS = 32
-AHEAD_LEVEL = 1
+#: Bytes that one hint fetches.
+_LINE = 64
+#: What is added to numbers of 8 bits for an instruction that takes them without a sign.
+_RAISED = 128
+
+
+def raised_by(format_name: str) -> int:
+    """Return what is added to numbers of a format so that they have no sign; those of 4 bits have none."""
+    return _RAISED if FORMATS[format_name].bits == 8 else 0
+
+
+class Reading(NamedTuple):
+    """How weights are read.
+
+    Attributes:
+        format: Their format.
+        lanes: Elements of f32 in a vector.
+        blocks: Blocks in a step.
+        integers: Whether they become bytes; else f32.
+        group: Blocks in a group, where scales are a tensor of their own.
+        scale: The type of scales in memory, and conversions to f32.
+        zeros: Whether there are zero points.
+        weight: Conversions of weights that are floats.
+        raised: What is added to bytes.
+        ahead: How many bytes ahead memory is asked for, if it is.
+    """
+
+    format: str
+    lanes: int
+    blocks: int
+    integers: bool
+    group: int
+    scale: str
+    zeros: bool
+    weight: str
+    raised: int
+    ahead: int = 0
 
 
 class StepWeights(NamedTuple):
@@ -36,13 +69,15 @@ class Weights:
     A row is three pointers: to bytes, to scales, and to zero points; these may be unused.
     """
 
-    def __init__(self, t: Text, kernel: QuantizedKernel) -> None:
-        self._t, self._k = t, kernel
-        self._f = FORMATS[kernel.format]
-        self._scale_element = kernel.scale.split(":")[0]
+    def __init__(self, t: Text, reading: Reading) -> None:
+        self._t, self._k = t, reading
+        self._f = FORMATS[reading.format]
+        self._scale_element = reading.scale.split(":")[0]
         #: How far apart blocks begin, and where their numbers do.
         self._stride = self._f.block_bytes or self._f.depth_bytes
         self._head = SCALE_BYTES if self._f.block_bytes else 0
+        #: Values that are vectors of what each lane has.
+        self._vectors: set[str] = set()
 
     # Rows
 
@@ -67,70 +102,88 @@ class Weights:
 
     # Steps
 
-    def step(self, row: list[str], number: str, live: int) -> StepWeights:
-        """Append step ``number`` of a row, of which so many blocks are there."""
+    def step(self, row: list[str], number: str, live: int, *, scalars: bool = False) -> StepWeights:
+        """Append step ``number`` of a row, of which so many blocks are there.
+
+        Args:
+            row: Where the row is.
+            number: The number of the step.
+            live: The blocks.
+            scalars: Whether the scale and the zero point of a single block are no vectors.
+        """
         t, k = self._t, self._k
         data, scales, zeros = row
         here = t.step(data, t.mul(number, t.number(k.blocks * self._stride)), "i8")
         if k.ahead:
-            distance = "%weights_row" if k.ahead < 0 else t.number(k.ahead)
-            there = t.step(here, distance, "i8")
-            for offset in range(0, k.blocks * self._stride, 64):
-                t.prefetch(t.step(there, offset, "i8"), level=AHEAD_LEVEL)
+            there = t.step(here, k.ahead, "i8")
+            for offset in range(0, k.blocks * self._stride, _LINE):
+                t.prefetch(t.step(there, offset, "i8"))
         scale = self._scales(here, scales, number, live)
-        zero = self._zeros(zeros, number, live) if k.zeros else ""
+        zero = self._zeros(zeros, number, live) if k.zeros else []
+        if scalars:
+            return StepWeights(self._integers(here, live), scale[0], "".join(zero))
+        scale_lanes, zero_lanes = self._in_lanes(scale), self._in_lanes(zero) if zero else ""
         if k.integers:
-            return StepWeights(self._integers(here, live), scale, zero)
+            return StepWeights(self._integers(here, live), scale_lanes, zero_lanes)
         numbers = self._floats(here)
         if k.zeros:
-            numbers = [t.binary("fsub", each, zero, vector(k.lanes, "f32")) for each in numbers]
-        return StepWeights(numbers, scale, "")
+            numbers = [t.binary("fsub", each, zero_lanes, vector(k.lanes, "f32")) for each in numbers]
+        return StepWeights(numbers, scale_lanes, "")
 
     # Scales and zero points
 
-    def _scales(self, here: str, scales: str, number: str, live: int) -> str:
+    def _scales(self, here: str, scales: str, number: str, live: int) -> list[str]:
+        """Append the scale of each block, or a single vector of them."""
         t, k = self._t, self._k
-        if self._f.block_bytes:
-            if k.blocks > 1 and live == k.blocks:
-                return self._of_words(here)
-            found = [t.read(t.step(here, block * self._stride, "i8"), k.scale, 0) for block in range(live)]
-            return self._in_lanes(found)
-        return self._of_groups(scales, number, live, k.scale)
+        if not self._f.block_bytes:
+            return self._of_groups(scales, number, live, k.scale)
+        if k.blocks > 1 and live == k.blocks:
+            return [self._of_words(here)]
+        return [t.read(t.step(here, block * self._stride, "i8"), k.scale, 0) for block in range(live)]
 
     def _of_words(self, here: str) -> str:
         """Append the scales that blocks begin with, by one load of words."""
         t, k = self._t, self._k
         words = t.load(here, vector(_WORDS, "i16"), 1)
-        lanes = self._lane_blocks()
-        places = [block * self._stride // 2 for block in lanes]
-        picked = t.op(f"llvm.shufflevector {words}, {words} {places} : {vector(_WORDS, 'i16')}")
-        return convert(t, k.scale, picked, k.lanes)
+        places = [block * self._stride // 2 for block in self._lane_blocks()]
+        picked = t.shuffle(words, words, places, vector(_WORDS, "i16"))
+        return self._whole(convert(t, k.scale, picked, k.lanes))
 
-    def _of_groups(self, base: str, number: str, live: int, conversions: str) -> str:
-        """Append what groups have for each lane: one number, or one for each block."""
+    def _of_groups(self, base: str, number: str, live: int, conversions: str) -> list[str]:
+        """Append what groups have, for each block or as a single vector."""
         t, k = self._t, self._k
-        stored = conversions.split(":")[0]
+        stored = conversions.split(":", maxsplit=1)[0]
         first = t.mul(number, t.number(k.blocks)) if k.blocks > 1 else number
         if k.group == 1 and k.blocks > 1 and live == k.blocks:
             several = t.read(t.step(base, first, stored), conversions, k.blocks)
-            type_ = vector(k.blocks, "f32")
-            return t.op(f"llvm.shufflevector {several}, {several} {self._lane_blocks()} : {type_}")
+            return [self._whole(t.shuffle(several, several, self._lane_blocks(), vector(k.blocks, "f32")))]
         shared = k.group % k.blocks == 0
         found = []
         for block in range(1 if shared else live):
             place = t.add(first, t.number(block)) if block else first
             place = place if k.group == 1 else t.binary("udiv", place, t.number(k.group))
             found.append(t.read(t.step(base, place, stored), conversions, 0))
-        return self._in_lanes(found * live if shared else found)
+        return found * live if shared else found
 
-    def _zeros(self, zeros: str, number: str, live: int) -> str:
+    def _zeros(self, zeros: str, number: str, live: int) -> list[str]:
         t, k = self._t, self._k
         how = "sext" if self._f.bits == 8 else "zext"
         found = self._of_groups(zeros, number, live, f"i8:{how} i32:sitofp f32")
         if not k.raised:
             return found
-        f32 = vector(k.lanes, "f32")
-        return t.binary("fadd", found, t.constant(f"dense<{k.raised}.0>", f32), f32)
+        moved = []
+        for each in found:
+            lanes = k.lanes if each in self._vectors else 0
+            value = f"dense<{k.raised}.0>" if lanes else f"{k.raised}.0"
+            type_ = vector(lanes, "f32")
+            sum_ = t.binary("fadd", each, t.constant(value, type_), type_)
+            moved.append(self._whole(sum_) if lanes else sum_)
+        return moved
+
+    def _whole(self, value: str) -> str:
+        """Note that ``value`` is a vector of all lanes."""
+        self._vectors.add(value)
+        return value
 
     def _lane_blocks(self) -> list[int]:
         """Return which block each lane belongs to."""
@@ -140,13 +193,15 @@ class Weights:
     def _in_lanes(self, found: list[str]) -> str:
         """Append one number for each block, in its lanes; zeros for blocks that are not there."""
         t, k = self._t, self._k
+        if found[0] in self._vectors:
+            return found[0]
         if k.blocks == 1 or (len(found) == k.blocks and len(set(found)) == 1):
             return t.splat(found[0], k.lanes, "f32")
         type_ = vector(k.blocks, "f32")
         several = t.zero("f32", k.blocks)
         for block, each in enumerate(found):
             several = t.op(f"llvm.insertelement {each}, {several}[{t.number(block)} : i64] : {type_}")
-        return t.op(f"llvm.shufflevector {several}, {several} {self._lane_blocks()} : {type_}")
+        return t.shuffle(several, several, self._lane_blocks(), type_)
 
     # Numbers
 
