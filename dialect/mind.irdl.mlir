@@ -686,6 +686,17 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @quantized_dot {
+    %x = irdl.base "!builtin.tensor"
+    %weights = irdl.base "!builtin.tensor"
+    %parameters = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, weights: %weights, parameters: variadic %parameters)
+    %attr_format = irdl.base "#builtin.string"
+    %attr_activations = irdl.base "#builtin.string"
+    irdl.attributes { "format" = %attr_format, "activations" = %attr_activations }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @dot {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"

@@ -22,6 +22,7 @@ from mind_mlir.lowering.buffers.preparation import bufferize_insert_chains, spli
 from mind_mlir.lowering.buffers.private import leave_stack
 from mind_mlir.lowering.schedule.attention.emission import emit_attentions
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
+from mind_mlir.lowering.schedule.quantized.emission import emit_quantized_products
 from mind_mlir.mlir.bindings import MLIRError, func, ir, memref
 from mind_mlir.mlir.memory import root_of
 from mind_mlir.mlir.passes import find_all, run_passes, survey
@@ -68,6 +69,7 @@ def bufferize(module: Module, *, verify: bool = False, plans: Plans | None = Non
             keep_prefetches_of_arguments(module)
             coalesce_copies(module)
             emit_attentions(module)
+            emit_quantized_products(module)
             emit_contractions(module, end_pieces)
             merge_parallel_loops(module)
             concatenate_loops(module)

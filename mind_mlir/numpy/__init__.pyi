@@ -381,6 +381,16 @@ def quantize(
 ) -> Array:
     """Quantizes floats to integers of few bits."""
 
+def quantized_matmul(
+    x: ArrayLike,
+    weights: ArrayLike,
+    /,
+    *parameters: ArrayLike,
+    format: Literal["q8_0", "q4_0", "int8", "int4", "fp8"],
+    activations: Literal["float", "int8"] = "float",
+) -> Array:
+    """Multiplies activations with weights of few bits, as they lie in memory."""
+
 def reciprocal(input: ArrayLike, /) -> Array:
     """Computes the reciprocal elementwise."""
 

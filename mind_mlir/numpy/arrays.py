@@ -125,13 +125,20 @@ def apply(record: OpDef, operands: Sequence[Any], attributes: Mapping[str, Any])
     return (trace.wrap(result.value, weak=weak and (trace.promotes or not result.ndim)),)
 
 
+def _alike(record: OpDef, index: int) -> object:
+    """Return what operands of one dtype have alike; what a variadic one stands for may have several."""
+    if record.same_dtype or not record.operands:
+        return True
+    operand = record.operand(index)
+    return index if operand.variadic else operand.dtypes
+
+
 def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[Value], list[LatticeNode]]:
     """Return the operands as values, and what those of the same dtypes in the schema have together."""
     nodes = []
     groups: dict[object, list[int]] = {}
     for index in range(len(operands)):
-        alike = True if record.same_dtype or not record.operands else record.operand(index).dtypes
-        groups.setdefault(alike, []).append(index)
+        groups.setdefault(_alike(record, index), []).append(index)
     found: dict[int, Value] = {}
     for places in groups.values():
         values, are_weak = as_values(trace, *(operands[place] for place in places))

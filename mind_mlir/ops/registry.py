@@ -56,6 +56,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "xla_windows": ("GatherWindows", "ScatterWindows"),
     "segments": ("SegmentReduce",),
     "quantization": ("Quantize", "Dequantize", "Requantize"),
+    "quantized_dot": ("QuantizedDot",),
     "contractions": ("Dot", "MatMul"),
     "dot_general": ("DotGeneral",),
     "normalization": ("LayerNorm",),

@@ -42,6 +42,7 @@ from mind_mlir.lowering.schedule.movement.transposition import (
     match_transposition,
     through_transposes,
 )
+from mind_mlir.lowering.schedule.quantized.marked import schedule_quantized
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
@@ -50,7 +51,7 @@ from mind_mlir.mlir.values import definition
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.support.options import CompileOptions
@@ -120,9 +121,8 @@ class FunctionScheduler:
                 groups.close(_read_values(op))
                 self._decisions.add(self._winograd.made[op])
                 continue
-            if ATTENTION_ATTRIBUTE in op.attributes:
+            if self._is_marked(op, attentions):
                 groups.close(list(op.operands))
-                self._decisions.add(attentions.pop(0))
                 continue
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
@@ -143,6 +143,13 @@ class FunctionScheduler:
         erase_unused(block)
         group_products(block, self._views, self._target, self._decisions)
         self._fills(block, groups, fills)
+
+    def _is_marked(self, op: Operation, attentions: list[Callable[[], Decision]]) -> bool:
+        """Return whether ``op`` carries its schedule already; that of weights of few bits is chosen now."""
+        if ATTENTION_ATTRIBUTE in op.attributes:
+            self._decisions.add(attentions.pop(0))
+            return True
+        return schedule_quantized(op, self._target, self._decisions, self._kernels)
 
     def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:
         """Schedule the fills that no other schedule took the number from."""

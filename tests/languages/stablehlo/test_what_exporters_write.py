@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytest
 
 import mind_mlir
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 X = np.arange(1, 25, dtype=np.float32).reshape(4, 6)
 #: Programs, arguments and results.
-CASES = {
+CASES: dict[str, tuple[str, Sequence[Any], Sequence[Any]]] = {
     "constants of arith": (
         """
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<f32>) {

@@ -9,9 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
 from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Index
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
 from mind_mlir.mlir.memory import metadata_of
@@ -59,7 +63,17 @@ def private_memory(type_: Type, alignment: int | None = None) -> Value:
     return op.result
 
 
-Kernel: TypeAlias = ProductKernel | PackKernel | AxpyKernel | JoinKernel | DotKernel
+Kernel: TypeAlias = (
+    ProductKernel
+    | PackKernel
+    | AxpyKernel
+    | JoinKernel
+    | DotKernel
+    | ActivationsKernel
+    | QuantizedKernel
+    | PanelKernel
+    | TileKernel
+)
 
 #: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
 LIBRARY_ATTRIBUTE = "mind.library"
@@ -70,6 +84,10 @@ _KINDS: dict[str, type[Any]] = {
     "sweep": AxpyKernel,
     "join": JoinKernel,
     "dots": DotKernel,
+    "activations": ActivationsKernel,
+    "quantized": QuantizedKernel,
+    "panel": PanelKernel,
+    "tiles": TileKernel,
 }
 
 

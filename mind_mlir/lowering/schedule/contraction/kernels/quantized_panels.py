@@ -1,0 +1,163 @@
+"""The micro-kernel that packs weights of few bits for products of many rows, blocks of a strip at a time.
+
+A strip is as many rows of weights as a vector has lanes: columns of the product. It is packed as numbers of
+f32, element after element of all its columns; or block after block, as words of four bytes for an instruction
+that adds as many products, then the scales of its columns, and their zero points. Elements of a block are in
+the order in which they come out of memory, as those of activations are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from mind_mlir.lowering.schedule.contraction.kernels.activations import symbol
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, vector
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import Reading, Weights, raised_by
+from mind_mlir.ops.quantized_formats import BLOCK
+
+#: The arguments behind the four buffers.
+PANEL_ARGUMENTS = (
+    *("weights_first", "scales_first", "zeros_first", "target_first", "columns", "first", "blocks"),
+    *("weights_row", "scales_row", "zeros_row", "target_step"),
+)
+#: The buffers.
+PANEL_BUFFERS = ("weights", "scales", "zeros", "target")
+
+
+def block_bytes(lanes: int, *, zeros: bool) -> int:
+    """Return the bytes of a block of a strip: words, then scales, and zero points if there are some."""
+    return lanes * (BLOCK + 4 + 4 * zeros)
+
+
+@dataclasses.dataclass(frozen=True)
+class PanelKernel:
+    """Packs ``blocks`` blocks of a strip, from block ``first`` on; columns past the last one repeat it.
+
+    Attributes:
+        format: The format of the weights.
+        lanes: Columns of a strip: elements of f32 in a vector.
+        integers: Whether it is packed as bytes, raised to be unsigned; of 16 lanes then.
+        group: Blocks in a group, where scales are a tensor of their own.
+        scale: The type of scales in memory, and conversions to f32.
+        zeros: Whether there are zero points.
+        weight: Conversions of weights that are floats.
+    """
+
+    format: str
+    lanes: int
+    integers: bool
+    group: int
+    scale: str
+    zeros: bool
+    weight: str
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        return symbol("panel", self)
+
+    @property
+    def reading(self) -> Reading:
+        """Return how a block of a row of weights is read."""
+        return Reading(
+            format=self.format,
+            lanes=8 if self.integers else self.lanes,
+            blocks=1,
+            integers=self.integers,
+            group=self.group,
+            scale=self.scale,
+            zeros=self.zeros,
+            weight=self.weight,
+            raised=raised_by(self.format) if self.integers else 0,
+        )
+
+    def text(self) -> str:
+        """Return the function in the LLVM dialect."""
+        return _text(self)
+
+
+@functools.cache
+def _text(kernel: PanelKernel) -> str:
+    t = Text()
+    weights = Weights(t, kernel.reading)
+    last = t.binary("sub", "%columns", t.number(1))
+    start = weights.start()
+    columns = [t.minimum(t.number(lane), last) for lane in range(kernel.lanes)]
+    rows = [weights.after(start, column) for column in columns]
+    target = t.step("%target", "%target_first", "i8" if kernel.integers else "f32")
+
+    def block(number: str, inside: list[str]) -> list[str]:
+        (there,) = inside
+        place = t.add("%first", number)
+        write = _write_bytes if kernel.integers else _write_floats
+        return [write(t, kernel, weights, (rows, place), there)]
+
+    t.loop("%blocks", [(target, "!llvm.ptr")], block)
+    return t.function(kernel.name, PANEL_BUFFERS, PANEL_ARGUMENTS)
+
+
+def _write_bytes(
+    t: Text, kernel: PanelKernel, weights: Weights, block: tuple[list[list[str]], str], there: str
+) -> str:
+    """Append a block as words, scales and zero points; return where the next one goes."""
+    rows, place = block
+    half = kernel.lanes // 2
+    words, narrow = vector(half, "i32"), vector(4 * half, "i8")
+    read = [weights.step(row, place, 1, scalars=True) for row in rows]
+    held = [t.op(f"llvm.bitcast {each.numbers[0]} : {narrow} to {words}") for each in read]
+    pairs = [
+        t.shuffle(left, right, list(range(kernel.lanes)), words)
+        for left, right in zip(held[:half], held[half:], strict=True)
+    ]
+    type_ = vector(kernel.lanes, "i32")
+    for number, value in enumerate(turned(t, pairs, type_, half)):
+        t.store(value, t.step(there, 4 * kernel.lanes * number, "i8"), type_, 4)
+    place_of = 4 * kernel.lanes * half
+    for values in ([each.scale for each in read], *([[each.zero for each in read]] if kernel.zeros else [])):
+        t.store(_gathered(t, values), t.step(there, place_of, "i8"), vector(kernel.lanes, "f32"), 4)
+        place_of += 4 * kernel.lanes
+    return t.step(there, block_bytes(kernel.lanes, zeros=kernel.zeros), "i8")
+
+
+def _gathered(t: Text, values: list[str]) -> str:
+    type_ = vector(len(values), "f32")
+    found = t.op(f"llvm.mlir.poison : {type_}")
+    for lane, value in enumerate(values):
+        found = t.op(f"llvm.insertelement {value}, {found}[{t.number(lane)} : i64] : {type_}")
+    return found
+
+
+def _write_floats(
+    t: Text, kernel: PanelKernel, weights: Weights, block: tuple[list[list[str]], str], there: str
+) -> str:
+    """Append a block as f32, element after element; return where the next one goes."""
+    rows, place = block
+    lanes, type_ = kernel.lanes, vector(kernel.lanes, "f32")
+    columns = []
+    for row in rows:
+        read = weights.step(row, place, 1)
+        columns.append([t.binary("fmul", each, read.scale, type_) for each in read.numbers])
+    for part in range(BLOCK // lanes):
+        for lane, value in enumerate(turned(t, [column[part] for column in columns], type_, lanes)):
+            offset = t.mul("%target_step", t.number(part * lanes + lane))
+            t.store(value, t.step(there, offset, "f32"), type_, 4)
+    return t.step(there, t.mul("%target_step", t.number(BLOCK)), "f32")
+
+
+def turned(t: Text, rows: list[str], type_: str, size: int) -> list[str]:
+    """Append the transposition of squares of ``size``, which lie side by side in as many vectors."""
+    lanes = int(type_.removeprefix("vector<").split("x")[0])
+    found = list(rows)
+    distance = size // 2
+    while distance:
+        for first in range(size):
+            if first & distance:
+                continue
+            left, right = found[first], found[first + distance]
+            own = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+            other = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+            found[first] = t.shuffle(left, right, own, type_)
+            found[first + distance] = t.shuffle(left, right, other, type_)
+        distance //= 2
+    return found

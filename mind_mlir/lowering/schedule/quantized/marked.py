@@ -1,0 +1,199 @@
+"""A quantised product as one operation that carries its schedule.
+
+Lowering leaves it a `linalg.generic` with a mark; scheduling adds how it is computed, and `emission` makes
+calls of it once it is on memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
+from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
+from mind_mlir.lowering.schedule.emission.decision import Decision, computed
+from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
+from mind_mlir.mlir.bindings import Operation, Type, ir
+from mind_mlir.mlir.records import read_record, record_attribute
+from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, Format
+from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.emission.decision import Decisions
+    from mind_mlir.target import Target
+
+#: The schedule of a quantised product, a dictionary.
+QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantizedProduct:
+    """A marked operation, read.
+
+    Attributes:
+        format: The format of its weights.
+        integers: Whether activations become integers of 8 bits.
+        rows: Rows of activations.
+        columns: Rows of weights: columns of the result.
+        depth: Elements that are summed over.
+        source: The element type of activations.
+        weight: That of the weights.
+        scale: That of scales that are a tensor of their own.
+        groups: Groups in a row, where there is such a tensor.
+        zeros: Whether there are zero points.
+    """
+
+    format: Format
+    integers: bool
+    rows: int
+    columns: int
+    depth: int
+    source: Type
+    weight: Type
+    scale: Type | None
+    groups: int
+    zeros: bool
+
+    @staticmethod
+    def of(op: Operation) -> QuantizedProduct:
+        """Read ``op``, a marked operation on tensors or on memory."""
+        x, weights, *parameters, out = (ir.ShapedType(each.type) for each in op.operands)
+        scales = parameters[0] if parameters else None
+        return QuantizedProduct(
+            format=FORMATS[ir.StringAttr(op.attributes[FORMAT_ATTRIBUTE]).value],
+            integers=ir.StringAttr(op.attributes[ACTIVATIONS_ATTRIBUTE]).value == "int8",
+            rows=out.shape[0],
+            columns=out.shape[1],
+            depth=x.shape[1],
+            source=x.element_type,
+            weight=weights.element_type,
+            scale=None if scales is None else scales.element_type,
+            groups=0 if scales is None else scales.shape[1],
+            zeros=len(parameters) > 1,
+        )
+
+    def schedule(self, target: Target) -> QuantizedSchedule:
+        """Return how it is computed."""
+        shape = (self.rows, self.columns, self.depth)
+        return quantized_schedule(self.format.name, shape, integers=self.integers, target=target)
+
+    def kernel(self, s: QuantizedSchedule, rows: int) -> QuantizedKernel:
+        """Return the kernel that multiplies so many rows of activations."""
+        return QuantizedKernel(
+            format=self.format.name,
+            rows=rows,
+            columns=s.columns,
+            lanes=s.lanes,
+            blocks=s.blocks,
+            rest=self.depth // BLOCK % s.blocks,
+            integers=self.integers,
+            group=self.depth // BLOCK // self.groups if self.groups else 0,
+            scale=_conversions("f16" if self.scale is None else str(self.scale), half=s.half),
+            zeros=self.zeros,
+            weight=self._weight(s),
+            dots=s.dots,
+            fma=s.fma,
+            ahead=s.ahead,
+        )
+
+    def activations(self, s: QuantizedSchedule) -> ActivationsKernel:
+        """Return the kernel that arranges activations."""
+        raised = self.kernel(s, 1).raised
+        return ActivationsKernel(
+            format=self.format.name,
+            lanes=s.lanes,
+            blocks=s.blocks,
+            rest=self.depth // BLOCK % s.blocks,
+            integers=self.integers,
+            factor=0 if self.zeros or not self.integers else -(raised + self.format.middle),
+            source=_conversions(str(self.source), half=s.half),
+            single=s.panels > 0,
+        )
+
+    def panel(self, s: QuantizedSchedule) -> PanelKernel:
+        """Return the kernel that packs weights."""
+        own = self.kernel(s, 1)
+        return PanelKernel(
+            format=own.format,
+            lanes=s.lanes,
+            integers=self.integers,
+            group=own.group,
+            scale=own.scale,
+            zeros=self.zeros,
+            weight=own.weight,
+        )
+
+    def tiles(self, s: QuantizedSchedule, rows: int) -> TileKernel | ProductKernel:
+        """Return the kernel that multiplies so many rows with packed weights."""
+        vectors = s.columns // s.lanes
+        if self.integers:
+            return TileKernel(rows=rows, vectors=vectors, lanes=s.lanes, zeros=self.zeros, fma=s.fma)
+        return ProductKernel(
+            rows=rows,
+            vectors=vectors,
+            lanes=s.lanes,
+            element="f32",
+            left="f32",
+            right="f32",
+            fma=s.fma,
+            masks=s.masks,
+            ragged=False,
+            copies=False,
+            fetches=True,
+        )
+
+    def kernels(self, s: QuantizedSchedule) -> list[Kernel]:
+        """Return all kernels that are called."""
+        first = self.activations(s)
+        if s.panels and not self.integers:
+            return [first, self.panel(s), self.tiles(s, s.rows)]
+        counts = sorted({min(self.rows, s.rows), self.rows % s.rows or s.rows})
+        if s.panels:
+            return [first, self.panel(s), *(self.tiles(s, count) for count in counts)]
+        return [first, *(self.kernel(s, count) for count in counts)]
+
+    def _weight(self, s: QuantizedSchedule) -> str:
+        if not self.format.is_float:
+            return ""
+        kind = WIDE if "E5M2" in str(self.weight) else FINE
+        return f"{kind} {_conversions('f16', half=s.half)}"
+
+
+def _conversions(element: str, *, half: bool) -> str:
+    """Return an element type in memory and what makes f32 of it, as kernels take it."""
+    if element == "f16":
+        return "i16:bitcast f16:fpext f32" if half else f"i16:{HALF} f32"
+    return f"i16:{SHORT} f32" if element == "bf16" else element
+
+
+def schedule_quantized(
+    op: Operation, target: Target, decisions: Decisions, kernels: dict[Kernel, None]
+) -> bool:
+    """Schedule ``op`` if it is a quantised product, and return whether it is one.
+
+    Args:
+        op: An operation of linalg on tensors.
+        target: The processor.
+        decisions: Is told what was decided.
+        kernels: The kernels that are going to be called are entered here.
+    """
+    if FORMAT_ATTRIBUTE not in op.attributes:
+        return False
+    product = QuantizedProduct.of(op)
+    schedule = product.schedule(target)
+    op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
+    kernels.update(dict.fromkeys(product.kernels(schedule)))
+    extents = (product.rows, product.columns, product.depth)
+    decisions.add(lambda: Decision("quantised product", computed([op]), extents, schedule.choices()))
+    return True
+
+
+def schedule_of(op: Operation) -> QuantizedSchedule:
+    """Return the schedule of a marked operation."""
+    return read_record(QuantizedSchedule, op.attributes[QUANTIZED_ATTRIBUTE])

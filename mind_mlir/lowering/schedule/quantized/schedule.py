@@ -1,0 +1,156 @@
+"""Schedules of products with weights of few bits, chosen by shape, format and target."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.kernels.quantized import FOUR, ONE, TWO
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
+from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.ops.quantized_formats import BLOCK, FORMATS
+from mind_mlir.target.record import X86_64
+
+if TYPE_CHECKING:
+    from mind_mlir.target import Target
+
+#: Rows of activations and columns side by side in the registers of a kernel, by how many registers there are.
+_TILES = {32: (4, 2), 16: (2, 2)}
+#: Columns side by side for a single row: so many streams the processor prefetches.
+_STREAMS = 4
+#: Rows of activations from which on weights are packed, as bytes or as f32.
+_PANEL_ROWS, _FLOAT_PANEL_ROWS = 8, 24
+#: Their tiles of accumulators, of rows and vectors: of f32 by how many registers there are. Of integers one
+#: strip has accumulators of its own on the way.
+_FLOAT_TILES, _INTEGER_TILE = {32: (12, 2), 16: (6, 2)}, (8, 2)
+#: Columns that are packed at once, and blocks: the second-level cache holds them beside what is multiplied.
+_PANEL_COLUMNS, _INTEGER_BLOCKS, _FLOAT_BLOCKS = 64, 128, 8
+#: Bytes ahead that memory is asked for: where processors notice late that a row follows the one before.
+_AHEAD = 512
+#: Nanoseconds of a product of one activation and one weight, about.
+_PRODUCT_NS = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantizedSchedule:
+    """The schedule of a product with weights of few bits.
+
+    Attributes:
+        lanes: Elements of f32 in a vector.
+        blocks: Blocks of 32 in a step.
+        rows: Rows of activations that a kernel multiplies at once.
+        columns: Columns side by side.
+        nc: Columns in a chunk, the unit of threads.
+        brief: Whether it is over so soon that no thread is to be woken for it.
+        dots: How bytes are multiplied; empty where activations stay floats.
+        fma: Whether products are fused with their addition.
+        half: Whether f16 becomes f32 in one instruction.
+        masks: Whether vectors at edges are masked.
+        ahead: How many bytes ahead memory is asked for, if it is.
+        panels: Blocks of a chunk that are packed at once, if they are.
+    """
+
+    lanes: int
+    blocks: int
+    rows: int
+    columns: int
+    nc: int
+    brief: bool
+    dots: str
+    fma: bool
+    half: bool
+    masks: bool
+    ahead: int = 0
+    panels: int = 0
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, for people."""
+        how = {
+            FOUR: "four products of bytes at a time",
+            TWO: "two products of 16 bits at a time",
+            ONE: "one product of 32 bits at a time",
+            "": "in f32",
+        }
+        packed = f"packed, {self.panels * BLOCK} elements of each column at a time"
+        return chosen(
+            ("weights", packed, "what tiles read again and again stays in the second-level cache")
+            if self.panels
+            else ("weights", "as they lie", "memory is read once, and from one end to the other"),
+            ("tile", f"{self.rows} x {self.columns}", "rows of activations share what weights become"),
+            not self.panels and ("step", f"{self.blocks * BLOCK} elements", "whole vectors of weights"),
+            ("products", how[self.dots], "what the processor has, and activations are"),
+            ("chunk", f"{self.nc} columns", "what threads share"),
+        )
+
+
+def quantized_schedule(
+    format_name: str, shape: tuple[int, int, int], *, integers: bool, target: Target
+) -> QuantizedSchedule:
+    """Return the schedule of a product.
+
+    Args:
+        format_name: The format of the weights.
+        shape: Rows of activations, rows of weights, and elements that are summed over.
+        integers: Whether activations become integers of 8 bits.
+        target: The processor.
+    """
+    rows, columns, depth = shape
+    dots = _dots(target) if integers else ""
+    row_bytes = depth * FORMATS[format_name].bits // 8
+    nanoseconds = columns * max(row_bytes * BYTE_NS, depth * rows * _PRODUCT_NS)
+    in_bytes = dots == FOUR and target.masks and target.lanes(32) == 16
+    if rows >= (_PANEL_ROWS if in_bytes else _FLOAT_PANEL_ROWS) and (in_bytes or not integers):
+        return _panels(shape, nanoseconds, dots, target)
+    lanes, blocks = target.lanes(32), 1
+    if integers:
+        lanes, blocks = _step(format_name, depth // BLOCK, lanes, dots)
+    most_rows, most_columns = _TILES.get(target.vector_registers, _TILES[16])
+    cut = split(columns, nanoseconds, multiple=_STREAMS)
+    return QuantizedSchedule(
+        lanes=lanes,
+        blocks=blocks,
+        rows=min(rows, most_rows),
+        columns=_STREAMS if rows == 1 else most_columns,
+        nc=cut.step,
+        brief=cut.brief,
+        dots=dots,
+        fma=target.fma,
+        half=target.half,
+        masks=target.masks,
+        ahead=_AHEAD if rows == 1 else 0,
+    )
+
+
+def _panels(shape: tuple[int, int, int], nanoseconds: float, dots: str, target: Target) -> QuantizedSchedule:
+    """Return the schedule of a product of many rows, by packed weights."""
+    _, columns, depth = shape
+    rows, vectors = _INTEGER_TILE if dots else _FLOAT_TILES.get(target.vector_registers, _FLOAT_TILES[16])
+    blocks, most = depth // BLOCK, _INTEGER_BLOCKS if dots else _FLOAT_BLOCKS
+    return QuantizedSchedule(
+        lanes=target.lanes(32),
+        blocks=1,
+        rows=rows,
+        columns=vectors * target.lanes(32),
+        nc=min(_PANEL_COLUMNS, columns),
+        brief=nanoseconds < WAKING_NS,
+        dots=dots,
+        fma=target.fma,
+        half=target.half,
+        masks=target.masks,
+        panels=-(-blocks // -(-blocks // most)),
+    )
+
+
+def _dots(target: Target) -> str:
+    if target.integer_dots and target.vector_bytes >= 32:
+        return FOUR
+    return TWO if target.machine == X86_64 else ONE
+
+
+def _step(format_name: str, blocks: int, lanes: int, dots: str) -> tuple[int, int]:
+    """Return the lanes of a vector of integers, and the blocks in a step, of which there is one at least."""
+    several = 2 if FORMATS[format_name].bits == 8 else 4
+    if lanes == 16 and dots == FOUR and blocks >= several:
+        return 16, several
+    return min(lanes, 8), 1
