@@ -18,7 +18,11 @@ from mind_mlir.lowering.schedule.contraction.grouped import group_products
 from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
-from mind_mlir.lowering.schedule.contraction.operands import make_factors_dense, transpose_products
+from mind_mlir.lowering.schedule.contraction.operands import (
+    make_factors_dense,
+    split_transposes,
+    transpose_products,
+)
 from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
 from mind_mlir.lowering.schedule.emission.constants import GEMV_ROWS
@@ -98,6 +102,7 @@ class FunctionScheduler:
         compute_on_patches(self._function, self._views)
         read_through_margins(self._function, self._views)
         make_factors_dense(self._function, self._views)
+        split_transposes(self._function, self._views)
         self._prepacked = constants_for_products(self._function, self._views)
         ignore_signs_of_zeros(self._function)
         self._regions(self._function)

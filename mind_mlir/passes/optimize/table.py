@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.passes.canonical.liveness import drop_dead_code
 from mind_mlir.passes.layers import share_layers
+from mind_mlir.passes.layouts import move_transposes
 from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.constants import prepare
 from mind_mlir.passes.optimize.hoisting import hoist
@@ -47,6 +48,13 @@ PASSES: tuple[FunctionPass, ...] = (
         merge_common,
         "operations are pure, so that equal ones on equal operands have equal bits; random numbers are a "
         "function of seed and stream, and a run-time check of the second fails where that of the first does",
+    ),
+    Pass(
+        "layouts",
+        "computes what lies between convolutions in their order of axes, and transposes it behind that",
+        move_transposes,
+        "elements are moved, and computed by the same operations; sums that then run along other axes may be "
+        "in another order, within their bound",
     ),
     Pass(
         "hoist",

@@ -2,4 +2,15 @@
 
 from __future__ import annotations
 
-OPTIMIZER_PASSES = ("prepare", "algebra", "chains", "dots", "cse", "hoist", "dce", "rematerialise", "layers")
+OPTIMIZER_PASSES = (
+    "prepare",
+    "algebra",
+    "chains",
+    "dots",
+    "cse",
+    "layouts",
+    "hoist",
+    "dce",
+    "rematerialise",
+    "layers",
+)

@@ -26,7 +26,7 @@ SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (3, 2), (1, 3), (2, 1, 
 #: Numbers for which identities of real numbers do not hold.
 AWKWARD = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 2.0, 1e-40, 3e38)
 #: Operations that need not have the same bits when they are written in another way.
-INEXACT = frozenset(("Exp", "Tanh", "Sum", "DotGeneral"))
+INEXACT = frozenset(("Exp", "Tanh", "Sum", "DotGeneral", "Convolution"))
 
 
 class Drawing:
@@ -181,6 +181,22 @@ def _contraction(draw: Drawing) -> Value:
     )  # fmt: skip
 
 
+def _convolution(draw: Drawing) -> Value:
+    """Append a convolution between transposes, and something elementwise or a sum behind it."""
+    value = draw.value(*((DType.SI32,) if draw.exact else (DType.F32, DType.F64, DType.SI32)), rank=2)
+    channels, length = value.shape
+    dtype = value.type.dtype
+    small = draw.emit("Tanh", value) if dtype.is_float else value
+    image = draw.emit("Reshape", small, new_shape=(1, channels, length))
+    image = draw.emit("Transpose", image, permutation=(0, 2, 1))
+    filters = draw.constant(dtype, (1, channels, channels))
+    found = draw.emit("Convolution", image, filters, accum_dtype=dtype, out_dtype=dtype)
+    found = draw.emit("Neg", draw.emit("Transpose", found, permutation=(0, 2, 1)))
+    if draw.rng.random() < 0.5:
+        return draw.emit("Sum", found, axes=(draw.rng.randrange(3),), keepdims=draw.rng.random() < 0.5)
+    return draw.emit("Reshape", found, new_shape=value.shape)
+
+
 def _cast(draw: Drawing) -> Value:
     value = draw.value(DType.F32, DType.F64, DType.SI32)
     narrow = value.type.dtype.is_float
@@ -305,6 +321,7 @@ KINDS: dict[str, Callable[[Drawing], Value]] = {
     "unary": _unary,
     "inexact": _inexact,
     "contraction": _contraction,
+    "convolution": _convolution,
     "cast": _cast,
     "reshape": _reshape,
     "transpose": _transpose,

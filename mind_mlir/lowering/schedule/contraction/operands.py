@@ -12,6 +12,8 @@ not, the product works on memory that is as planned, and elements are copied.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import reads_of
@@ -94,6 +96,76 @@ def _replace(transposition: Operation, product: View, transposed: View) -> None:
     transposition.results[0].replace_all_uses_with(new.results[0])
     transposition.erase()
     product.op.erase()
+
+
+#: A row of a factor that is shorter is nothing to pack along.
+_SHORT_ROW = 16
+
+
+def split_transposes(function: Operation, views: Views) -> None:
+    """Transpose what products read in two steps, where reading through one would gather single elements.
+
+    The filters of many models, ``[F, C, H, W]``, become ``[H, W, C, F]``: packing them from where they lie
+    would read rows of W elements, W being 3. So the first step brings the last axis of the result behind the
+    others, which is a transposition of a matrix, and products read that in another order.
+    """
+    for op in find_all(function, linalg.TransposeOp):
+        transpose = op.operation
+        value = transpose.results[0]
+        source = transpose.operands[0]
+        shape = list(ir.RankedTensorType(source.type).shape)
+        order = [int(axis) for axis in transpose.attributes["permutation"]]
+        last = order[-1]
+        rest = [axis for axis in range(len(shape)) if axis != last]
+        if last == len(shape) - 1 or shape[-1] >= _SHORT_ROW or [*rest, last] == order:
+            continue
+        if shape[last] < _SHORT_ROW or not all(is_factor(views, use) for use in value.uses):
+            continue
+        with ir.InsertionPoint(transpose), transpose.location:
+            matrix = _with_last(source, last)
+        for user in dict.fromkeys(use.owner.operation for use in value.uses):
+            _read_from(user, value, matrix, [order.index(axis) for axis in (*rest, last)], views)
+        transpose.erase()
+
+
+def _read_from(user: Operation, value: Value, source: Value, order: list[int], views: Views) -> None:
+    """Let a product read ``source``, whose dimensions are those of ``value`` in ``order``, in its place."""
+    view = views.of(user)
+    assert view is not None, "factors are those of products"
+    operands = [source if operand == value else operand for operand in view.operands]
+    accesses = [
+        tuple(access[place] for place in order) if operand == value else access
+        for operand, access in zip(view.operands, view.accesses, strict=True)
+    ]
+    with ir.InsertionPoint(user), user.location:
+        new = generic_like(user, operands, accesses, len(view.extents), view.reductions)
+    user.results[0].replace_all_uses_with(new.results[0])
+    user.erase()
+
+
+def _with_last(source: Value, last: int) -> Value:
+    """Emit ``source`` with dimension ``last`` behind the others, which are one or two dimensions for that.
+
+    Products read through transposes, but not through what gives the result its shape back.
+    """
+    type_ = ir.RankedTensorType(source.type)
+    shape, element = list(type_.shape), type_.element_type
+    groups = [group for group in (range(last), range(last, last + 1), range(last + 1, len(shape))) if group]
+    merged = [math.prod(shape[axis] for axis in group) for group in groups]
+    order = [place for place, group in enumerate(groups) if last not in group]
+    order.append(groups.index(range(last, last + 1)))
+    flat = tensor.CollapseShapeOp(
+        ir.RankedTensorType.get(merged, element), source, [list(group) for group in groups]
+    ).result
+    empty = tensor.EmptyOp([merged[place] for place in order], element).result
+    moved = linalg.transpose(flat, outs=[empty], permutation=order).results[0]
+    result = [*shape[:last], *shape[last + 1 :], shape[last]]
+    starts = [sum(len(groups[each]) for each in order[:place]) for place in range(len(order) + 1)]
+    parts = [list(range(*pair)) for pair in itertools.pairwise(starts)]
+    found: Value = tensor.ExpandShapeOp(
+        ir.RankedTensorType.get(result, element), moved, parts, [], result
+    ).result
+    return found
 
 
 def make_factors_dense(function: Operation, views: Views) -> None:
