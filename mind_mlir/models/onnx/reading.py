@@ -1,0 +1,193 @@
+"""ONNX's protobuf messages as `graph.Graph`s: names are checked, nodes are put in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.models.onnx.graph import Extent, Function, Graph, ModelData, Node, Port, Reference, reads
+from mind_mlir.models.onnx.refusals import unreadable
+from mind_mlir.models.onnx.tensors import Tensors, dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+#: Graphs within graphs are read to this depth.
+_MAX_DEPTH = 32
+
+# The kinds of attributes in AttributeProto, as its specification numbers them.
+_FLOAT, _INT, _STRING, _TENSOR, _GRAPH = 1, 2, 3, 4, 5
+_FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE, _TYPE = 6, 7, 8, 9, 10, 11, 13
+
+
+def model_data(proto: Any, tensors: Tensors) -> ModelData:
+    """Return a ModelProto as data.
+
+    Raises:
+        ParseError: E1110, it breaks the rules of the format.
+    """
+    opsets = {_domain(each.domain): each.version for each in proto.opset_import}
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
+        raise unreadable(tensors.name, "it has no graph")
+    reader = _Reader(tensors, opsets)
+    functions = {}
+    for each in proto.functions:
+        own = {**opsets, **{_domain(one.domain): one.version for one in each.opset_import}}
+        functions[_domain(each.domain), each.name] = function_data(each, tensors, own)
+    return ModelData(reader.graph(proto.graph), functions, opsets, proto.ir_version)
+
+
+def function_data(proto: Any, tensors: Tensors, opsets: Mapping[str, int]) -> Function:
+    """Return a FunctionProto as data (ParseError: E1110, as `model_data`)."""
+    reader = _Reader(tensors, opsets)
+    attributes: dict[str, Any] = dict.fromkeys(proto.attribute)
+    attributes |= {each.name: reader.attribute(each, 0) for each in proto.attribute_proto}
+    nodes = reader.nodes(proto.node, set(proto.input), f"function {proto.name}", 0)
+    return Function(tuple(proto.input), tuple(proto.output), attributes, nodes)
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+@dataclass(frozen=True)
+class _Reader:
+    tensors: Tensors
+    opsets: Mapping[str, int]
+
+    def graph(self, proto: Any, depth: int = 0, around: frozenset[str] = frozenset()) -> Graph:
+        """Return a GraphProto as data; ``around`` are the names of graphs that it is within."""
+        if depth > _MAX_DEPTH:
+            raise self._refused(f"graphs are nested more than {_MAX_DEPTH} deep")
+        what = f"graph '{proto.name}'"
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for each in proto.initializer:
+            arrays[each.name] = self.tensors.array(each)
+        for each in proto.sparse_initializer:
+            arrays[each.values.name] = self.tensors.sparse(each)
+        ports = [self._port(each) for each in proto.input]
+        names = [each.name for each in ports]
+        if "" in names or len(set(names)) < len(names):
+            raise self._refused(f"inputs of {what} have no name, or the same one: {names}")
+        known = {*around, *arrays, *names}
+        nodes = self.nodes(proto.node, known, what, depth)
+        known.update(name for node in nodes for name in node.outputs)
+        outputs = tuple([self._port(each) for each in proto.output])
+        for each in outputs:
+            if each.name not in known:
+                raise self._refused(f"output '{each.name}' of {what} is defined nowhere")
+        return Graph(proto.name, tuple(ports), outputs, nodes, arrays)
+
+    def nodes(self, protos: Iterable[Any], known: set[str], what: str, depth: int) -> tuple[Node, ...]:
+        """Return nodes in an order in which each reads what is defined before it."""
+        known = set(known)
+        defined = {name for proto in protos for name in proto.output if name}
+        around = frozenset(known | defined)
+        found = [self._node(proto, depth, around) for proto in protos]
+        once: set[str] = set(known)
+        for node in found:
+            for name in filter(None, node.outputs):
+                if name in once and name in defined and name not in known:
+                    raise self._refused(f"'{name}' is defined twice in {what}")
+                once.add(name)
+        return self._ordered(found, known, defined, what)
+
+    def _ordered(
+        self, nodes: Sequence[Node], known: set[str], defined: set[str], what: str
+    ) -> tuple[Node, ...]:
+        """Return nodes in order; files are to have them so, and some have not."""
+        ordered: list[Node] = []
+        waiting = list(nodes)
+        while waiting:
+            rest = []
+            for node in waiting:
+                missing = reads(node) - known
+                unknown = missing - defined
+                if unknown:
+                    raise self._refused(f"node {node} in {what} reads '{min(unknown)}', which is defined nowhere")
+                if missing:
+                    rest.append(node)
+                    continue
+                ordered.append(node)
+                known.update(filter(None, node.outputs))
+            if len(rest) == len(waiting):
+                raise self._refused(f"nodes of {what} wait for one another, among them {rest[0]}")
+            waiting = rest
+        return tuple(ordered)
+
+    def _node(self, proto: Any, depth: int, around: frozenset[str]) -> Node:
+        domain = _domain(proto.domain)
+        attributes = {each.name: self.attribute(each, depth, around) for each in proto.attribute}
+        version = self.opsets.get(domain, 0)
+        operator = (domain, proto.op_type)
+        return Node(operator, proto.name, tuple(proto.input), tuple(proto.output), attributes, version)
+
+    def attribute(self, proto: Any, depth: int, around: frozenset[str] = frozenset()) -> Any:
+        """Return what an AttributeProto holds."""
+        if proto.ref_attr_name:
+            return Reference(proto.ref_attr_name)
+        kind = proto.type
+        if kind == _FLOAT:
+            return float(proto.f)
+        if kind == _INT:
+            return int(proto.i)
+        if kind == _STRING:
+            return proto.s.decode(errors="replace")
+        if kind == _TENSOR:
+            return self.tensors.array(proto.t)
+        if kind == _GRAPH:
+            return self.graph(proto.g, depth + 1, around)
+        if kind == _FLOATS:
+            return tuple(map(float, proto.floats))
+        if kind == _INTS:
+            return tuple(map(int, proto.ints))
+        if kind == _STRINGS:
+            return tuple([each.decode(errors="replace") for each in proto.strings])
+        if kind == _TENSORS:
+            return tuple([self.tensors.array(each) for each in proto.tensors])
+        if kind == _GRAPHS:
+            return tuple([self.graph(each, depth + 1, around) for each in proto.graphs])
+        if kind == _SPARSE:
+            return self.tensors.sparse(proto.sparse_tensor)
+        if kind == _TYPE:
+            return self._type("", proto.tp)
+        raise self._refused(f"attribute '{proto.name}' is of kind {kind}, which is none that is read")
+
+    def _port(self, proto: Any) -> Port:
+        return self._type(proto.name, proto.type)
+
+    def _type(self, name: str, proto: Any) -> Port:
+        kind = proto.WhichOneof("value")
+        if kind == "tensor_type":
+            tensor = proto.tensor_type
+            shape = None
+            if tensor.HasField("shape"):
+                shape = tuple([self._extent(each) for each in tensor.shape.dim])
+            return Port(name, "tensor", self._dtype(tensor.elem_type), shape)
+        if kind in ("sequence_type", "optional_type"):
+            inner = self._type(name, getattr(proto, kind).elem_type)
+            return Port(name, kind.removesuffix("_type"), inner.dtype, inner.shape)
+        if kind is None:
+            return Port(name)
+        raise self._refused(f"'{name}' is of a {kind.replace('_', ' ')}, which is not read")
+
+    def _dtype(self, number: int) -> np.dtype[Any] | None:
+        found = dtype_of(number)
+        if found is None and number:
+            raise self._refused(f"a tensor has dtype number {number}, which ONNX does not have")
+        return found
+
+    def _extent(self, proto: Any) -> int | Extent:
+        if proto.WhichOneof("value") != "dim_value":
+            return Extent(proto.dim_param)
+        extent = int(proto.dim_value)
+        if extent < 0:
+            return Extent("")
+        return extent
+
+    def _refused(self, message: str) -> Exception:
+        return unreadable(self.tensors.name, message)
