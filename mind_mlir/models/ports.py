@@ -64,7 +64,7 @@ def _value(port: Port, value: Any, extents: dict[str, int]) -> Any:
     if port.kind == "sequence" or (port.kind == "optional" and isinstance(value, list | tuple)):
         if not isinstance(value, list | tuple):
             raise _refused("E6105", f"input '{port.name}' is a sequence, and is given no list")
-        return [_array(port, each, extents) for each in value]
+        return [_array(port, each, dict(extents)) for each in value]  # elements differ in shape
     return _array(port, value, extents)
 
 

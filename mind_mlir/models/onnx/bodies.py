@@ -53,8 +53,7 @@ def body_of(use: Use) -> Function:
         schema.function_opset_versions
     )
     if schema.has_function and versions:
-        proto = schema.get_function_with_opset_version(max(versions))
-        return _body(proto)
+        return _body(_parsed(schema.get_function_with_opset_version(max(versions))))
     if schema.has_context_dependent_function:
         return _body(_of_context(use, schema))
     unsupported("there is no rule for it")
@@ -73,13 +72,20 @@ def _of_context(use: Use, schema: Any) -> Any:
     given = {name: value for name, value in use.attributes().items() if not isinstance(value, Reference)}
     proto = onnx.helper.make_node(node.operator[1], inputs, list(node.outputs), domain=node.operator[0])
     for name, value in given.items():
-        proto.attribute.append(_attribute(name, value))
+        as_written = node.graph_protos.get(name)
+        proto.attribute.append(_attribute(name, value) if as_written is None else as_written)
     types = [_type(value).SerializeToString() for value in use.operands]
     listed = list(schema.context_dependent_function_opset_versions)
     version = max([each for each in listed if each <= node.version] or listed)
     text = schema.get_context_dependent_function_with_opset_version(
         version, proto.SerializeToString(), types
     )
+    return _parsed(text)
+
+
+def _parsed(text: bytes) -> Any:
+    import onnx  # noqa: PLC0415 -- who has a model has it
+
     found = onnx.FunctionProto()
     found.ParseFromString(text)
     return found

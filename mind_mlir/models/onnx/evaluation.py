@@ -141,7 +141,7 @@ class Evaluator:
             raise node_broken(node, f"its operands and attributes do not fit: {error}") from error
         for name, value in zip(node.outputs, results, strict=False):
             if name:
-                scope.set(name, value, sources)
+                scope.set(name, value, _NOTHING if isinstance(value, np.ndarray) else sources)
 
     def _results(self, use: Use) -> Sequence[Value]:
         node = use.node
@@ -155,7 +155,7 @@ class Evaluator:
         if rule.folds and not node.graphs and all(isinstance(leaf, np.ndarray) for leaf in leaves):
             if rule.is_plain:
                 use.stays = True
-                return _listed(rule.emit(use))
+                return [_as_array(each) for each in _listed(rule.emit(use))]
             if sum(leaf.nbytes for leaf in leaves) <= _MAX_FOLDED:
                 found: Sequence[Value] = self.at_once(lambda: _listed(rule.emit(use)))
                 return found
@@ -195,7 +195,16 @@ class Evaluator:
             self.nodes(function.nodes, scope)
         finally:
             self.depth -= 1
-        return [scope.find(name)[0] for name in function.outputs]
+        wanted = [at < len(use.node.outputs) and bool(use.node.outputs[at]) for at in range(len(function.outputs))]
+        return [
+            scope.find(name)[0] if is_wanted else None
+            for name, is_wanted in zip(function.outputs, wanted, strict=True)
+        ]
+
+
+def _as_array(value: Value) -> Value:
+    """Return a number of numpy, which is what it makes of arrays of rank 0, as an array."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _listed(found: Any) -> Sequence[Value]:

@@ -11,8 +11,9 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.models.onnx.refusals import unreadable
 from mind_mlir.support import argument_checks
 
-#: Models of operator sets before this are converted to it; the rules know later ones as they are.
-OLDEST = 13
+#: Models of operator sets before this, which broadcast in another way, are converted; the rules know later ones.
+OLDEST = 7
+_CONVERTED = 13
 
 
 def onnx_package() -> Any:
@@ -82,12 +83,12 @@ def current(proto: Any, name: str) -> Any:
 
     del onnx
     try:
-        return version_converter.convert_version(proto, OLDEST)
+        return version_converter.convert_version(proto, _CONVERTED)
     except Exception as error:  # noqa: BLE001 -- it raises RuntimeError, and errors of protobuf
         raise UnsupportedError(
             Diagnostic(
                 "E7001",
-                f"'{name}' is of operator set {max(versions)}, and ONNX does not convert it to {OLDEST}",
+                f"'{name}' is of operator set {max(versions)}, and ONNX does not convert it to {_CONVERTED}",
                 notes=(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,),
                 help="export the model again, with a later operator set",
             )

@@ -60,6 +60,7 @@ class Node:
         outputs: The names of what it defines; "" for what nobody asks for.
         attributes: Its attributes by name.
         version: The version of its operator set.
+        graph_protos: The attributes that are graphs, as ONNX has them, for functions that are made for a node.
     """
 
     operator: Operator
@@ -68,6 +69,7 @@ class Node:
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
     version: int
+    graph_protos: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def graphs(self) -> tuple[Graph, ...]:

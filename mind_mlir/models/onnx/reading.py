@@ -124,7 +124,8 @@ class _Reader:
         attributes = {each.name: self.attribute(each, depth, around) for each in proto.attribute}
         version = self.opsets.get(domain, 0)
         operator = (domain, proto.op_type)
-        return Node(operator, proto.name, tuple(proto.input), tuple(proto.output), attributes, version)
+        graphs = {each.name: each for each in proto.attribute if each.type in (_GRAPH, _GRAPHS)}
+        return Node(operator, proto.name, tuple(proto.input), tuple(proto.output), attributes, version, graphs)
 
     def attribute(self, proto: Any, depth: int, around: frozenset[str] = frozenset()) -> Any:
         """Return what an AttributeProto holds."""

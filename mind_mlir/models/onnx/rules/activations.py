@@ -98,7 +98,14 @@ def _hardmax(x: Array, axis: int) -> Array:
 def _along(function: Callable[[Array, int], Array]) -> Rule:
     def emit(use: Use) -> Array:
         x = use[0]
-        return function(x, use.axis(use.attr("axis", -1), x.ndim)) if x.ndim else function(x.reshape(1), 0).reshape(())
+        if not x.ndim:
+            return function(x.reshape(1), 0).reshape(())
+        if use.version >= 13:
+            return function(x, use.axis(use.attr("axis", -1), x.ndim))
+        # Before, all axes from this one on were one.
+        axis = use.axis(use.attr("axis", 1), x.ndim + 1)
+        rows = x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+        return function(rows, 1).reshape(x.shape)
 
     return Rule(emit)
 

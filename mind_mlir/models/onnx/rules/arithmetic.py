@@ -72,9 +72,7 @@ def _modulo(use: Use) -> Array:
     fmod = use.attr("fmod", 0)
     if use.stays:
         return np.fmod(x, y) if fmod else np.mod(x, y)
-    if fmod or x.dtype.kind == "f":
-        return mnp.fmod(x, y)
-    return x % y
+    return mnp.fmod(x, y) if fmod else x % y
 
 
 def _sum(use: Use) -> Array:

@@ -39,7 +39,10 @@ def cast(use: Use, x: Array, dtype: np.dtype[Any]) -> Array:
 def _cast_to(use: Use, x: Array, dtype: np.dtype[Any]) -> Array:
     if dtype in _FP8 and x.dtype != dtype:
         return to_fp8(x, dtype, saturate=bool(use.attr("saturate", 1)))
-    if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind == "f" and dtype.name not in ("int4", "uint4"):
+    if dtype.name in ("int4", "uint4"):
+        bits = x.astype("i32") & 15
+        return (bits if dtype.name == "uint4" else (bits ^ 8) - 8).astype(dtype)
+    if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind == "f":
         return x.astype("i64" if x.dtype == np.float64 else "i32").astype(dtype)
     return x.astype(dtype)
 

@@ -22,7 +22,7 @@ def _shift(use: Use) -> Array:
         broken(f"its direction is {direction}, neither LEFT nor RIGHT")
     if direction == "LEFT":
         return mnp.shift_left(x, count)
-    return mnp.shift_right_logical(x, count)
+    return x >> count  # the sign stays where there is one
 
 
 def _infinite(use: Use) -> Array:
