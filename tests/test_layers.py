@@ -48,7 +48,7 @@ LAYERS = (
     "packaging",
     "tracing",
     "numpy",
-    *("models.onnx.rules", "models.onnx", "models"),
+    *("models", "models.onnx"),
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),

@@ -1,14 +1,15 @@
-"""What a model takes: checks of the arguments of a call, and the extents that they bind."""
+"""`Port`: an input or output of a model; checks of a call's arguments, and the extents that they bind."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import StagedValue
 from mind_mlir.support import argument_checks
 from mind_mlir.support.suggestions import did_you_mean
@@ -16,15 +17,34 @@ from mind_mlir.support.suggestions import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.onnx.graph import Port
-
 #: Numbers of Python take the dtype of the input that they are given for.
 _NUMBERS = (bool, int, float, complex)
 
 
-def placed(
-    name: str, ports: Sequence[Port], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> list[Any]:
+class Extent(NamedTuple):
+    """An extent that a model leaves open: by name, or without one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a model, or of a graph in it.
+
+    Attributes:
+        name: Its name.
+        kind: Whether it is a ``tensor``, a ``sequence`` or an ``optional``; "" where the model does not say.
+        dtype: The elements' dtype; None where the model does not say.
+        shape: The extents; None where the model does not say.
+    """
+
+    name: str
+    kind: str = ""
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int | Extent, ...] | None = None
+
+
+def placed(name: str, ports: Sequence[Port], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """Return the arguments of a call in the order of the inputs.
 
     Raises:
@@ -51,8 +71,8 @@ def checked(ports: Sequence[Port], values: Sequence[Any], bindings: Mapping[str,
     """Return arguments as arrays that fit the inputs; one extent has one number in a call.
 
     Raises:
-        ArgumentError: E6103, E6104, E6105: another dtype, another shape, or no array; E6107, two extents of one name
-            are different.
+        ArgumentError: E6103, E6104, E6105: another dtype, another shape, or no array; E6107, two extents of
+            one name are different.
     """
     extents = dict(bindings)
     return [_value(port, value, extents) for port, value in zip(ports, values, strict=True)]
@@ -88,7 +108,7 @@ def _array(port: Port, value: Any, extents: dict[str, int]) -> Any:
 
 def _check_shape(port: Port, shape: tuple[Any, ...], extents: dict[str, int]) -> None:
     wanted = port.shape or ()
-    shown = f"[{', '.join(each if isinstance(each, str) else str(each) for each in map(_shown, wanted))}]"
+    shown = f"[{', '.join(str(_shown(each)) for each in wanted)}]"
     if len(shape) != len(wanted):
         raise _refused("E6104", f"input '{port.name}' has shape {shown}, and is given {list(shape)}")
     for extent, found in zip(wanted, shape, strict=True):
@@ -113,8 +133,6 @@ def _refused(code: str, message: str, names: Sequence[str] = ()) -> ArgumentErro
 
 def example_types(ports: Sequence[Port], bindings: Mapping[str, int]) -> list[TensorType] | str:
     """Return the types of inputs whose extents are all known, or the name of the first thing that is open."""
-    from mind_mlir.ir.types import DType  # noqa: PLC0415 -- names are short here
-
     found = []
     for port in ports:
         if port.kind != "tensor" or port.shape is None or port.dtype is None:

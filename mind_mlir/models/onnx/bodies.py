@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,8 @@ def _schema(operator: tuple[str, str], version: int) -> Any:
 
     domain, name = operator
     found = None
-    try:
+    with contextlib.suppress(defs.SchemaError):
         found = defs.get_schema(name, version, domain)
-    except defs.SchemaError:
-        pass
     if found is not None and not (found.has_function or found.has_context_dependent_function):
         latest = defs.get_schema(name, domain=domain)
         # What an operator of plain arithmetic does has not changed since it was written as a function.
@@ -54,9 +53,9 @@ def body_of(use: Use) -> Function:
     )
     if schema.has_function and versions:
         return _body(_parsed(schema.get_function_with_opset_version(max(versions))))
-    if schema.has_context_dependent_function:
-        return _body(_of_context(use, schema))
-    unsupported("there is no rule for it")
+    if not schema.has_context_dependent_function:
+        unsupported("there is no rule for it")
+    return _body(_of_context(use, schema))
 
 
 def _body(proto: Any) -> Function:
@@ -77,9 +76,7 @@ def _of_context(use: Use, schema: Any) -> Any:
     types = [_type(value).SerializeToString() for value in use.operands]
     listed = list(schema.context_dependent_function_opset_versions)
     version = max([each for each in listed if each <= node.version] or listed)
-    text = schema.get_context_dependent_function_with_opset_version(
-        version, proto.SerializeToString(), types
-    )
+    text = schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
     return _parsed(text)
 
 

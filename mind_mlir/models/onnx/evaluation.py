@@ -16,14 +16,13 @@ from mind_mlir.interpreter import interpret
 from mind_mlir.models.onnx.bodies import body_of
 from mind_mlir.models.onnx.graph import reads
 from mind_mlir.models.onnx.refusals import (
-    Needed,
     NotSupportedError,
     RuleBrokenError,
     node_broken,
     node_unsupported,
 )
 from mind_mlir.models.onnx.rules import RULES
-from mind_mlir.models.onnx.use import Rule, Use
+from mind_mlir.models.onnx.use import Use
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.value import TracedValue
@@ -42,7 +41,7 @@ _NOTHING: frozenset[str] = frozenset()
 #: What Python raises where a rule computes with attributes or shapes that do not go together.
 _MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 #: The codes of errors that name a node already.
-_NAMED = ("E2401", "E7001", "E7003")
+_NAMED = ("E2420", "E7001", "E7003")
 
 
 @dataclass(slots=True)
@@ -111,30 +110,19 @@ class Evaluator:
         """Evaluate a node, and give its outputs their names.
 
         Raises:
-            VerificationError: E2401, it breaks a rule of its operator.
+            VerificationError: E2420, it breaks a rule of its operator.
             UnsupportedError: E7001, it is of a form that is not read.
             Needed: The model is to be traced anew, with more numbers known.
         """
         try:
-            found = [scope.find(name) for name in node.inputs]
-            sources = frozenset().union(*(each for _, each in found)) if found else _NOTHING
-            for name in reads(node) - set(node.inputs) if node.graphs else ():
-                sources |= scope.find(name)[1]
-            use = Use(self, node, scope, [value for value, _ in found], [each for _, each in found])
-            results = self._results(use)
-            if len(results) < len(node.outputs):
-                wanted = [name for name in node.outputs[len(results) :] if name]
-                if wanted:
-                    raise RuleBrokenError(f"it has {len(results)} results, and none for {wanted[0]!r}")
+            results, sources = self._evaluated(node, scope)
         except RuleBrokenError as error:
             raise node_broken(node, str(error)) from None
         except NotSupportedError as error:
             raise node_unsupported(node, str(error)) from None
-        except InternalError:
-            raise
         except MindError as error:
             first = error.diagnostics[0]
-            if first.code in _NAMED:
+            if first.code in _NAMED or isinstance(error, InternalError):
                 raise
             raise node_broken(node, f"{first.message} [{first.code}]", first.notes) from error
         except _MISFITS as error:
@@ -142,6 +130,18 @@ class Evaluator:
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 scope.set(name, value, _NOTHING if isinstance(value, np.ndarray) else sources)
+
+    def _evaluated(self, node: Node, scope: Scope) -> tuple[Sequence[Value], frozenset[str]]:
+        """Return the results of a node, and what they follow from."""
+        found = [scope.find(name) for name in node.inputs]
+        around = [scope.find(name)[1] for name in reads(node) - set(node.inputs)] if node.graphs else []
+        sources = _NOTHING.union(*(each for _, each in found), *around)
+        use = Use(self, node, scope, [value for value, _ in found], [each for _, each in found])
+        results = self._results(use)
+        wanted = [name for name in node.outputs[len(results) :] if name]
+        if wanted:
+            raise RuleBrokenError(f"it has {len(results)} results, and none for {wanted[0]!r}")
+        return results, sources
 
     def _results(self, use: Use) -> Sequence[Value]:
         node = use.node
@@ -195,7 +195,9 @@ class Evaluator:
             self.nodes(function.nodes, scope)
         finally:
             self.depth -= 1
-        wanted = [at < len(use.node.outputs) and bool(use.node.outputs[at]) for at in range(len(function.outputs))]
+        wanted = [
+            at < len(use.node.outputs) and bool(use.node.outputs[at]) for at in range(len(function.outputs))
+        ]
         return [
             scope.find(name)[0] if is_wanted else None
             for name, is_wanted in zip(function.outputs, wanted, strict=True)

@@ -11,7 +11,7 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.models.onnx.refusals import unreadable
 from mind_mlir.support import argument_checks
 
-#: Models of operator sets before this, which broadcast in another way, are converted; the rules know later ones.
+#: Models of operator sets before this, which broadcast in another way, are converted to a later one.
 OLDEST = 7
 _CONVERTED = 13
 
@@ -21,7 +21,9 @@ def onnx_package() -> Any:
     try:
         import onnx  # noqa: PLC0415 -- only here, and only where somebody has a model
     except ImportError:
-        found = Diagnostic("E7003", "onnx is not installed, which reads the files", help="run: pip install onnx")
+        found = Diagnostic(
+            "E7003", "onnx is not installed, which reads the files", help="run: pip install onnx"
+        )
         raise UnsupportedError(found) from None
     return onnx
 
@@ -34,7 +36,7 @@ def load(source: object) -> tuple[Any, str, Path | None]:
 
     Raises:
         UnsupportedError: E7003, the package onnx is not installed.
-        ParseError: E1106, the file cannot be read; E1110, it is no model.
+        ParseError: E1106, the file cannot be read; E1120, it is no model.
         TypeError: ``source`` is none of these.
     """
     onnx = onnx_package()
@@ -64,7 +66,7 @@ def _parsed(onnx: Any, data: bytes, name: str) -> Any:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(data)
-    except Exception as error:  # noqa: BLE001 -- protobuf's error is of another class in each of its versions
+    except Exception as error:  # protobuf's error is of another class in each of its versions
         raise unreadable(name, f"its bytes are no protobuf message ({error})") from None
     return proto
 
@@ -84,7 +86,7 @@ def current(proto: Any, name: str) -> Any:
     del onnx
     try:
         return version_converter.convert_version(proto, _CONVERTED)
-    except Exception as error:  # noqa: BLE001 -- it raises RuntimeError, and errors of protobuf
+    except Exception as error:  # it raises RuntimeError, and errors of protobuf
         raise UnsupportedError(
             Diagnostic(
                 "E7001",

@@ -1,7 +1,7 @@
 """An ONNX model as data: graphs of nodes with attributes, whose names have been checked.
 
-    Model ::= Graph, functions, opset versions        Graph ::= inputs, initializers, nodes, outputs
-    Node  ::= operator, inputs, outputs, attributes   attribute ::= number | string | array | Graph | Reference
+Model ::= Graph, functions, opset versions        Graph ::= inputs, initializers, nodes, outputs
+Node  ::= operator, inputs, outputs, attributes   attribute ::= number | string | array | Graph | Reference
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import numpy as np
     import numpy.typing as npt
+
+    from mind_mlir.models.ports import Port
 
 #: An operator: its domain, where "" is ONNX's own, and its name.
 Operator: TypeAlias = tuple[str, str]
@@ -24,29 +25,6 @@ class Reference(NamedTuple):
     """An attribute of a node in a function that is an attribute of the node that calls the function."""
 
     name: str
-
-
-class Extent(NamedTuple):
-    """An extent that a graph leaves open: by name, or without one."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """An input or output of a graph.
-
-    Attributes:
-        name: Its name.
-        kind: Whether it is a ``tensor``, a ``sequence`` or an ``optional``; "" where the file does not say.
-        dtype: The elements' dtype; None where the file does not say.
-        shape: The extents; None where the file does not say.
-    """
-
-    name: str
-    kind: str = ""
-    dtype: np.dtype[Any] | None = None
-    shape: tuple[int | Extent, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +38,7 @@ class Node:
         outputs: The names of what it defines; "" for what nobody asks for.
         attributes: Its attributes by name.
         version: The version of its operator set.
-        graph_protos: The attributes that are graphs, as ONNX has them, for functions that are made for a node.
+        graph_protos: The attributes that are graphs as ONNX has them, for functions that are made of them.
     """
 
     operator: Operator

@@ -42,8 +42,8 @@ def from_onnx(
     """Return an ONNX model as a function of arrays, which is compiled when it is called.
 
     Args:
-        source: The path of a file, its bytes, or an `onnx.ModelProto`. External data lies in the folder of the
-            file, or below.
+        source: The path of a file, its bytes, or an `onnx.ModelProto`. External data lies in the folder of
+            the file, or below.
         bindings: Numbers for extents that the model leaves open, by name.
         frozen: Whether the weights become constants of the code.
         static: Inputs whose numbers are part of the program, which is made for each of them. Small inputs of
@@ -53,7 +53,7 @@ def from_onnx(
     Raises:
         UnsupportedError: E7003, the package onnx is not installed; E7001, there are operators without a rule:
             a finding for each of them.
-        ParseError: E1106, the file cannot be read; E1110, it is no ONNX model.
+        ParseError: E1106, the file cannot be read; E1120, it is no ONNX model.
         TypeError: An argument is not of the type above.
         ValueError: ``bindings`` names no open extent, ``static`` no input; or as `mind_mlir.compile`.
     """
@@ -99,7 +99,7 @@ def _model(
 
 
 def _is_weight(array: Array) -> bool:
-    """Return whether an initializer is passed at each call; small ones of integers, and scalars, are known."""
+    """Return whether an initializer is passed at each call; a scalar, or a few integers, is known."""
     if array.ndim == 0 or DType.from_numpy(array.dtype) is None:
         return False
     is_float = array.dtype.kind in "fcV" or np.issubdtype(array.dtype, np.floating)

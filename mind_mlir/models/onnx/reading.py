@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from mind_mlir.models.onnx.graph import Extent, Function, Graph, ModelData, Node, Port, Reference, reads
+from mind_mlir.models.onnx.graph import Function, Graph, ModelData, Node, Reference, reads
 from mind_mlir.models.onnx.refusals import unreadable
 from mind_mlir.models.onnx.tensors import Tensors, dtype_of
+from mind_mlir.models.ports import Extent, Port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
 #: Graphs within graphs are read to this depth.
@@ -28,7 +28,7 @@ def model_data(proto: Any, tensors: Tensors) -> ModelData:
     """Return a ModelProto as data.
 
     Raises:
-        ParseError: E1110, it breaks the rules of the format.
+        ParseError: E1120, it breaks the rules of the format.
     """
     opsets = {_domain(each.domain): each.version for each in proto.opset_import}
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
@@ -42,7 +42,7 @@ def model_data(proto: Any, tensors: Tensors) -> ModelData:
 
 
 def function_data(proto: Any, tensors: Tensors, opsets: Mapping[str, int]) -> Function:
-    """Return a FunctionProto as data (ParseError: E1110, as `model_data`)."""
+    """Return a FunctionProto as data (ParseError: E1120, as `model_data`)."""
     reader = _Reader(tensors, opsets)
     attributes: dict[str, Any] = dict.fromkeys(proto.attribute)
     attributes |= {each.name: reader.attribute(each, 0) for each in proto.attribute_proto}
@@ -108,7 +108,9 @@ class _Reader:
                 missing = reads(node) - known
                 unknown = missing - defined
                 if unknown:
-                    raise self._refused(f"node {node} in {what} reads '{min(unknown)}', which is defined nowhere")
+                    raise self._refused(
+                        f"node {node} in {what} reads '{min(unknown)}', which is defined nowhere"
+                    )
                 if missing:
                     rest.append(node)
                     continue
@@ -125,38 +127,36 @@ class _Reader:
         version = self.opsets.get(domain, 0)
         operator = (domain, proto.op_type)
         graphs = {each.name: each for each in proto.attribute if each.type in (_GRAPH, _GRAPHS)}
-        return Node(operator, proto.name, tuple(proto.input), tuple(proto.output), attributes, version, graphs)
+        return Node(
+            operator, proto.name, tuple(proto.input), tuple(proto.output), attributes, version, graphs
+        )
 
     def attribute(self, proto: Any, depth: int, around: frozenset[str] = frozenset()) -> Any:
         """Return what an AttributeProto holds."""
         if proto.ref_attr_name:
             return Reference(proto.ref_attr_name)
-        kind = proto.type
-        if kind == _FLOAT:
-            return float(proto.f)
-        if kind == _INT:
-            return int(proto.i)
-        if kind == _STRING:
-            return proto.s.decode(errors="replace")
-        if kind == _TENSOR:
-            return self.tensors.array(proto.t)
-        if kind == _GRAPH:
+        read = self._READERS.get(proto.type)
+        if read is not None:
+            return read(self, proto)
+        if proto.type == _GRAPH:
             return self.graph(proto.g, depth + 1, around)
-        if kind == _FLOATS:
-            return tuple(map(float, proto.floats))
-        if kind == _INTS:
-            return tuple(map(int, proto.ints))
-        if kind == _STRINGS:
-            return tuple([each.decode(errors="replace") for each in proto.strings])
-        if kind == _TENSORS:
-            return tuple([self.tensors.array(each) for each in proto.tensors])
-        if kind == _GRAPHS:
+        if proto.type == _GRAPHS:
             return tuple([self.graph(each, depth + 1, around) for each in proto.graphs])
-        if kind == _SPARSE:
-            return self.tensors.sparse(proto.sparse_tensor)
-        if kind == _TYPE:
-            return self._type("", proto.tp)
-        raise self._refused(f"attribute '{proto.name}' is of kind {kind}, which is none that is read")
+        raise self._refused(f"attribute '{proto.name}' is of kind {proto.type}, which is none that is read")
+
+    #: What reads attributes of each kind, but for graphs.
+    _READERS: ClassVar[Mapping[int, Callable[[Any, Any], Any]]] = {
+        _FLOAT: lambda _, proto: float(proto.f),
+        _INT: lambda _, proto: int(proto.i),
+        _STRING: lambda _, proto: proto.s.decode(errors="replace"),
+        _TENSOR: lambda self, proto: self.tensors.array(proto.t),
+        _FLOATS: lambda _, proto: tuple(map(float, proto.floats)),
+        _INTS: lambda _, proto: tuple(map(int, proto.ints)),
+        _STRINGS: lambda _, proto: tuple([each.decode(errors="replace") for each in proto.strings]),
+        _TENSORS: lambda self, proto: tuple([self.tensors.array(each) for each in proto.tensors]),
+        _SPARSE: lambda self, proto: self.tensors.sparse(proto.sparse_tensor),
+        _TYPE: lambda self, proto: self._type("", proto.tp),
+    }
 
     def _port(self, proto: Any) -> Port:
         return self._type(proto.name, proto.type)

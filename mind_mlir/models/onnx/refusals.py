@@ -10,21 +10,6 @@ if TYPE_CHECKING:
     from mind_mlir.models.onnx.graph import Node
 
 
-class Needed(Exception):  # noqa: N818 -- no error: the model is traced again with these numbers known
-    """A rule asks for the numbers of a value that are not known while a model is traced.
-
-    Attributes:
-        sources: The inputs and initializers of the graph that they follow from; none where they are decided
-            while the model runs.
-        why: What they decide.
-    """
-
-    def __init__(self, sources: frozenset[str], why: str) -> None:
-        """Hold the names, and what the numbers decide."""
-        super().__init__(why)
-        self.sources, self.why = sources, why
-
-
 class RuleBrokenError(Exception):
     """A node's attributes or operands are not those that its operator has; a rule says so."""
 
@@ -47,14 +32,14 @@ def unreadable(name: str, message: str, help: str | None = None) -> ParseError:
     """Return the error that a file is no ONNX model."""
     hint = help or "onnx.checker.check_model says more about a model of ONNX"
     return ParseError(
-        Diagnostic("E1110", f"'{name}' is no ONNX model that can be read: {message}", help=hint)
+        Diagnostic("E1120", f"'{name}' is no ONNX model that can be read: {message}", help=hint)
     )
 
 
 def node_broken(node: Node, message: str, notes: tuple[str, ...] = ()) -> VerificationError:
     """Return the error that a node breaks a rule of its operator."""
     found = Diagnostic(
-        "E2401",
+        "E2420",
         f"node {node}: {message}",
         notes=notes,
         help=f"the page of {node.operator[1]} in ONNX's list of operators says what it takes",

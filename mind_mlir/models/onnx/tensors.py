@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import mmap
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -14,6 +13,8 @@ import numpy as np
 from mind_mlir.models.onnx.refusals import unreadable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy.typing as npt
 
 #: numpy's dtypes by the number that ONNX has for them; strings are objects.
@@ -52,7 +53,15 @@ _PACKED = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}
 _FIELDS = {1: "float_data", 14: "float_data", 7: "int64_data", 11: "double_data", 15: "double_data"}
 _FIELDS |= {12: "uint64_data", 13: "uint64_data", 8: "string_data"}
 #: Dtypes whose bits lie in integers of another dtype, and those.
-_AS_BITS = {10: np.uint16, 16: np.uint16, 17: np.uint8, 18: np.uint8, 19: np.uint8, 20: np.uint8, 24: np.uint8}
+_AS_BITS = {
+    10: np.uint16,
+    16: np.uint16,
+    17: np.uint8,
+    18: np.uint8,
+    19: np.uint8,
+    20: np.uint8,
+    24: np.uint8,
+}
 
 
 def dtype_of(number: int) -> np.dtype[Any] | None:
@@ -78,7 +87,7 @@ class Tensors:
         """Return a TensorProto as an array, which is not to be written to.
 
         Raises:
-            ParseError: E1110, it does not hold what it says.
+            ParseError: E1120, it does not hold what it says.
         """
         dtype, shape = dtype_of(tensor.data_type), tuple(tensor.dims)
         if dtype is None:
@@ -101,7 +110,12 @@ class Tensors:
         if dtype.hasobject or len(data) != size:
             raise self._refused(tensor, f"its {count} elements of {dtype} are given in {len(data)} bytes")
         if bits is not None:
-            return _unpacked(np.frombuffer(data, np.uint8), bits, count).astype(np.uint8).view(dtype).reshape(shape)
+            return (
+                _unpacked(np.frombuffer(data, np.uint8), bits, count)
+                .astype(np.uint8)
+                .view(dtype)
+                .reshape(shape)
+            )
         found = np.frombuffer(data, dtype.newbyteorder("<") if dtype.kind in "iufc" else dtype)
         return found.view(dtype).reshape(shape)
 
@@ -147,7 +161,9 @@ class Tensors:
                     empty = path.stat().st_size == 0
                     self.maps[path] = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
-                raise self._refused(tensor, f"its file '{path.name}' cannot be read: {error.strerror}") from None
+                raise self._refused(
+                    tensor, f"its file '{path.name}' cannot be read: {error.strerror}"
+                ) from None
         whole = memoryview(self.maps[path])
         bits = _PACKED.get(tensor.data_type)
         size = count * dtype.itemsize if bits is None else -(-count * bits // 8)
@@ -158,7 +174,8 @@ class Tensors:
             raise self._refused(tensor, "its offset or length is no integer") from None
         if start < 0 or length < 0 or start + length > len(whole):
             raise self._refused(
-                tensor, f"its bytes {start} to {start + length} are not in '{path.name}', of {len(whole)} bytes"
+                tensor,
+                f"its bytes {start} to {start + length} are not in '{path.name}', of {len(whole)} bytes",
             )
         return whole[start : start + length]
 
@@ -170,7 +187,9 @@ class Tensors:
         folder = self.folder.resolve()
         wanted = folder / location
         if not location or not wanted.resolve().is_relative_to(folder):
-            raise self._refused(tensor, f"its data is said to lie at '{location}', outside of the model's folder")
+            raise self._refused(
+                tensor, f"its data is said to lie at '{location}', outside of the model's folder"
+            )
         return wanted
 
     def _refused(self, tensor: Any, message: str) -> Exception:
@@ -178,7 +197,7 @@ class Tensors:
 
 
 def _unpacked(packed: npt.NDArray[np.uint8], bits: int, count: int) -> npt.NDArray[Any]:
-    """Return the numbers of few bits in bytes, the first one in the lowest bits; signs are as ml_dtypes has them."""
+    """Return the numbers of few bits in bytes, whose first one lies in the lowest bits."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return ((packed[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
 

@@ -9,8 +9,9 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
+from mind_mlir.models.needed import Needed
 from mind_mlir.models.onnx.graph import Reference
-from mind_mlir.models.onnx.refusals import Needed, broken, unsupported
+from mind_mlir.models.onnx.refusals import broken, unsupported
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:

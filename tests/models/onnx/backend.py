@@ -2,8 +2,8 @@
 
     python tests/models/onnx/backend.py [--jobs 2] [--only WORD] [--list failed] [--timeout 120]
 
-Prints how many agree, are refused with a reason, differ, and end the process; then the reasons. Its exit code is
-0 where none differs and none ends the process.
+Prints the reasons of what is refused, and how many agree, are refused, differ, and end the process. Its exit
+code is 0 where none differs and none ends the process.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run_all(names: list[str], jobs: int, timeout: float) -> list[Outcome]:
     children = [Child(timeout) for _ in range(jobs)]
 
     def work(child: Child) -> list[Outcome]:
-        found = []
+        found: list[Outcome] = []
         while True:
             try:
                 name = waiting.get_nowait()
@@ -99,7 +99,10 @@ def main() -> int:
     outcomes = run_all(names, arguments.jobs, arguments.timeout)
     counts: Counter[str] = Counter(each.verdict for each in outcomes)
     report(outcomes, set(arguments.list.split(",")))
-    print(f"{len(names)} tests:", ", ".join(f"{counts[each]} {each}" for each in ("passed", "refused", "failed", "died")))
+    print(
+        f"{len(names)} tests:",
+        ", ".join(f"{counts[each]} {each}" for each in ("passed", "refused", "failed", "died")),
+    )
     return 1 if counts["failed"] + counts["died"] else 0
 
 

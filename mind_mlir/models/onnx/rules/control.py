@@ -8,8 +8,9 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.diagnostics import TracingError
+from mind_mlir.models.needed import Needed
 from mind_mlir.models.onnx.graph import Graph
-from mind_mlir.models.onnx.refusals import Needed, broken, unsupported
+from mind_mlir.models.onnx.refusals import broken, unsupported
 from mind_mlir.models.onnx.use import Rule, traced
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.control import cond, scan, while_loop
@@ -81,7 +82,9 @@ def _written_out(use: Use, body: Graph, steps: int) -> tuple[Value, ...] | None:
     rows: list[list[Value]] = [[] for _ in range(_scanned(use, body))]
     for number in range(max(steps, 0)):
         if number * max(len(body.nodes), 1) > _MAX_UNROLLED:
-            unsupported(f"a loop of {steps} steps with results of changing shapes is too long to be written out")
+            unsupported(
+                f"a loop of {steps} steps with results of changing shapes is too long to be written out"
+            )
         results = _step(use, body, np.array(number, np.int64), np.array(True), carried)
         goes_on = results[0]
         carried = results[1 : 1 + len(carried)]
@@ -105,9 +108,7 @@ def _stacked(body: Graph, at: int, rows: Sequence[Value], carried: int) -> Value
     return np.zeros((0, *(extent if isinstance(extent, int) else 0 for extent in port.shape)), port.dtype)
 
 
-def _step(
-    use: Use, body: Graph, number: Value, goes_on: Value, carried: Sequence[Value]
-) -> list[Value]:
+def _step(use: Use, body: Graph, number: Value, goes_on: Value, carried: Sequence[Value]) -> list[Value]:
     """Evaluate the body of a loop once."""
     scope, sources = use.scope.within(), use.all_sources()
     for port, value in zip(body.inputs, (number, goes_on, *carried), strict=True):
@@ -122,9 +123,9 @@ def _is_plain(use: Use, body: Graph) -> bool:
     condition = body.outputs[0].name
     names = {body.inputs[1].name}
     for node in body.nodes:
-        if node.operator == ("", "Identity") and node.inputs[0] in names:
-            names.update(node.outputs)
-        elif node.operator == ("", "Constant") and bool(np.all(node.attributes.get("value", False))):
+        is_same = node.operator == ("", "Identity") and node.inputs[0] in names
+        is_true = node.operator == ("", "Constant") and bool(np.all(node.attributes.get("value", False)))
+        if is_same or is_true:
             names.update(node.outputs)
     return condition in names or bool(np.all(body.initializers.get(condition, False)))
 

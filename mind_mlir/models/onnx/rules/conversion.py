@@ -59,7 +59,7 @@ def to_fp8(x: Array, dtype: np.dtype[Any], *, saturate: bool) -> Array:
         signed = mnp.where(x < 0, -lost, lost)
         return mnp.where(beyond, signed, x).astype(dtype)
     held = mnp.maximum(mnp.minimum(x, limit), -limit)
-    return mnp.where(x != x, x, held).astype(dtype)
+    return mnp.where(mnp.isnan(x), x, held).astype(dtype)
 
 
 def _bitcast(use: Use) -> Array:

@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
-from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.models.onnx.refusals import broken
 from mind_mlir.models.onnx.rules.windows import Windows, windows_of
 from mind_mlir.models.onnx.use import Rule
@@ -45,7 +44,7 @@ def convolve(x: Array, weights: Array, windows: Windows, groups: int) -> Array:
             image,
             weights.transpose((2, 3, 1, 0)),
             strides=windows.strides,
-            padding=Padding(PaddingMode.CUSTOM, tuple(zip(windows.low, windows.high, strict=True))),
+            padding=tuple(zip(windows.low, windows.high, strict=True)),
         )
     else:
         found = _by_patches(image, weights, windows, groups)
@@ -69,7 +68,11 @@ def _by_patches(image: Array, weights: Array, windows: Windows, groups: int) -> 
         pad_value=0,
     )
     rows = math.prod(patches.shape[:-1])
-    split = patches.reshape((rows, taps, groups, depth)).transpose((2, 0, 1, 3)).reshape((groups, rows, taps * depth))
+    split = (
+        patches.reshape((rows, taps, groups, depth))
+        .transpose((2, 0, 1, 3))
+        .reshape((groups, rows, taps * depth))
+    )
     factors = mnp.moveaxis(weights.reshape((groups, outputs // groups, depth, taps)), -1, 2)
     factors = factors.reshape((groups, outputs // groups, taps * depth))
     found = mnp.dot_general(
@@ -137,7 +140,9 @@ def _transposed(use: Use) -> Array:
     low, high = _cut(use, x.shape[2:], full, strides)
     inputs, outputs = weights.shape[:2]
     split = weights.reshape((groups, inputs // groups, outputs, *kernel)).swapaxes(1, 2)
-    flipped = mnp.flip(split.reshape((groups * outputs, inputs // groups, *kernel)), tuple(range(2, 2 + rank)))
+    flipped = mnp.flip(
+        split.reshape((groups * outputs, inputs // groups, *kernel)), tuple(range(2, 2 + rank))
+    )
     before = [span - 1 - cut for span, cut in zip(spans, low, strict=True)]
     after = [span - 1 - cut + extra for span, cut, extra in zip(spans, high, more, strict=True)]
     spaced = op(

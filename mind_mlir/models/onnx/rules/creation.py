@@ -93,7 +93,7 @@ def _window(cosines: tuple[float, ...]) -> Rule:
             broken(f"a window has size {size}")
         count = size if use.attr("periodic", 1) else max(size - 1, 1)
         angle = np.arange(size) * (2 * np.pi / max(count, 1))
-        return sum(factor * np.cos(order * angle) for order, factor in enumerate(cosines)).astype(dtype)  # type: ignore[union-attr]  # there are some
+        return sum(factor * np.cos(order * angle) for order, factor in enumerate(cosines)).astype(dtype)
 
     return Rule(emit, is_plain=True)
 

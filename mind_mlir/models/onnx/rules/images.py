@@ -42,10 +42,9 @@ def sampled(
     for chosen in itertools.product(*taps):
         weight: Array = None
         place: Array = None
-        for (index, share), extent in zip(chosen, extents, strict=True):
+        for (index, whole), extent in zip(chosen, extents, strict=True):
             held, inside = _held(index, extent, padding, aligned=aligned)
-            if inside is not None:
-                share = mnp.where(inside, share, mnp.zeros_like(share))
+            share = whole if inside is None else mnp.where(inside, whole, mnp.zeros_like(whole))
             weight = share if weight is None else weight * share
             place = held if place is None else place * extent + held
         part = rows[batch, place] * mnp.expand_dims(weight, 2)
@@ -90,7 +89,9 @@ def _held(index: Array, extent: int, padding: str, *, aligned: bool) -> tuple[Ar
 
 def _grid_sample(use: Use) -> Array:
     x, grid = use[0], use[1]
-    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(use.attr("mode", "linear"), use.attr("mode", "linear"))
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(
+        use.attr("mode", "linear"), use.attr("mode", "linear")
+    )
     padding, aligned = use.attr("padding_mode", "zeros"), bool(use.attr("align_corners", 0))
     rank = x.ndim - 2
     if grid.ndim != x.ndim or grid.shape[-1] != rank or mode not in ("linear", "nearest", "cubic"):
@@ -120,9 +121,15 @@ def _deformed(use: Use) -> Array:
     if offsets.shape != (batch, parts * taps * 2, *counts) or channels != weights.shape[1] * groups:
         broken(f"offsets of {list(offsets.shape)} do not fit {list(x.shape)} and its windows")
     moved = offsets.reshape((batch, parts, taps, 2, points))
-    grids = np.meshgrid(*(np.arange(size) * step for size, step in zip(windows.kernel, windows.dilations, strict=True)), indexing="ij")
+    grids = np.meshgrid(
+        *(np.arange(size) * step for size, step in zip(windows.kernel, windows.dilations, strict=True)),
+        indexing="ij",
+    )
     firsts = np.meshgrid(
-        *(np.arange(count) * stride - low for count, stride, low in zip(counts, windows.strides, windows.low, strict=True)),
+        *(
+            np.arange(count) * stride - low
+            for count, stride, low in zip(counts, windows.strides, windows.low, strict=True)
+        ),
         indexing="ij",
     )
     size = channels // parts
@@ -159,7 +166,7 @@ def _columns(use: Use) -> Array:
     channels = x.shape[1] // taps
     blocks = x.reshape((x.shape[0], channels, *kernel, *counts))
     whole = [extent + pads[at] + pads[rank + at] for at, extent in enumerate(extents)]
-    total = mnp.zeros((x.shape[0], channels, *whole), x.dtype)
+    total: Array = mnp.zeros((x.shape[0], channels, *whole), x.dtype)
     for places in itertools.product(*map(range, kernel)):
         index = tuple(
             [

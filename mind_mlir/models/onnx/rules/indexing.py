@@ -36,7 +36,9 @@ def _one(x: Array, place: int, axis: int, rank: int) -> Array:
 def _gather_elements(use: Use) -> Array:
     x, places = use[0], use[1]
     axis = use.axis(use.attr("axis", 0), x.ndim)
-    if any(one > other for at, (one, other) in enumerate(zip(places.shape, x.shape, strict=True)) if at != axis):
+    if any(
+        one > other for at, (one, other) in enumerate(zip(places.shape, x.shape, strict=True)) if at != axis
+    ):
         broken(f"indices of {list(places.shape)} are beyond {list(x.shape)}")
     cut = tuple([slice(None) if at == axis else slice(0, extent) for at, extent in enumerate(places.shape)])
     return mnp.take_along_axis(x[cut], places, axis)

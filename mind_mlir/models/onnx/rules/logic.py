@@ -59,7 +59,7 @@ RULES = {
     "BitwiseXor": binary(lambda x, y: x ^ y, is_plain=True),
     "BitwiseNot": Rule(lambda use: ~use[0], is_plain=True),
     "BitShift": Rule(_shift),
-    "IsNaN": Rule(lambda use: use[0] != use[0]),
+    "IsNaN": Rule(lambda use: mnp.isnan(use[0])),
     "IsInf": Rule(_infinite),
     "Where": Rule(_where, is_plain=True),
 }

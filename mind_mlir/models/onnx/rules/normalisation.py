@@ -71,7 +71,11 @@ def _norm(use: Use) -> Array:
     axis = use.axis(use.attr("axis", -1), x.ndim)
     if order not in (1, 2):
         broken(f"its norm is {order}, neither 1 nor 2")
-    size = abs(x).sum(axis=axis, keepdims=True) if order == 1 else mnp.sqrt((x * x).sum(axis=axis, keepdims=True))
+    size = (
+        abs(x).sum(axis=axis, keepdims=True)
+        if order == 1
+        else mnp.sqrt((x * x).sum(axis=axis, keepdims=True))
+    )
     return mnp.where(size == 0, mnp.zeros_like(x), mnp.div(x, size))
 
 

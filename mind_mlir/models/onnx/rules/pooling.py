@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def _windows(use: Use, extents: Sequence[int]) -> tuple[Windows, tuple[int, ...]
     return windows._replace(high=tuple(high)), windows.high
 
 
-def reduced(x: Array, windows: Windows, kind: str) -> Array:
+def reduced(x: Array, windows: Windows, kind: Literal["Sum", "Max"]) -> Array:
     """Return the sum, the greatest or the least element of each window over the last axes."""
     ones, zeros = (1, 1), (0, 0)
     if min(windows.counts(x.shape[2:]), default=1) < 1:
@@ -79,12 +79,11 @@ def _with_places(use: Use, x: Array, windows: Windows) -> tuple[Array, Array]:
     where: Array = None
     counts = windows.counts(extents)
     for at in itertools.product(*map(range, windows.kernel)):
-        index = (slice(None), slice(None)) + tuple(
-            [
-                slice(place * step, place * step + (count - 1) * stride + 1, stride)
-                for place, step, count, stride in zip(at, windows.dilations, counts, windows.strides, strict=True)
-            ]
-        )
+        spans = [
+            slice(place * step, place * step + (count - 1) * stride + 1, stride)
+            for place, step, count, stride in zip(at, windows.dilations, counts, windows.strides, strict=True)
+        ]
+        index = (slice(None), slice(None), *spans)
         value, place_ = whole[index], places[index]
         if best is None:
             best, where = value, place_
@@ -112,7 +111,10 @@ def _counted(
     total = np.ones((), np.float64)
     for place, (extent, count) in enumerate(zip(extents, windows.counts(extents), strict=True)):
         low = windows.low[place]
-        at = np.arange(count)[:, None] * windows.strides[place] + np.arange(windows.kernel[place]) * windows.dilations[place]
+        at = (
+            np.arange(count)[:, None] * windows.strides[place]
+            + np.arange(windows.kernel[place]) * windows.dilations[place]
+        )
         first, last = (0, extent + low + given[place]) if with_padding else (low, low + extent)
         counts = ((at >= first) & (at < last)).sum(axis=1)
         total = total[..., None] * counts
@@ -127,7 +129,13 @@ def _norm(use: Use) -> Array:
 
 
 def _power(x: Array, order: float) -> Array:
-    return x * x if order == 2 else abs(x) if order == 1 else mnp.power(abs(x), mnp.full((), float(order), x.dtype))
+    return (
+        x * x
+        if order == 2
+        else abs(x)
+        if order == 1
+        else mnp.power(abs(x), mnp.full((), float(order), x.dtype))
+    )
 
 
 def _root(x: Array, order: float) -> Array:
@@ -158,7 +166,8 @@ def _unpool(use: Use) -> Array:
     if use.has(2):
         shape = use.ints(2, "the shape of the result")
     small = math.prod(x.shape[:2]) * math.prod(extents)
-    flat = mnp.zeros(small, x.dtype).at[places.reshape(-1)].set(x.reshape(-1)).reshape((*x.shape[:2], *extents))
+    nothing: Array = mnp.zeros(small, x.dtype)
+    flat = nothing.at[places.reshape(-1)].set(x.reshape(-1)).reshape((*x.shape[:2], *extents))
     if tuple(shape) == flat.shape:
         return flat
     # Places count in the array as it was without the shape that is given, which stands at its head.

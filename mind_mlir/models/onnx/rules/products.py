@@ -66,9 +66,7 @@ def _without_ellipsis(terms: list[str], result: str | None, ranks: list[int]) ->
     if min(counts) < 0 or most > len(free):
         broken("its equation has more letters than its operands have axes")
     letters = "".join(free[:most])
-    plain = [
-        term.replace("...", letters[most - count :]) for term, count in zip(terms, counts, strict=True)
-    ]
+    plain = [term.replace("...", letters[most - count :]) for term, count in zip(terms, counts, strict=True)]
     if result is None:
         return plain, letters + _implied([term.replace("...", "") for term in terms])
     return plain, result.replace("...", letters)
@@ -106,7 +104,10 @@ def _determinant(use: Use) -> Array:
         moved = mnp.where(pivot[..., 0] == at, head, -head)
         found = found * moved
         factors = mnp.div(x[..., at + 1 :, at : at + 1], mnp.expand_dims(head, (-2, -1)))
-        rest = x[..., at + 1 :, :] - mnp.where(factors == factors, factors, mnp.zeros_like(factors)) * x[..., at : at + 1, :]
+        rest = (
+            x[..., at + 1 :, :]
+            - mnp.where(mnp.isnan(factors), mnp.zeros_like(factors), factors) * x[..., at : at + 1, :]
+        )
         x = mnp.concatenate([x[..., : at + 1, :], rest], -2) if at + 1 < size else x
     return found
 

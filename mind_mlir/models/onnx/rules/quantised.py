@@ -115,7 +115,9 @@ def _quantised_product(use: Use) -> Array:
     factor = factor.reshape(()) if factor.shape == (1,) else factor
     zero = use[7].astype("i32").astype("f32")
     dtype = np.dtype(use.operands[7].dtype)
-    return to_integers((a @ b).astype("f32") * factor, zero.reshape(()) if zero.shape == (1,) else zero, dtype)
+    return to_integers(
+        (a @ b).astype("f32") * factor, zero.reshape(()) if zero.shape == (1,) else zero, dtype
+    )
 
 
 def _convolved(use: Use, x: Array, x_zero: Array | None, w: Array, w_zero: Array | None) -> Array:
@@ -151,4 +153,3 @@ RULES = {
     "ConvInteger": Rule(_convolution_of_integers),
     "QLinearConv": Rule(_quantised_convolution),
 }
-

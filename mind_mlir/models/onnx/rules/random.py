@@ -24,7 +24,12 @@ def _drawn(use: Use, shape: Sequence[int], dtype: np.dtype[Any], *, normal: bool
     seed = zlib.crc32(name.encode()) if given is None else int(np.float32(given).view(np.uint32))
     draw = mnp.rng_normal if normal else mnp.rng_uniform
     is_wide = dtype == np.float64
-    found = draw(mnp.asarray(np.array(seed, np.uint64)), shape=tuple(shape), dtype="f64" if is_wide else "f32", stream=0)
+    found = draw(
+        mnp.asarray(np.array(seed, np.uint64)),
+        shape=tuple(shape),
+        dtype="f64" if is_wide else "f32",
+        stream=0,
+    )
     return found.astype(dtype)
 
 
@@ -47,7 +52,9 @@ _F32 = np.dtype(np.float32)
 
 def _bernoulli(use: Use) -> Array:
     x = use[0]
-    return (_drawn(use, x.shape, np.dtype(np.float32), normal=False) < x.astype("f32")).astype(_dtype(use, x.dtype))
+    return (_drawn(use, x.shape, np.dtype(np.float32), normal=False) < x.astype("f32")).astype(
+        _dtype(use, x.dtype)
+    )
 
 
 def _multinomial(use: Use) -> Array:
@@ -75,9 +82,15 @@ def _dropout(use: Use) -> tuple[Array, Array]:
 
 
 RULES = {
-    "RandomUniform": Rule(lambda use: _uniform(use, use.needed("shape", tuple), _dtype(use, _F32)), folds=False),
-    "RandomNormal": Rule(lambda use: _normal(use, use.needed("shape", tuple), _dtype(use, _F32)), folds=False),
-    "RandomUniformLike": Rule(lambda use: _uniform(use, use[0].shape, _dtype(use, use[0].dtype)), folds=False),
+    "RandomUniform": Rule(
+        lambda use: _uniform(use, use.needed("shape", tuple), _dtype(use, _F32)), folds=False
+    ),
+    "RandomNormal": Rule(
+        lambda use: _normal(use, use.needed("shape", tuple), _dtype(use, _F32)), folds=False
+    ),
+    "RandomUniformLike": Rule(
+        lambda use: _uniform(use, use[0].shape, _dtype(use, use[0].dtype)), folds=False
+    ),
     "RandomNormalLike": Rule(lambda use: _normal(use, use[0].shape, _dtype(use, use[0].dtype)), folds=False),
     "Bernoulli": Rule(_bernoulli, folds=False),
     "Multinomial": Rule(_multinomial, folds=False),

@@ -58,13 +58,23 @@ class Layer:
 
     def _activations(self, default: tuple[str, ...]) -> list[list[Callable[[Array], Array]]]:
         names = self.use.attr("activations", default * self.directions)
-        alphas, betas = list(self.use.attr("activation_alpha", ())), list(self.use.attr("activation_beta", ()))
+        alphas, betas = (
+            list(self.use.attr("activation_alpha", ())),
+            list(self.use.attr("activation_beta", ())),
+        )
         found: list[Any] = []
         for name in names:
             if name.lower() not in _ACTIVATIONS:
                 broken(f"its activation {name} is none of {', '.join(_ACTIVATIONS)}")
             function, alpha, beta = _ACTIVATIONS[name.lower()]
-            takes = name.lower() in ("affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu")
+            takes = name.lower() in (
+                "affine",
+                "leakyrelu",
+                "thresholdedrelu",
+                "scaledtanh",
+                "hardsigmoid",
+                "elu",
+            )
             alpha = alphas.pop(0) if takes and alphas else alpha
             beta = betas.pop(0) if name.lower() in ("affine", "scaledtanh", "hardsigmoid") and betas else beta
             found.append(lambda x, f=function, a=alpha, b=beta: f(x, a, b))
@@ -96,7 +106,9 @@ class Layer:
         """Return what an activation is given."""
         return x if self.clip is None else mnp.minimum(mnp.maximum(x, -self.clip), self.clip)
 
-    def run(self, direction: int, first: list[Array], step: Callable[[list[Array], Array], list[Array]]) -> tuple[list[Array], Array]:
+    def run(
+        self, direction: int, first: list[Array], step: Callable[[list[Array], Array], list[Array]]
+    ) -> tuple[list[Array], Array]:
         """Return the last state, and the first of its arrays after all steps, in one direction."""
         bias, _ = self.bias(direction)
         rows = mnp.tensordot(self.x, self.w[direction].T, 1)
@@ -137,7 +149,14 @@ def _lstm(use: Use) -> tuple[Array, ...]:
         peep = use[7][direction] if use.has(7) else None
 
         def step(
-            state: list[Array], row: Array, f: Any = f, g: Any = g, h: Any = h, weights: Array = weights, bias: Any = bias, peep: Any = peep
+            state: list[Array],
+            row: Array,
+            f: Any = f,
+            g: Any = g,
+            h: Any = h,
+            weights: Array = weights,
+            bias: Any = bias,
+            peep: Any = peep,
         ) -> list[Array]:
             last, cell = state
             gates = _plus(row + last @ weights, bias)
@@ -167,7 +186,10 @@ def _gru(use: Use) -> tuple[Array, ...]:
             state: list[Array], row: Array, f: Any = f, g: Any = g, weights: Array = weights, bias: Any = bias
         ) -> list[Array]:
             (last,) = state
-            both = _plus(row[:, : 2 * hidden] + last @ weights[:, : 2 * hidden], None if bias is None else bias[: 2 * hidden])
+            both = _plus(
+                row[:, : 2 * hidden] + last @ weights[:, : 2 * hidden],
+                None if bias is None else bias[: 2 * hidden],
+            )
             update, reset = f(layer.clipped(both[:, :hidden])), f(layer.clipped(both[:, hidden:]))
             own = None if bias is None else bias[2 * hidden :]
             if after:
@@ -188,7 +210,9 @@ def _rnn(use: Use) -> tuple[Array, ...]:
         (f,) = layer.activations[direction]
         weights, bias = layer.r[direction].T, layer.bias(direction)[1]
 
-        def step(state: list[Array], row: Array, f: Any = f, weights: Array = weights, bias: Any = bias) -> list[Array]:
+        def step(
+            state: list[Array], row: Array, f: Any = f, weights: Array = weights, bias: Any = bias
+        ) -> list[Array]:
             return [f(layer.clipped(_plus(row + state[0] @ weights, bias)))]
 
         found.append(layer.run(direction, [layer.initial(5, direction)], step))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def _mean(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return mnp.div(total(x, axes, keepdims), mnp.full((), count, x.dtype))
 
 
-def _extreme(kind: str) -> Callable[[Array, tuple[int, ...], bool], Array]:
+def _extreme(kind: Literal["Max", "Min"]) -> Callable[[Array, tuple[int, ...], bool], Array]:
     def reduce(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
         return mnp.reduce(x, kind=kind, axes=axes, keepdims=keepdims)
 

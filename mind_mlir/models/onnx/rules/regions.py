@@ -1,4 +1,4 @@
-"""Regions of images: RoiAlign, MaxRoiPool; and boxes that are chosen, of which only the data says how many."""
+"""Regions of images: RoiAlign, MaxRoiPool; and boxes of which only the data says how many there are."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _align(use: Use) -> Array:
 
 
 def _corners(x: Array, batches: Array, at: list[Array]) -> list[Array]:
-    """Return the four elements around each place of a grid, times their weights: [regions, rows, columns, C]."""
+    """Return the four elements around each place of a grid, times weights, as [regions, rows, columns, C]."""
     image = mnp.moveaxis(x, 1, -1)
     which = batches.reshape((-1, 1, 1))
     low = [mnp.floor(each) for each in at]

@@ -1,4 +1,4 @@
-"""Resize: each axis by itself, as sums of neighbours whose places and weights are known when a model is traced."""
+"""Resize: each axis by itself, as sums of neighbours whose places and weights are known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mind_mlir.models.onnx.refusals import broken
 from mind_mlir.models.onnx.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -53,14 +53,18 @@ def _resize(use: Use) -> Array:
         at = coordinates(axis, how)
         computed = _along(use, computed, place, axis, at)
         if how == "tf_crop_and_resize":
-            beyond = ((at < 0) | (at > axis.extent - 1)).reshape([-1 if each == place else 1 for each in range(x.ndim)])
+            beyond = ((at < 0) | (at > axis.extent - 1)).reshape(
+                [-1 if each == place else 1 for each in range(x.ndim)]
+            )
             outside = beyond if outside is None else outside | beyond
     if outside is not None and outside.any():
         value = mnp.full((), use.attr("extrapolation_value", 0.0), computed.dtype)
         computed = mnp.where(np.broadcast_to(outside, computed.shape), value, computed)
     if computed.dtype == x.dtype:
         return computed
-    return (computed if use.attr("mode", "nearest") == "nearest" else mnp.round_even(computed)).astype(x.dtype)
+    return (computed if use.attr("mode", "nearest") == "nearest" else mnp.round_even(computed)).astype(
+        x.dtype
+    )
 
 
 def _axes(use: Use, extents: Sequence[int]) -> list[Axis]:
@@ -90,23 +94,43 @@ def _axes(use: Use, extents: Sequence[int]) -> list[Axis]:
 
 def coordinates(axis: Axis, how: str) -> npt.NDArray[np.float64]:
     """Return where each element of the result lies in the axis."""
+    if how not in _WAYS:
+        broken(f"its coordinate_transformation_mode is {how}")
     at = np.arange(axis.wanted, dtype=np.float64)
-    whole = axis.scale * axis.extent
-    if how == "asymmetric":
-        return at / axis.scale
-    if how == "align_corners":
-        return at * 0.0 if whole == 1 else at * (axis.extent - 1) / (whole - 1)
-    if how == "half_pixel":
-        return (at + 0.5) / axis.scale - 0.5
-    if how == "pytorch_half_pixel":
-        return at * 0.0 - 0.5 if whole == 1 else (at + 0.5) / axis.scale - 0.5
-    if how == "half_pixel_symmetric":
-        offset = axis.extent / 2 * (1 - axis.wanted / whole)
-        return offset + (at + 0.5) / axis.scale - 0.5
-    if how == "tf_crop_and_resize":
-        first, part = axis.start * (axis.extent - 1), (axis.end - axis.start) * (axis.extent - 1)
-        return first + (at * 0.0 + part / 2 if whole == 1 else at * part / (whole - 1))
-    broken(f"its coordinate_transformation_mode is {how}")
+    found: npt.NDArray[np.float64] = _WAYS[how](axis, at, axis.scale * axis.extent)
+    return found
+
+
+def _aligned(axis: Axis, at: Any, whole: float) -> Any:
+    return at * 0.0 if whole == 1 else at * (axis.extent - 1) / (whole - 1)
+
+
+def _half(axis: Axis, at: Any, whole: float) -> Any:
+    return (at + 0.5) / axis.scale - 0.5
+
+
+def _half_of_one(axis: Axis, at: Any, whole: float) -> Any:
+    return at * 0.0 - 0.5 if whole == 1 else _half(axis, at, whole)
+
+
+def _half_about_middle(axis: Axis, at: Any, whole: float) -> Any:
+    return axis.extent / 2 * (1 - axis.wanted / whole) + _half(axis, at, whole)
+
+
+def _of_part(axis: Axis, at: Any, whole: float) -> Any:
+    first, part = axis.start * (axis.extent - 1), (axis.end - axis.start) * (axis.extent - 1)
+    return first + (at * 0.0 + part / 2 if whole == 1 else at * part / (whole - 1))
+
+
+#: By the names of coordinate_transformation_mode.
+_WAYS: Mapping[str, Callable[[Axis, Any, float], Any]] = {
+    "asymmetric": lambda axis, at, _: at / axis.scale,
+    "align_corners": _aligned,
+    "half_pixel": _half,
+    "pytorch_half_pixel": _half_of_one,
+    "half_pixel_symmetric": _half_about_middle,
+    "tf_crop_and_resize": _of_part,
+}
 
 
 def _along(use: Use, x: Array, place: int, axis: Axis, at: npt.NDArray[np.float64]) -> Array:
@@ -117,7 +141,9 @@ def _along(use: Use, x: Array, place: int, axis: Axis, at: npt.NDArray[np.float6
         if use.version < 11:
             places = np.clip(np.floor(at).astype(np.int64), 0, axis.extent - 1)
         times = axis.wanted // axis.extent
-        if axis.wanted == times * axis.extent and np.array_equal(places, np.arange(axis.wanted) // max(times, 1)):
+        if axis.wanted == times * axis.extent and np.array_equal(
+            places, np.arange(axis.wanted) // max(times, 1)
+        ):
             return mnp.repeat(x, times, place)
         return mnp.take(x, places, place)
     if mode not in ("linear", "cubic"):
@@ -129,22 +155,26 @@ def _along(use: Use, x: Array, place: int, axis: Axis, at: npt.NDArray[np.float6
     return _weighted(x, place, np.clip(places, 0, axis.extent - 1), weights)
 
 
+#: By the names of nearest_mode.
+_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {
+    "round_prefer_floor": lambda at: np.ceil(at - 0.5),
+    "round_prefer_ceil": lambda at: np.floor(at + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
 def _rounded(at: npt.NDArray[np.float64], how: str) -> npt.NDArray[np.int64]:
-    if how == "round_prefer_floor":
-        return np.ceil(at - 0.5).astype(np.int64)
-    if how == "round_prefer_ceil":
-        return np.floor(at + 0.5).astype(np.int64)
-    if how == "floor":
-        return np.floor(at).astype(np.int64)
-    if how == "ceil":
-        return np.ceil(at).astype(np.int64)
-    broken(f"its nearest_mode is {how}")
+    if how not in _ROUNDINGS:
+        broken(f"its nearest_mode is {how}")
+    found: npt.NDArray[np.int64] = _ROUNDINGS[how](at).astype(np.int64)
+    return found
 
 
 def _neighbours(
     use: Use, axis: Axis, at: npt.NDArray[np.float64], mode: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the places that each element is a sum of, and their weights; a filter widens where it shrinks."""
+    """Return the places that elements are sums of, and their weights; a filter widens where it shrinks."""
     shrinks = min(axis.scale, 1.0) if use.attr("antialias", 0) else 1.0
     reach = (1 if mode == "linear" else 2) / shrinks
     first = np.floor(at).astype(np.int64)
@@ -164,9 +194,7 @@ def cubic(apart: Any, a: float) -> Any:
     return np.where(apart <= 1, near, np.where(apart < 2, far, 0.0))
 
 
-def _weighted(
-    x: Array, place: int, places: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
-) -> Array:
+def _weighted(x: Array, place: int, places: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> Array:
     """Return sums of neighbours along an axis."""
     used = np.abs(weights).max(axis=0) > 0
     places, weights = places[:, used], weights[:, used]

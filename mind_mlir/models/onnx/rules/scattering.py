@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.refusals import broken
 from mind_mlir.models.onnx.use import Rule
 

@@ -24,11 +24,10 @@ def _reshape(use: Use) -> Array:
     keeps_zeros = bool(use.attr("allowzero", 0))
     extents = []
     for place, extent in enumerate(wanted):
-        if extent == 0 and not keeps_zeros:
-            if place >= x.ndim:
-                broken(f"its shape {list(wanted)} takes extent {place} of rank {x.ndim}")
-            extent = x.shape[place]
-        extents.append(extent)
+        is_kept = extent == 0 and not keeps_zeros
+        if is_kept and place >= x.ndim:
+            broken(f"its shape {list(wanted)} takes extent {place} of rank {x.ndim}")
+        extents.append(x.shape[place] if is_kept else extent)
     open_ = [place for place, extent in enumerate(extents) if extent < 0]
     if open_:
         rest = math.prod(extent for extent in extents if extent >= 0)

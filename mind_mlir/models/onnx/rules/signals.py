@@ -82,7 +82,9 @@ def _short_time(use: Use) -> Array:
 
 
 def _mel(use: Use) -> Array:
-    bins, length, rate, low, high = [use.known(place, "the frequencies").reshape(()).item() for place in range(5)]
+    bins, length, rate, low, high = [
+        use.known(place, "the frequencies").reshape(()).item() for place in range(5)
+    ]
     if not 1 <= bins <= 2**16 or not 1 <= length <= 2**20 or rate <= 0:
         broken(f"{bins} bins of {length} numbers at a rate of {rate}")
     ends = [2595 * np.log10(1 + each / 700) for each in (low, high)]

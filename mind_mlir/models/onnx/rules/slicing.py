@@ -125,7 +125,10 @@ def _with_traced(value: Array, x: Array, low: Sequence[int], high: Sequence[int]
 
 
 def _margins(x: Array, low: Sequence[int], high: Sequence[int], value: Any) -> Array:
-    cut = [slice(max(-before, 0), extent - max(-after, 0)) for before, after, extent in zip(low, high, x.shape, strict=True)]
+    cut = [
+        slice(max(-before, 0), extent - max(-after, 0))
+        for before, after, extent in zip(low, high, x.shape, strict=True)
+    ]
     if any(each.stop < each.start for each in cut):
         unsupported("its margins take more away than there is")
     widths = [(max(before, 0), max(after, 0)) for before, after in zip(low, high, strict=True)]

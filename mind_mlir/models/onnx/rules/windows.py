@@ -55,9 +55,8 @@ def windows_of(use: Use, extents: Sequence[int], kernel: Sequence[int] | None = 
     ones = (1,) * rank
     strides, dilations = use.attr("strides", ones), use.attr("dilations", ones)
     if not len(sizes) == len(strides) == len(dilations) == rank or min(*sizes, *strides, *dilations, 1) < 1:
-        broken(
-            f"kernel {list(sizes)}, strides {list(strides)} and dilations {list(dilations)} are no windows of rank {rank}"
-        )
+        shown = f"kernel {list(sizes)}, strides {list(strides)} and dilations {list(dilations)}"
+        broken(f"{shown} are no windows of rank {rank}")
     pads = use.attr("pads", (0,) * (2 * rank))
     if len(pads) != 2 * rank or min(pads, default=0) < 0:
         broken(f"its padding {list(pads)} is not two numbers for each of {rank} axes")
@@ -80,4 +79,8 @@ def _padded(use: Use, windows: Windows, extents: Sequence[int]) -> Windows:
         for extent, stride, span in zip(extents, windows.strides, windows.spans, strict=True)
     ]
     less, more = tuple([each // 2 for each in totals]), tuple([each - each // 2 for each in totals])
-    return windows._replace(low=less, high=more) if how == "SAME_UPPER" else windows._replace(low=more, high=less)
+    return (
+        windows._replace(low=less, high=more)
+        if how == "SAME_UPPER"
+        else windows._replace(low=more, high=less)
+    )
