@@ -37,7 +37,7 @@ class ModelKind(ProgramKind[Model]):
         return module if functions is None else restricted(module, *functions)
 
     def check(self, program: Model, bindings: Mapping[str, int] | None) -> list[Diagnostic]:
-        """Return everything there is to say about a model; one with open extents has been read, and no more."""
+        """Return everything there is to say about a model; one with open extents is only read."""
         if not bindings and any(map(_is_open, self.open_types(program, None).values())):
             return []
         try:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.models.onnx.files import onnx_package
-from mind_mlir.models.onnx.graph import Reference
+from mind_mlir.models.onnx.graphs.graph import Reference
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.tensors import NUMBERS, Tensors
 from mind_mlir.models.onnx.reading import function_data
-from mind_mlir.models.onnx.refusals import broken, unsupported
-from mind_mlir.models.onnx.tensors import NUMBERS, Tensors
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graph import Function, Node
-    from mind_mlir.models.onnx.use import Use, Value
+    from mind_mlir.models.onnx.graphs.graph import Function, Node
+    from mind_mlir.models.onnx.graphs.use import Use, Value
 
 
 def has_body(node: Node) -> bool:

@@ -6,7 +6,7 @@ shapes compute with arrays of numpy, all others are traced by themselves and int
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,71 +14,34 @@ import numpy as np
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, UnsupportedError
 from mind_mlir.interpreter import interpret
 from mind_mlir.models.onnx.bodies import body_of
-from mind_mlir.models.onnx.graph import reads
-from mind_mlir.models.onnx.refusals import (
+from mind_mlir.models.onnx.graphs.graph import reads
+from mind_mlir.models.onnx.graphs.refusals import (
     NotSupportedError,
     RuleBrokenError,
     node_broken,
     node_unsupported,
 )
+from mind_mlir.models.onnx.graphs.scope import NOTHING, Scope
+from mind_mlir.models.onnx.graphs.use import Use
 from mind_mlir.models.onnx.rules import RULES
-from mind_mlir.models.onnx.use import Use
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from mind_mlir.models.onnx.graph import Function, Graph, ModelData, Node
-    from mind_mlir.models.onnx.use import Value
+    from mind_mlir.models.onnx.graphs.graph import Function, Graph, ModelData, Node
+    from mind_mlir.models.onnx.graphs.use import Value
 
 #: Operands of more bytes are computed with when the model runs, unless a rule of shapes takes them.
 _MAX_FOLDED = 1 << 20
 #: Functions call one another to this depth.
 _MAX_DEPTH = 48
-_NOTHING: frozenset[str] = frozenset()
 #: What Python raises where a rule computes with attributes or shapes that do not go together.
 _MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 #: The codes of errors that name a node already.
 _NAMED = ("E2420", "E7001", "E7003")
-
-
-@dataclass(slots=True)
-class Scope:
-    """Names and their values.
-
-    Attributes:
-        values: The values.
-        sources: The inputs and initializers that each value follows from.
-        attributes: What References of a function's nodes stand for.
-        around: The scope of the graph around this one.
-    """
-
-    values: dict[str, Value] = field(default_factory=dict)
-    sources: dict[str, frozenset[str]] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    around: Scope | None = None
-
-    def find(self, name: str) -> tuple[Value, frozenset[str]]:
-        """Return a value and its sources; "" is what is left out."""
-        if not name:
-            return None, _NOTHING
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.values:
-                return scope.values[name], scope.sources.get(name, _NOTHING)
-            scope = scope.around
-        raise RuleBrokenError(f"'{name}' is defined nowhere")
-
-    def set(self, name: str, value: Value, sources: frozenset[str] = _NOTHING) -> None:
-        """Give a name a value."""
-        self.values[name] = value
-        self.sources[name] = sources
-
-    def within(self) -> Scope:
-        """Return a scope for a graph within."""
-        return Scope(attributes=self.attributes, around=self)
 
 
 @dataclass(slots=True)
@@ -129,13 +92,13 @@ class Evaluator:
             raise node_broken(node, f"its operands and attributes do not fit: {error}") from error
         for name, value in zip(node.outputs, results, strict=False):
             if name:
-                scope.set(name, value, _NOTHING if isinstance(value, np.ndarray) else sources)
+                scope.set(name, value, NOTHING if isinstance(value, np.ndarray) else sources)
 
     def _evaluated(self, node: Node, scope: Scope) -> tuple[Sequence[Value], frozenset[str]]:
         """Return the results of a node, and what they follow from."""
         found = [scope.find(name) for name in node.inputs]
         around = [scope.find(name)[1] for name in reads(node) - set(node.inputs)] if node.graphs else []
-        sources = _NOTHING.union(*(each for _, each in found), *around)
+        sources = NOTHING.union(*(each for _, each in found), *around)
         use = Use(self, node, scope, [value for value, _ in found], [each for _, each in found])
         results = self._results(use)
         wanted = [name for name in node.outputs[len(results) :] if name]
@@ -188,7 +151,7 @@ class Evaluator:
             scope.set(
                 name,
                 use.operands[place] if is_there else None,
-                use.sources[place] if is_there else _NOTHING,
+                use.sources[place] if is_there else NOTHING,
             )
         self.depth += 1
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mind_mlir.diagnostics import Diagnostic, ParseError, UnsupportedError
 from mind_mlir.diagnostics.display import display_path
-from mind_mlir.models.onnx.refusals import unreadable
+from mind_mlir.models.onnx.graphs.refusals import unreadable
 from mind_mlir.support import argument_checks
 
 #: Models of operator sets before this, which broadcast in another way, are converted to a later one.

@@ -9,10 +9,11 @@ import numpy as np
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.models.model import Model
-from mind_mlir.models.onnx.evaluation import Evaluator, Scope, missing_operators
+from mind_mlir.models.onnx.evaluation import Evaluator, missing_operators
 from mind_mlir.models.onnx.files import current, load
+from mind_mlir.models.onnx.graphs.scope import Scope
+from mind_mlir.models.onnx.graphs.tensors import Tensors
 from mind_mlir.models.onnx.reading import model_data
-from mind_mlir.models.onnx.tensors import Tensors
 from mind_mlir.models.ports import checked_bindings
 from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.support import argument_checks
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.models.onnx.graph import ModelData
+    from mind_mlir.models.onnx.graphs.graph import ModelData
 
 #: Initializers of integers that have no more elements are shapes, axes and the like.
 _MAX_INTEGERS = 1024

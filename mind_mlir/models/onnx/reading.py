@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mind_mlir.models.onnx.graph import Function, Graph, ModelData, Node, Reference, reads
-from mind_mlir.models.onnx.refusals import unreadable
-from mind_mlir.models.onnx.tensors import Tensors, dtype_of
+from mind_mlir.models.onnx.graphs.graph import Function, Graph, ModelData, Node, Reference, reads
+from mind_mlir.models.onnx.graphs.refusals import unreadable
+from mind_mlir.models.onnx.graphs.tensors import Tensors, dtype_of
 from mind_mlir.models.ports import Extent, Port
 
 if TYPE_CHECKING:

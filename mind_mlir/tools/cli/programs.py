@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 ONNX = ".onnx"
 
 
-def read_program(session: Session, path: str) -> AnyProgram:
+def read_program(session: Session, path: str) -> Any:
     """Return what the file at ``path`` holds, of any language, or an ONNX model; ``-`` is standard input."""
     if path.endswith(ONNX):
         from mind_mlir.models.onnx.importing import from_onnx  # noqa: PLC0415 -- few programs are models

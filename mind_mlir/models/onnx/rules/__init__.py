@@ -36,8 +36,8 @@ from mind_mlir.models.onnx.rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.onnx.graph import Operator
-    from mind_mlir.models.onnx.use import Rule
+    from mind_mlir.models.onnx.graphs.graph import Operator
+    from mind_mlir.models.onnx.graphs.use import Rule
 
 _FAMILIES = (
     activations,

@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.arithmetic import unary
-from mind_mlir.models.onnx.use import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 
 def _leaky(use: Use) -> Array:

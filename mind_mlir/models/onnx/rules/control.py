@@ -9,9 +9,9 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.diagnostics import TracingError
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.onnx.graph import Graph
-from mind_mlir.models.onnx.refusals import broken, unsupported
-from mind_mlir.models.onnx.use import Rule, traced
+from mind_mlir.models.onnx.graphs.graph import Graph
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.use import Rule, traced
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.control import cond, scan, while_loop
 from mind_mlir.tracing.value import TracedValue
@@ -19,7 +19,7 @@ from mind_mlir.tracing.value import TracedValue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.use import Use, Value
+    from mind_mlir.models.onnx.graphs.use import Use, Value
 
 #: Loops whose steps are known are written out, up to so many nodes.
 _MAX_UNROLLED = 4096

@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken, unsupported
-from mind_mlir.models.onnx.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 _FP8 = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
 

@@ -7,15 +7,15 @@ import math
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.windows import Windows, windows_of
-from mind_mlir.models.onnx.use import Rule
 from mind_mlir.numpy.arrays import op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 #: Depthwise convolutions with windows of so many elements are sums of products of slices.
 _MAX_TAPS = 128

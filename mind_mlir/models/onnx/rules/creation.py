@@ -9,11 +9,11 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
-from mind_mlir.models.onnx.refusals import broken, unsupported
-from mind_mlir.models.onnx.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 #: Arrays of more elements are made when the model runs.
 _MAX_KNOWN = 1 << 16

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.convolution import with_bias
 from mind_mlir.models.onnx.rules.windows import windows_of
-from mind_mlir.models.onnx.use import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 
 def sampled(

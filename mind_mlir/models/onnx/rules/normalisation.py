@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.pooling import reduced
 from mind_mlir.models.onnx.rules.windows import Windows
-from mind_mlir.models.onnx.use import Rule
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 
 def _of_channels(numbers: Array, like: Array) -> Array:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
 from mind_mlir.models.onnx.rules.conversion import to_fp8
 from mind_mlir.models.onnx.rules.convolution import check_image, convolve
 from mind_mlir.models.onnx.rules.windows import windows_of
-from mind_mlir.models.onnx.use import Rule, dtype_for
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 #: The least and the greatest number of each dtype.
 _ENDS = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255)}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
-from mind_mlir.models.onnx.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 
 def _drawn(use: Use, shape: Sequence[int], dtype: np.dtype[Any], *, normal: bool) -> Array:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.activations import hard_sigmoid, softplus
-from mind_mlir.models.onnx.use import Rule
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 #: Activations by name, of a number and two parameters.
 _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
-from mind_mlir.models.onnx.use import Rule
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 #: Axes with more neighbours than this are products with a matrix of weights.
 _MAX_NEIGHBOURS = 4

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.models.onnx.refusals import broken
-from mind_mlir.models.onnx.use import Rule
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 _METHODS = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min"}
 

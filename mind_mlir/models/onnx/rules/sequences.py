@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.slicing import parts
-from mind_mlir.models.onnx.use import Rule
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array, Use, Value
+    from mind_mlir.models.onnx.graphs.use import Array, Use, Value
 
 
 def _place(use: Use, at: int, length: int, default: int) -> int:

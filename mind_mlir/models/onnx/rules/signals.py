@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken, unsupported
-from mind_mlir.models.onnx.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 #: Longer transforms would take a matrix of too many numbers.
 _MAX_LENGTH = 4096

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
-from mind_mlir.models.onnx.use import Rule
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 
 def _top_k(use: Use) -> tuple[Array, Array]:

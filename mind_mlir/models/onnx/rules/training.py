@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.refusals import broken
-from mind_mlir.models.onnx.use import Rule
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, Use
 
 _DOMAIN = "ai.onnx.preview.training"
 

@@ -8,7 +8,7 @@ import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.rules.arithmetic import unary
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.use import Array
+    from mind_mlir.models.onnx.graphs.use import Array
 
 
 def _sinh(x: Array) -> Array:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.models.onnx.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.use import Use
+    from mind_mlir.models.onnx.graphs.use import Use
 
 
 class Windows(NamedTuple):

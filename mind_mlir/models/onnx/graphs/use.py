@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.onnx.graph import Reference
-from mind_mlir.models.onnx.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.graph import Reference
+from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.tensors import dtype_of
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.models.onnx.evaluation import Evaluator, Scope
-    from mind_mlir.models.onnx.graph import Node
+    from mind_mlir.models.onnx.graphs.graph import Graph, Node
+    from mind_mlir.models.onnx.graphs.scope import Scope
 
 #: An array: traced, or of numpy where its numbers are known.
 Array: TypeAlias = Any
 #: What a value of a graph is: an array, a list of arrays for a sequence, or None for an empty optional.
 Value: TypeAlias = Any
+
+
+class Evaluator(Protocol):
+    """What evaluates graphs for rules."""
+
+    def graph(self, graph: Graph, scope: Scope) -> list[Value]:
+        """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
+
+    def at_once(self, emit: Callable[[], Any]) -> Any:
+        """Return what is made of known numbers alone, as arrays of numpy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +188,6 @@ def traced(array: np.ndarray[Any, Any]) -> Array:
 
 def dtype_for(use: Use, number: int) -> np.dtype[Any]:
     """Return numpy's dtype for ONNX's number of one, which is one that arrays have here."""
-    from mind_mlir.models.onnx.tensors import dtype_of  # noqa: PLC0415 -- rules need no files but for this
-
     found = dtype_of(number)
     if found is None:
         broken(f"dtype number {number} is none of ONNX")

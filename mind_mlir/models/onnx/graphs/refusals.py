@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.diagnostics import Diagnostic, ParseError, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graph import Node
+    from mind_mlir.models.onnx.graphs.graph import Node
 
 
 class RuleBrokenError(Exception):

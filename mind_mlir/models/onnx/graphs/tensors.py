@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from mind_mlir.models.onnx.refusals import unreadable
+from mind_mlir.models.onnx.graphs.refusals import unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path

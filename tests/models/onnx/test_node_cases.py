@@ -1,0 +1,40 @@
+"""ONNX's own tests of operators: every fourth interpreted, every fortieth compiled; `make onnx` compiles all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("onnx", reason="reads ONNX models, which the extra test installs")
+from node_cases import cases, run
+
+import mind_mlir
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.module import Module
+
+
+class Interpreted:
+    """A module that is run by the interpreter, called as an `Executable` is."""
+
+    def __init__(self, module: Module, options: object) -> None:
+        del options
+        self._module = module
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        names = [each.names[0] for each in self._module.functions[0].entry.parameters]
+        return mind_mlir.interpret(self._module, dict(zip(names, arrays, strict=True)))
+
+
+def test_operators_do_what_onnx_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mind_mlir.models.model.Executable", Interpreted)
+    found = [run(name) for name in sorted(cases())[::4]]
+    assert [each for each in found if each.verdict == "failed"] == []
+    assert sum(each.verdict == "passed" for each in found) > 400
+
+
+def test_compiled_operators_do_what_onnx_says() -> None:
+    found = [run(name) for name in sorted(cases())[::40]]
+    assert [each for each in found if each.verdict == "failed"] == []
+    assert sum(each.verdict == "passed" for each in found) > 40
