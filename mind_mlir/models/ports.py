@@ -98,6 +98,8 @@ def _array(port: Port, value: Any, extents: dict[str, int]) -> Any:
         found, reason = viewed(value)
         if found is None:
             raise _refused("E6105", f"input '{port.name}' is given no array: {reason}")
+        if found.dtype.hasobject and port.dtype != found.dtype:
+            raise _refused("E6105", f"input '{port.name}' is given no array of numbers")
         value, dtype, shape = found, found.dtype, found.shape
     if port.dtype is not None and dtype != port.dtype:
         raise _refused("E6103", f"input '{port.name}' is of {port.dtype}, and is given {dtype}")

@@ -41,7 +41,7 @@ def load(source: object) -> tuple[Any, str, Path | None]:
     """
     onnx = onnx_package()
     if isinstance(source, onnx.ModelProto):
-        return source, source.graph.name or "<onnx>", None
+        return source, str(source.graph.name) or "<onnx>", None
     if isinstance(source, bytes):
         return _parsed(onnx, source, "<onnx>"), "<onnx>", None
     if not isinstance(source, str | os.PathLike):

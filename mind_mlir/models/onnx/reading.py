@@ -30,34 +30,59 @@ def model_data(proto: Any, tensors: Tensors) -> ModelData:
     Raises:
         ParseError: E1120, it breaks the rules of the format.
     """
-    opsets = {_domain(each.domain): each.version for each in proto.opset_import}
+    texts = _Texts(tensors.name)
+    opsets = {texts.domain(each.domain): each.version for each in proto.opset_import}
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise unreadable(tensors.name, "it has no graph")
     reader = _Reader(tensors, opsets)
     functions = {}
     for each in proto.functions:
-        own = {**opsets, **{_domain(one.domain): one.version for one in each.opset_import}}
-        functions[_domain(each.domain), each.name] = function_data(each, tensors, own)
+        own = {**opsets, **{texts.domain(one.domain): one.version for one in each.opset_import}}
+        functions[texts.domain(each.domain), texts.text(each.name)] = function_data(each, tensors, own)
     return ModelData(reader.graph(proto.graph), functions, opsets, proto.ir_version)
 
 
 def function_data(proto: Any, tensors: Tensors, opsets: Mapping[str, int]) -> Function:
     """Return a FunctionProto as data (ParseError: E1120, as `model_data`)."""
     reader = _Reader(tensors, opsets)
-    attributes: dict[str, Any] = dict.fromkeys(proto.attribute)
-    attributes |= {each.name: reader.attribute(each, 0) for each in proto.attribute_proto}
-    nodes = reader.nodes(proto.node, set(proto.input), f"function {proto.name}", 0)
-    return Function(tuple(proto.input), tuple(proto.output), attributes, nodes)
+    texts = reader.texts
+    attributes: dict[str, Any] = dict.fromkeys(texts.all(proto.attribute))
+    attributes |= {texts.text(each.name): reader.attribute(each, 0) for each in proto.attribute_proto}
+    inputs = texts.all(proto.input)
+    nodes = reader.nodes(proto.node, set(inputs), f"function {proto.name}", 0)
+    return Function(inputs, texts.all(proto.output), attributes, nodes)
 
 
-def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
+@dataclass(frozen=True)
+class _Texts:
+    """Names in a message, which protobuf gives as bytes where they are no UTF-8."""
+
+    model: str
+
+    def text(self, name: Any) -> str:
+        """Return a name (ParseError: E1120, it is no text)."""
+        if not isinstance(name, str):
+            raise unreadable(self.model, f"the name {name!r} is not UTF-8")
+        return name
+
+    def domain(self, name: Any) -> str:
+        """Return the name of a domain; ONNX's own has two."""
+        return "" if self.text(name) == "ai.onnx" else name
+
+    def all(self, names: Iterable[Any]) -> tuple[str, ...]:
+        """Return several names."""
+        return tuple(map(self.text, names))
 
 
 @dataclass(frozen=True)
 class _Reader:
     tensors: Tensors
     opsets: Mapping[str, int]
+
+    @property
+    def texts(self) -> _Texts:
+        """Return what reads names."""
+        return _Texts(self.tensors.name)
 
     def graph(self, proto: Any, depth: int = 0, around: frozenset[str] = frozenset()) -> Graph:
         """Return a GraphProto as data; ``around`` are the names of graphs that it is within."""
@@ -66,9 +91,9 @@ class _Reader:
         what = f"graph '{proto.name}'"
         arrays: dict[str, npt.NDArray[Any]] = {}
         for each in proto.initializer:
-            arrays[each.name] = self.tensors.array(each)
+            arrays[self.texts.text(each.name)] = self.tensors.array(each)
         for each in proto.sparse_initializer:
-            arrays[each.values.name] = self.tensors.sparse(each)
+            arrays[self.texts.text(each.values.name)] = self.tensors.sparse(each)
         ports = [self._port(each) for each in proto.input]
         names = [each.name for each in ports]
         if "" in names or len(set(names)) < len(names):
@@ -80,12 +105,12 @@ class _Reader:
         for each in outputs:
             if each.name not in known:
                 raise self._refused(f"output '{each.name}' of {what} is defined nowhere")
-        return Graph(proto.name, tuple(ports), outputs, nodes, arrays)
+        return Graph(self.texts.text(proto.name), tuple(ports), outputs, nodes, arrays)
 
     def nodes(self, protos: Iterable[Any], known: set[str], what: str, depth: int) -> tuple[Node, ...]:
         """Return nodes in an order in which each reads what is defined before it."""
         known = set(known)
-        defined = {name for proto in protos for name in proto.output if name}
+        defined = {name for proto in protos for name in self.texts.all(proto.output) if name}
         around = frozenset(known | defined)
         found = [self._node(proto, depth, around) for proto in protos]
         once: set[str] = set(known)
@@ -122,19 +147,18 @@ class _Reader:
         return tuple(ordered)
 
     def _node(self, proto: Any, depth: int, around: frozenset[str]) -> Node:
-        domain = _domain(proto.domain)
-        attributes = {each.name: self.attribute(each, depth, around) for each in proto.attribute}
-        version = self.opsets.get(domain, 0)
-        operator = (domain, proto.op_type)
+        texts = self.texts
+        operator = (texts.domain(proto.domain), texts.text(proto.op_type))
+        attributes = {texts.text(each.name): self.attribute(each, depth, around) for each in proto.attribute}
         graphs = {each.name: each for each in proto.attribute if each.type in (_GRAPH, _GRAPHS)}
-        return Node(
-            operator, proto.name, tuple(proto.input), tuple(proto.output), attributes, version, graphs
-        )
+        inputs, outputs = texts.all(proto.input), texts.all(proto.output)
+        version = self.opsets.get(operator[0], 0)
+        return Node(operator, texts.text(proto.name), inputs, outputs, attributes, version, graphs)
 
     def attribute(self, proto: Any, depth: int, around: frozenset[str] = frozenset()) -> Any:
         """Return what an AttributeProto holds."""
         if proto.ref_attr_name:
-            return Reference(proto.ref_attr_name)
+            return Reference(self.texts.text(proto.ref_attr_name))
         read = self._READERS.get(proto.type)
         if read is not None:
             return read(self, proto)
@@ -159,7 +183,7 @@ class _Reader:
     }
 
     def _port(self, proto: Any) -> Port:
-        return self._type(proto.name, proto.type)
+        return self._type(self.texts.text(proto.name), proto.type)
 
     def _type(self, name: str, proto: Any) -> Port:
         kind = proto.WhichOneof("value")
@@ -184,7 +208,7 @@ class _Reader:
 
     def _extent(self, proto: Any) -> int | Extent:
         if proto.WhichOneof("value") != "dim_value":
-            return Extent(proto.dim_param)
+            return Extent(self.texts.text(proto.dim_param))
         extent = int(proto.dim_value)
         if extent < 0:
             return Extent("")

@@ -115,13 +115,13 @@ def test_all_missing_operators_are_named_at_once() -> None:
     nodes = [
         node("Wavelet", "x", "a"),
         node("Wavelet", "a", "b"),
-        node("Shrug", "b", "y", domain="com.example"),
+        node("Shrug", "b", "y", domain="com.site"),
     ]
     with pytest.raises(UnsupportedError) as caught:
         mind_mlir.from_onnx(model(nodes, {"x": [2]}, ("y",)))
     texts = [each.message for each in caught.value.diagnostics]
     assert texts[0].startswith("operator Wavelet is not read (2 times: 'a', 'b')")
-    assert texts[1].startswith("operator com.example.Shrug is not read (once: 'y')")
+    assert texts[1].startswith("operator com.site.Shrug is not read (once: 'y')")
 
 
 def test_functions_of_a_model_are_called_with_their_attributes() -> None:
