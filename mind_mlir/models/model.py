@@ -85,6 +85,8 @@ class Model:
         #: The inputs, and the weights, whose numbers are part of programs.
         self._static, self._known = frozenset(static), frozenset[str]()
         self._programs: BindingCache[Hashable, tuple[Program, Executable]] = BindingCache(_MAX_PROGRAMS)
+        #: What calls with arrays alone run, by their classes, dtypes and shapes; nothing of it is static.
+        self._recent: dict[Any, tuple[Program, Executable]] = {}
 
     def __repr__(self) -> str:
         return f"<Model {self.name}({', '.join(each.name for each in self.inputs)})>"
@@ -105,16 +107,27 @@ class Model:
             VerificationError: E2420, a node breaks a rule of its operator for these shapes.
             UnsupportedError: E7001, a node is of a form that is not read.
         """
+        facts = (
+            None
+            if kwargs
+            else tuple(
+                [(type(each), getattr(each, "dtype", None), getattr(each, "shape", None)) for each in args]
+            )
+        )
+        known = self._recent.get(facts)
+        if known is not None:
+            return self._run(*known, args)
         values = self._values(args, kwargs)
         leaves, form = pytrees.flatten(values)
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
             return self._within(values, self.weights)
         arrays = [np.asarray(leaf) for leaf in leaves]
         program, executable = self._compiled(form, arrays)
-        given = [arrays[place] for place in program.inputs]
-        if not self.frozen:
-            given += [self.weights[name] for name in program.weights.values()]
-        return _single(program.returned.unflatten(executable(*given)))
+        if facts is not None and all(each[0] is np.ndarray for each in facts) and not self._static:
+            if len(self._recent) >= _MAX_PROGRAMS:
+                self._recent.clear()
+            self._recent[facts] = program, executable
+        return self._run(program, executable, arrays)
 
     @public
     def apply(self, weights: Mapping[str, Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -170,6 +183,13 @@ class Model:
         types = self._types(settled)
         leaves, form = pytrees.flatten(checked(self.inputs, types, settled))
         return self._program(form, leaves).frozen(self.weights)
+
+    def _run(self, program: Program, executable: Executable, arrays: Sequence[Array]) -> Any:
+        given = [arrays[place] for place in program.inputs]
+        if not self.frozen:
+            weights = self.weights
+            given += [weights[name] for name in program.weights.values()]
+        return _single(program.returned.unflatten(executable(*given)))
 
     def _types(self, bindings: Mapping[str, int]) -> Sequence[Any]:
         found = example_types(self.inputs, bindings)
@@ -259,6 +279,7 @@ class Model:
                 raise self._undecided(needed)
         self._known |= weights
         self._static |= inputs
+        self._recent = {}
 
     def _undecided(self, needed: Needed) -> UnsupportedError:
         sources = ", ".join(f"'{each}'" for each in sorted(needed.sources - self.weights.keys()))
