@@ -17,7 +17,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants fuzz bench bench-peers test-torch stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers test-torch onnx stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -82,6 +82,9 @@ $(PEERS)/.ready: pyproject.toml
 $(PEERS)/.torch: $(PEERS)/.ready
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
+
+onnx: $(READY) ## run ONNX's own tests of operators: make onnx ONLY=resize
+	$(CLEAN) $(BIN)/python tests/models/onnx/backend.py --jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 stablehlo: $(READY) ## run StableHLO's interpreter tests: make stablehlo DIR=stablehlo/stablehlo/tests/interpret
 	$(CLEAN) $(BIN)/python tests/languages/stablehlo/suite.py $(DIR)

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from mind_mlir.languages.ptir.program import Program as Program
     from mind_mlir.languages.stablehlo.importing import from_stablehlo as from_stablehlo
     from mind_mlir.languages.stablehlo.tracing import from_jax as from_jax
+    from mind_mlir.models.model import Model as Model
+    from mind_mlir.models.onnx.importing import from_onnx as from_onnx
     from mind_mlir.models.weights.loading import Weights as Weights
     from mind_mlir.models.weights.loading import load_weights as load_weights
     from mind_mlir.models.weights.quantized import QuantizedWeights as QuantizedWeights
@@ -125,6 +127,8 @@ _NAMES = {
     "languages.ptir.program": "Program",
     "languages.stablehlo.importing": "from_stablehlo",
     "languages.stablehlo.tracing": "from_jax",
+    "models.model": "Model",
+    "models.onnx.importing": "from_onnx",
     "models.weights.loading": "Weights load_weights",
     "models.weights.quantized": "QuantizedWeights",
     "ops.custom_attributes": "custom_attributes",

@@ -49,7 +49,7 @@ LAYERS = (
     "packaging",
     "tracing",
     "numpy",
-    "models",
+    *("models.weights", "models", "models.onnx.graphs", "models.onnx.rules", "models.onnx"),
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),
@@ -94,6 +94,8 @@ NO_ROW = {
     "languages.mind.syntax",
     "languages.stablehlo.rules",
     "lowering.dialect.opviews",
+    "models.onnx.graphs",
+    "models.onnx.rules",
     "passes.canonical",
     "passes.layers",
     "passes.optimize",

@@ -1,1 +1,1 @@
-"""Models of others: their files of weights, and programs that their frameworks write."""
+"""Models of other frameworks as functions of arrays that are traced and compiled, and their weights."""

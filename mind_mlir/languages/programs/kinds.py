@@ -135,6 +135,8 @@ LANGUAGES = (
 #: The formats by name, Core IR's first.
 FORMATS: dict[str, Language] = {name: each for each in (_CORE, *LANGUAGES[:-1]) for name in each.formats}
 _KINDS = dict(each.program for each in LANGUAGES if each.program is not None)
+#: Models of other frameworks are no texts, and are read by functions of their own.
+_KINDS["mind_mlir.models.model.Model"] = "mind_mlir.models.kind"
 
 
 def language_of(source: SourceText, *, tools: bool = False) -> Language:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -29,10 +29,16 @@ if TYPE_CHECKING:
     from mind_mlir.tools.cli.stage_log import StageLog
 
 _T = TypeVar("_T")
+#: How the names of ONNX models end.
+ONNX = ".onnx"
 
 
-def read_program(session: Session, path: str) -> AnyProgram:
-    """Return what the file at ``path`` holds, of any language; ``-`` is standard input."""
+def read_program(session: Session, path: str) -> Any:
+    """Return what the file at ``path`` holds, of any language, or an ONNX model; ``-`` is standard input."""
+    if path.endswith(ONNX):
+        from mind_mlir.models.onnx.importing import from_onnx  # noqa: PLC0415 -- few programs are models
+
+        return from_onnx(path)
     session.source = read_source(path)
     return read_any(session.source)
 

@@ -125,7 +125,7 @@ def command(
     from mind_mlir.tools.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.programs import declared  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import ONNX, declared  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
     if options.threads is not None:
@@ -146,7 +146,8 @@ def command(
     if check:
         agrees = compare(module, arguments, log, options.target)
     else:
-        chosen = None if interpreted else replace(options, prepares=bool(constants))
+        has_weights = bool(constants) or file.endswith(ONNX)
+        chosen = None if interpreted else replace(options, prepares=has_weights)
         results = execute(module, arguments, log, chosen)
         deliver(interface.outputs, results, output)
     log.finish()

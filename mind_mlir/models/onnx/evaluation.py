@@ -1,0 +1,218 @@
+"""Evaluates graphs while a trace runs: each node by its rule, at once where its operands are known.
+
+What a model computes of numbers that are known when it is read, such as shapes, is known as well: rules of
+shapes compute with arrays of numpy, all others are traced by themselves and interpreted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, UnsupportedError
+from mind_mlir.interpreter import interpret
+from mind_mlir.models.onnx.bodies import body_of
+from mind_mlir.models.onnx.graphs.graph import reads
+from mind_mlir.models.onnx.graphs.refusals import (
+    NotSupportedError,
+    RuleBrokenError,
+    node_broken,
+    node_unsupported,
+)
+from mind_mlir.models.onnx.graphs.scope import NOTHING, Scope
+from mind_mlir.models.onnx.graphs.use import Use
+from mind_mlir.models.onnx.rules import RULES
+from mind_mlir.support import pytrees
+from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.tracing.value import TracedValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.models.onnx.graphs.graph import Function, Graph, ModelData, Node
+    from mind_mlir.models.onnx.graphs.use import Value
+
+#: Operands of more bytes are computed with when the model runs, unless a rule of shapes takes them.
+_MAX_FOLDED = 1 << 20
+#: Functions call one another to this depth.
+_MAX_DEPTH = 48
+#: What Python raises where a rule computes with attributes or shapes that do not go together.
+_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+#: The codes of errors that name a node already.
+_NAMED = ("E2420", "E7001", "E7003")
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Evaluates the graphs of one model.
+
+    Attributes:
+        data: The model.
+        depth: How many functions are being evaluated.
+    """
+
+    data: ModelData
+    depth: int = 0
+
+    def graph(self, graph: Graph, scope: Scope) -> list[Value]:
+        """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
+        for name, array in graph.initializers.items():
+            if name not in scope.values:
+                scope.set(name, array)
+        self.nodes(graph.nodes, scope)
+        return [scope.find(each.name)[0] for each in graph.outputs]
+
+    def nodes(self, nodes: Sequence[Node], scope: Scope) -> None:
+        """Evaluate nodes one after the other."""
+        for node in nodes:
+            self.node(node, scope)
+
+    def node(self, node: Node, scope: Scope) -> None:
+        """Evaluate a node, and give its outputs their names.
+
+        Raises:
+            VerificationError: E2420, it breaks a rule of its operator.
+            UnsupportedError: E7001, it is of a form that is not read.
+            Needed: The model is to be traced anew, with more numbers known.
+        """
+        try:
+            results, sources = self._evaluated(node, scope)
+        except RuleBrokenError as error:
+            raise node_broken(node, str(error)) from None
+        except NotSupportedError as error:
+            raise node_unsupported(node, str(error)) from None
+        except MindError as error:
+            first = error.diagnostics[0]
+            if first.code in _NAMED or isinstance(error, InternalError):
+                raise
+            raise node_broken(node, f"{first.message} [{first.code}]", first.notes) from error
+        except _MISFITS as error:
+            raise node_broken(node, f"its operands and attributes do not fit: {error}") from error
+        for name, value in zip(node.outputs, results, strict=False):
+            if name:
+                scope.set(name, value, NOTHING if isinstance(value, np.ndarray) else sources)
+
+    def _evaluated(self, node: Node, scope: Scope) -> tuple[Sequence[Value], frozenset[str]]:
+        """Return the results of a node, and what they follow from."""
+        found = [scope.find(name) for name in node.inputs]
+        around = [scope.find(name)[1] for name in reads(node) - set(node.inputs)] if node.graphs else []
+        sources = NOTHING.union(*(each for _, each in found), *around)
+        use = Use(self, node, scope, [value for value, _ in found], [each for _, each in found])
+        results = self._results(use)
+        wanted = [name for name in node.outputs[len(results) :] if name]
+        if wanted:
+            raise RuleBrokenError(f"it has {len(results)} results, and none for {wanted[0]!r}")
+        return results, sources
+
+    def _results(self, use: Use) -> Sequence[Value]:
+        node = use.node
+        function = self.data.functions.get(node.operator)
+        if function is not None:
+            return self.call(function, use)
+        rule = RULES.get(node.operator)
+        if rule is None:
+            return self.call(body_of(use), use)
+        leaves = pytrees.flatten(list(use.operands))[0]
+        if rule.folds and not node.graphs and all(isinstance(leaf, np.ndarray) for leaf in leaves):
+            if rule.is_plain:
+                use.stays = True
+                return [_as_array(each) for each in _listed(rule.emit(use))]
+            if sum(leaf.nbytes for leaf in leaves) <= _MAX_FOLDED:
+                found: Sequence[Value] = self.at_once(lambda: _listed(rule.emit(use)))
+                return found
+        return _listed(rule.emit(use))
+
+    def at_once(self, emit: Callable[[], Any]) -> Any:
+        """Return what is made of known numbers alone, as arrays of numpy: it is traced and interpreted."""
+        form: pytrees.Form
+        leaves: list[Any] = []
+
+        def run() -> list[Any]:
+            nonlocal form, leaves
+            leaves, form = pytrees.flatten(emit())
+            return [leaf for leaf in leaves if isinstance(leaf, TracedValue)] or [np.zeros(())]
+
+        module = JitFunction(run, promotes=False).lower().module
+        arrays = iter(interpret(module, {}))
+        known = [np.asarray(next(arrays)) if isinstance(leaf, TracedValue) else leaf for leaf in leaves]
+        return form.unflatten(known)
+
+    def call(self, function: Function, use: Use) -> Sequence[Value]:
+        """Evaluate a function for a node that calls it."""
+        if len(use.operands) > len(function.inputs):
+            raise RuleBrokenError(f"it has {len(use.operands)} inputs, of {len(function.inputs)}")
+        if self.depth >= _MAX_DEPTH:
+            raise RuleBrokenError(f"functions call one another more than {_MAX_DEPTH} deep")
+        scope = Scope(attributes={**function.attributes, **use.attributes()})
+        for place, name in enumerate(function.inputs):
+            is_there = place < len(use.operands)
+            scope.set(
+                name,
+                use.operands[place] if is_there else None,
+                use.sources[place] if is_there else NOTHING,
+            )
+        self.depth += 1
+        try:
+            self.nodes(function.nodes, scope)
+        finally:
+            self.depth -= 1
+        wanted = [
+            at < len(use.node.outputs) and bool(use.node.outputs[at]) for at in range(len(function.outputs))
+        ]
+        return [
+            scope.find(name)[0] if is_wanted else None
+            for name, is_wanted in zip(function.outputs, wanted, strict=True)
+        ]
+
+
+def _as_array(value: Value) -> Value:
+    """Return a number of numpy, which is what it makes of arrays of rank 0, as an array."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _listed(found: Any) -> Sequence[Value]:
+    """Return the results of a rule, which gives a tuple of several; a list is one sequence."""
+    return found if isinstance(found, tuple) else (found,)
+
+
+def missing_operators(data: ModelData) -> UnsupportedError | None:
+    """Return the error that names all operators of a model for which there is no rule, or None."""
+    counts: dict[tuple[str, str], list[Node]] = {}
+    bodies = [data.graph.all_nodes()]
+    bodies += [_all(function.nodes) for function in data.functions.values()]
+    for nodes in bodies:
+        for node in nodes:
+            if node.operator not in data.functions and node.operator not in RULES and not _has_body(node):
+                counts.setdefault(node.operator, []).append(node)
+    if not counts:
+        return None
+    return UnsupportedError([_missing(*each) for each in counts.items()])
+
+
+def _all(nodes: Sequence[Node]) -> Any:
+    for node in nodes:
+        yield node
+        for graph in node.graphs:
+            yield from graph.all_nodes()
+
+
+def _has_body(node: Node) -> bool:
+    from mind_mlir.models.onnx.bodies import has_body  # noqa: PLC0415 -- asks the package onnx
+
+    return has_body(node)
+
+
+def _missing(operator: tuple[str, str], nodes: Sequence[Node]) -> Diagnostic:
+    domain, name = operator
+    shown = f"{domain}.{name}" if domain else name
+    count = "once" if len(nodes) == 1 else f"{len(nodes)} times"
+    labels = [each.name or next(filter(None, each.outputs), "") for each in nodes]
+    listed = ", ".join(f"'{label}'" for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
+    return Diagnostic(
+        "E7001",
+        f"operator {shown} is not read ({count}: {listed}): there is no rule for it",
+        help="the page on ONNX models lists what is read",
+        context={"operation": shown, "reason": "there is no rule for it", "count": len(nodes)},
+    )

@@ -1,0 +1,133 @@
+"""Activations; those that are not here are functions of ONNX, whose bodies are read."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import mind_mlir.numpy as mnp
+from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.rules.arithmetic import unary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.models.onnx.graphs.use import Array, Use
+
+
+def _leaky(use: Use) -> Array:
+    x = use[0]
+    return mnp.where(x < 0, x * use.attr("alpha", 0.01), x)
+
+
+def _prelu(use: Use) -> Array:
+    x, slope = use[0], use[1]
+    return mnp.where(x < 0, x * slope, x)
+
+
+def _elu(use: Use) -> Array:
+    x = use[0]
+    return mnp.where(x < 0, mnp.expm1(x) * use.attr("alpha", 1.0), x)
+
+
+def _celu(use: Use) -> Array:
+    x, alpha = use[0], use.attr("alpha", 1.0)
+    return mnp.maximum(x, 0.0) + mnp.minimum(mnp.expm1(x / alpha) * alpha, 0.0)
+
+
+def _selu(use: Use) -> Array:
+    x = use[0]
+    alpha, gamma = use.attr("alpha", 1.67326319217681884765625), use.attr("gamma", 1.05070102214813232421875)
+    return mnp.where(x <= 0, mnp.expm1(x) * alpha, x) * gamma
+
+
+def hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
+    """Return a line between 0 and 1."""
+    return mnp.minimum(mnp.maximum(x * alpha + beta, 0.0), 1.0)
+
+
+def softplus(x: Array) -> Array:
+    """Return the logarithm of one and an exponential, which may be beyond all numbers itself."""
+    return mnp.maximum(x, 0.0) + mnp.log1p(mnp.exp(-abs(x)))
+
+
+def _gelu(use: Use) -> Array:
+    x, approximate = use[0], use.attr("approximate", "none")
+    if approximate == "tanh":
+        return x * 0.5 * (mnp.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1.0)
+    if approximate != "none":
+        broken(f"its attribute approximate is {approximate}, neither none nor tanh")
+    return x * 0.5 * (mnp.erf(x * math.sqrt(0.5)) + 1.0)
+
+
+def _shrink(use: Use) -> Array:
+    x, lambd, bias = use[0], use.attr("lambd", 0.5), use.attr("bias", 0.0)
+    if x.dtype.kind in "iu":
+        wide = x.astype("f32")
+        return _shrunk(wide, lambd, bias).astype(x.dtype)
+    return _shrunk(x, lambd, bias)
+
+
+def _shrunk(x: Array, lambd: float, bias: float) -> Array:
+    return mnp.where(x < -lambd, x + bias, mnp.where(x > lambd, x - bias, mnp.zeros_like(x)))
+
+
+def _threshold(use: Use) -> Array:
+    x = use[0]
+    return mnp.where(x > use.attr("alpha", 1.0), x, mnp.zeros_like(x))
+
+
+def softmax(x: Array, axis: int) -> Array:
+    """Return exponentials that sum to one along ``axis``."""
+    grown = mnp.exp(x - x.max(axis=axis, keepdims=True))
+    return mnp.div(grown, grown.sum(axis=axis, keepdims=True))
+
+
+def log_softmax(x: Array, axis: int) -> Array:
+    """Return the logarithms of `softmax`."""
+    below = x - x.max(axis=axis, keepdims=True)
+    return below - mnp.log(mnp.exp(below).sum(axis=axis, keepdims=True))
+
+
+def _hardmax(x: Array, axis: int) -> Array:
+    found = mnp.iota(shape=x.shape, dtype="i64", axis=axis) == x.argmax(axis=axis, keepdims=True)
+    return found.astype(x.dtype)
+
+
+def _along(function: Callable[[Array, int], Array]) -> Rule:
+    def emit(use: Use) -> Array:
+        x = use[0]
+        if not x.ndim:
+            return function(x.reshape(1), 0).reshape(())
+        if use.version >= 13:
+            return function(x, use.axis(use.attr("axis", -1), x.ndim))
+        # Before, all axes from this one on were one.
+        axis = use.axis(use.attr("axis", 1), x.ndim + 1)
+        rows = x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+        return function(rows, 1).reshape(x.shape)
+
+    return Rule(emit)
+
+
+RULES = {
+    "Relu": unary(mnp.relu),
+    "Sigmoid": unary(mnp.logistic),
+    "LeakyRelu": Rule(_leaky),
+    "PRelu": Rule(_prelu),
+    "Elu": Rule(_elu),
+    "Celu": Rule(_celu),
+    "Selu": Rule(_selu),
+    "HardSigmoid": Rule(lambda use: hard_sigmoid(use[0], use.attr("alpha", 0.2), use.attr("beta", 0.5))),
+    "HardSwish": unary(lambda x: x * hard_sigmoid(x, 1 / 6, 0.5)),
+    "Softplus": unary(softplus),
+    "Softsign": unary(lambda x: mnp.div(x, abs(x) + 1.0)),
+    "Mish": unary(lambda x: x * mnp.tanh(softplus(x))),
+    "Gelu": Rule(_gelu),
+    "Swish": Rule(lambda use: use[0] * mnp.logistic(use[0] * use.attr("alpha", 1.0))),
+    "Shrink": Rule(_shrink),
+    "ThresholdedRelu": Rule(_threshold),
+    "Softmax": _along(softmax),
+    "LogSoftmax": _along(log_softmax),
+    "Hardmax": _along(_hardmax),
+}

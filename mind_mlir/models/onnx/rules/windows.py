@@ -1,0 +1,86 @@
+"""Windows as nodes of convolution and pooling describe them: kernel, strides, dilations and padding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.models.onnx.graphs.refusals import broken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.models.onnx.graphs.use import Use
+
+
+class Windows(NamedTuple):
+    """Windows along the spatial axes of an array.
+
+    Attributes:
+        kernel: How many elements a window reads.
+        strides: How far apart windows are.
+        dilations: How far apart the elements of a window are.
+        low: How many elements of padding stand in front.
+        high: How many stand behind.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """Return how many elements a window reaches over."""
+        return tuple([(size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True)])
+
+    def counts(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """Return how many windows there are along axes of some extents."""
+        return tuple(
+            [
+                (extent + low + high - span) // stride + 1
+                for extent, low, high, span, stride in zip(
+                    extents, self.low, self.high, self.spans, self.strides, strict=True
+                )
+            ]
+        )
+
+
+def windows_of(use: Use, extents: Sequence[int], kernel: Sequence[int] | None = None) -> Windows:
+    """Return the windows of a node over axes of some extents; ``kernel`` is that of its weights."""
+    rank = len(extents)
+    sizes = use.attr("kernel_shape", tuple(kernel or ()))
+    if kernel is not None and tuple(kernel) != tuple(sizes):
+        broken(f"its kernel_shape is {list(sizes)}, and its weights are of {list(kernel)}")
+    ones = (1,) * rank
+    strides, dilations = use.attr("strides", ones), use.attr("dilations", ones)
+    if not len(sizes) == len(strides) == len(dilations) == rank or min(*sizes, *strides, *dilations, 1) < 1:
+        shown = f"kernel {list(sizes)}, strides {list(strides)} and dilations {list(dilations)}"
+        broken(f"{shown} are no windows of rank {rank}")
+    pads = use.attr("pads", (0,) * (2 * rank))
+    if len(pads) != 2 * rank or min(pads, default=0) < 0:
+        broken(f"its padding {list(pads)} is not two numbers for each of {rank} axes")
+    found = Windows(tuple(sizes), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:]))
+    return _padded(use, found, extents)
+
+
+def _padded(use: Use, windows: Windows, extents: Sequence[int]) -> Windows:
+    """Return windows with the padding that auto_pad asks for."""
+    how = use.attr("auto_pad", "NOTSET")
+    if how == "NOTSET":
+        return windows
+    zeros = (0,) * len(extents)
+    if how == "VALID":
+        return windows._replace(low=zeros, high=zeros)
+    if how not in ("SAME_UPPER", "SAME_LOWER"):
+        broken(f"its auto_pad is {how}, none of NOTSET, VALID, SAME_UPPER and SAME_LOWER")
+    totals = [
+        max((-(-extent // stride) - 1) * stride + span - extent, 0)
+        for extent, stride, span in zip(extents, windows.strides, windows.spans, strict=True)
+    ]
+    less, more = tuple([each // 2 for each in totals]), tuple([each - each // 2 for each in totals])
+    return (
+        windows._replace(low=less, high=more)
+        if how == "SAME_UPPER"
+        else windows._replace(low=more, high=less)
+    )
