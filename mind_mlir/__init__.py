@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.ptir.program import Program as Program
     from mind_mlir.languages.stablehlo.importing import from_stablehlo as from_stablehlo
     from mind_mlir.languages.stablehlo.tracing import from_jax as from_jax
+    from mind_mlir.models.torch.model import from_torch as from_torch
     from mind_mlir.ops.custom_attributes import custom_attributes as custom_attributes
     from mind_mlir.ops.custom_library import register_custom_call as register_custom_call
     from mind_mlir.ops.custom_targets import CustomAttribute as CustomAttribute
@@ -121,6 +122,7 @@ _NAMES = {
     "languages.ptir.program": "Program",
     "languages.stablehlo.importing": "from_stablehlo",
     "languages.stablehlo.tracing": "from_jax",
+    "models.torch.model": "from_torch",
     "ops.custom_attributes": "custom_attributes",
     "ops.custom_library": "register_custom_call",
     "ops.custom_targets": "CustomAttribute",

@@ -171,7 +171,8 @@ class CompiledGraph:
         types = []
         for place, each in enumerate(self.graph.inputs):
             if each.type is not None:
-                types.append(TensorType(each.type.dtype, extents.get(place, _known(each.type))))
+                shape = extents[place] if place in extents else _known(each.type)
+                types.append(TensorType(each.type.dtype, shape))
         return [*types, TensorType(DType.UI64)] if self._is_random else types
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.reductions import summed
 from mind_mlir.models.torch.rules.shaping import padded, sliced
@@ -68,7 +69,7 @@ def _plain(x: TracedArray, filter_: TracedArray, window: Window) -> TracedArray:
         interior = [*(step - 1 for step in dilation), 0, 0]
         taps = op("Pad", taps, low=[0] * 4, high=[0] * 4, interior=interior, pad_value=0)
     image = x.transpose((0, 2, 3, 1))
-    around = f"Custom({[[each, each] for each in padding]})" if any(padding) else "Valid"
+    around = Padding(PaddingMode.CUSTOM, tuple([(each, each) for each in padding]))
     found = op("Conv2d", image, taps, strides=list(strides), padding=around)
     return found.transpose((0, 3, 1, 2))
 
