@@ -117,6 +117,11 @@ class CompiledGraph:
         if self._is_fixed:
             self._program([], [])
 
+    def module_for(self, values: Sequence[Any]) -> Module | None:
+        """Return the program for the arguments of a call, before it is compiled."""
+        arrays = [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
+        return self._traced([int(values[place]) for place in self._numbers], [each.shape for each in arrays])[1]
+
     def program(self, values: Sequence[Any]) -> GraphProgram:
         """Return the program for the arguments of a call."""
         arrays = [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
@@ -131,27 +136,12 @@ class CompiledGraph:
         return self._programs.get((numbers, shapes), lambda: self._made(numbers, shapes))
 
     def _made(self, numbers: Sequence[int], shapes: Sequence[tuple[int, ...]] | None) -> GraphProgram:
+        function, module = self._traced(numbers, shapes)
+        executable = None if module is None else Executable(module, self.options)
         inputs = {each.name: place for place, each in enumerate(self.graph.inputs)}
-        outputs = self.graph.outputs
-        computed = [
-            place
-            for place, each in enumerate(outputs)
-            if isinstance(each, Ref) and each.name not in inputs
-        ]
-        known: list[int | None] = [None] * len(inputs)
-        for place, number in zip(self._numbers, numbers, strict=True):
-            known[place] = number
-        function = GraphFunction(self.graph, known, computed, self._orders)
-        module = executable = None
-        if computed:
-            traced = JitFunction(function, self.options, promotes=False)
-            module = traced.lower(*self._types(shapes)).module
-            if self._constants:
-                module = with_constants(module, self._constants)
-            executable = Executable(module, self.options)
         made: list[Callable[[Sequence[Array], Sequence[Any]], Any]] = []
         count = 0
-        for place, each in enumerate(outputs):
+        for place, each in enumerate(self.graph.outputs):
             if place in function.numbers:
                 made.append(_always(function.numbers[place]))
             elif not isinstance(each, Ref):
@@ -164,6 +154,24 @@ class CompiledGraph:
                 made.append(_array(count, writer_of(dtype), self._orders[place]))
                 count += 1
         return GraphProgram(module, executable, made)
+
+    def _traced(
+        self, numbers: Sequence[int], shapes: Sequence[tuple[int, ...]] | None
+    ) -> tuple[GraphFunction, Module | None]:
+        """Return the function for numbers and shapes, and its program, where it computes anything."""
+        inputs = {each.name for each in self.graph.inputs}
+        outputs = enumerate(self.graph.outputs)
+        computed = [
+            place for place, each in outputs if isinstance(each, Ref) and each.name not in inputs
+        ]
+        known: list[int | None] = [None] * len(self.graph.inputs)
+        for place, number in zip(self._numbers, numbers, strict=True):
+            known[place] = number
+        function = GraphFunction(self.graph, known, computed, self._orders)
+        if not computed:
+            return function, None
+        module = JitFunction(function, self.options, promotes=False).lower(*self._types(shapes)).module
+        return function, with_constants(module, self._constants) if self._constants else module
 
     def _types(self, shapes: Sequence[tuple[int, ...]] | None) -> list[TensorType]:
         """Return the types of the arrays that the graph's function takes, the constants among them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
+from mind_mlir.diagnostics import AutodiffError, Diagnostic, TracingError, UnsupportedError, VerificationError
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import TensorType
 from mind_mlir.models.torch.graph import Graph, Node, Ref, mapped
@@ -123,7 +123,7 @@ class _Run:
             return rule(Use(node, self.shared), *args, **kwargs)
         except Unsupported as reason:
             self.missing.note(node, str(reason))
-        except VerificationError as error:
+        except (AutodiffError, TracingError, VerificationError) as error:
             self.missing.note(node, error.diagnostics[0].message)
         return self._anything(node)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import Padding, PaddingMode
@@ -115,7 +114,7 @@ def _transposed(
         for axis, extent in enumerate(x.shape[2:])
     ]
     like = full((x.shape[0], filter_.shape[1] * groups, *extents), 0, dtype_of(x))
-    _, pull = vjp(partial(convolved, filter_=filter_, window=window, groups=groups), like)
+    _, pull = vjp(lambda like: convolved(like, filter_, window, groups), like)
     (found,) = pull(x)
     return found
 

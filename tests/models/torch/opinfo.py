@@ -1,0 +1,164 @@
+"""torch's own samples of its operators (OpInfo), each as a graph of ours, against eager torch.
+
+    python tests/models/torch/opinfo.py --dtypes float32 int64 --samples 4 softmax conv
+
+counts what is right, wrong, refused (no rule, with the operator), and what torch itself cannot trace. Graphs are
+run by the interpreter, or with --compile by machine code. It is no test of pytest: torch is not installed where
+these run, and all samples take long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing._internal.common_methods_invocations import op_db
+
+import mind_mlir
+from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.ir.types import DType
+from mind_mlir.models.torch.compiled import CompiledGraph
+from mind_mlir.models.torch.decompositions import decompositions
+from mind_mlir.models.torch.graph import Ref
+from mind_mlir.models.torch.reading import read_graph
+from mind_mlir.models.torch.running import is_random
+from mind_mlir.models.torch.tensors import as_array, writer_of
+from mind_mlir.support.options import CompileOptions
+
+#: Relative and absolute errors that torch and we may be apart by.
+TOLERANCES = {
+    torch.float64: (1e-9, 1e-9),
+    torch.float32: (3e-5, 3e-5),
+    torch.bfloat16: (4e-2, 4e-2),
+    torch.float16: (4e-3, 4e-3),
+}
+#: Results that are whatever lies in memory.
+UNDEFINED = ("empty", "resize_", "new_empty", "empty_strided")
+
+
+class Untraced(Exception):
+    """torch has no graph of the sample."""
+
+
+def outcome(op: Any, sample: Any, *, compiles: bool) -> tuple[str, str]:
+    """Return what becomes of a sample, and why."""
+    leaves, spec = torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    places = [place for place, each in enumerate(leaves) if isinstance(each, torch.Tensor)]
+
+    def call(*tensors: Any) -> list[Any]:
+        given = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor.clone()
+        first, args, kwargs = torch.utils._pytree.tree_unflatten(given, spec)
+        found = torch.utils._pytree.tree_leaves(op.op(first, *args, **kwargs))
+        return [each for each in found if isinstance(each, torch.Tensor)]
+
+    tensors = [leaves[place].detach() for place in places]
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = call(*tensors)
+        except Exception:
+            return "skipped", "eager fails"
+        if not expected:
+            return "skipped", "no tensors"
+        try:
+            module = make_fx(torch.func.functionalize(call), decomposition_table=decompositions())(*tensors)
+        except Exception as error:
+            return "untraced", type(error).__name__
+        module.graph.eliminate_dead_code()
+        graph, held = read_graph(module)
+        values = [*tensors, *held]
+        try:
+            found = run(graph, values, compiles=compiles)
+        except UnsupportedError as error:
+            return "refused", "; ".join(each.message.split(" is not read")[0] + ":" + each.message.rsplit(": ")[-1] for each in error.diagnostics)
+        except mind_mlir.ExecutionError as error:
+            return "failed", str(error).splitlines()[0]
+        except Exception as error:
+            return "crashed", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    for mine, theirs in zip(found, expected, strict=True):
+        if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+            return "wrong", f"{mine.dtype}{list(mine.shape)} for {theirs.dtype}{list(theirs.shape)}"
+        if is_random(graph) or op.name.startswith(UNDEFINED):
+            continue
+        rtol, atol = TOLERANCES.get(theirs.dtype, (0, 0))
+        try:
+            torch.testing.assert_close(mine, theirs, rtol=rtol, atol=atol, equal_nan=True, check_stride=False)
+        except AssertionError as error:
+            return "wrong", " ".join(str(error).split())[:160]
+    return "right", ""
+
+
+def run(graph: Any, values: list[Any], *, compiles: bool) -> list[Any]:
+    compiled = CompiledGraph(graph, CompileOptions(cache=False))
+    if compiles:
+        return compiled(values)
+    program = compiled.module_for(values)
+    names = {each.name: place for place, each in enumerate(graph.inputs)}
+    if program is None:
+        return [values[names[each.name]] for each in graph.outputs]
+    arrays = {each.name: as_array(values[place], each.name) for place, each in enumerate(graph.inputs)}
+    more = {"seed": np.array(7, np.uint64)} if is_random(graph) else {}
+    results = iter(mind_mlir.interpret(program, {**arrays, **more}))
+    found = []
+    for each in graph.outputs:
+        if isinstance(each, Ref) and each.name in names:
+            found.append(values[names[each.name]])
+            continue
+        array = np.require(next(results), requirements="C")
+        made = DType.from_numpy(array.dtype)
+        assert made is not None
+        found.append(writer_of(made)(array))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "float64", "bfloat16", "int64", "bool"])
+    parser.add_argument("--samples", type=int, default=1_000)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--verbose", action="store_true")
+    given = parser.parse_args()
+    totals: Counter[str] = Counter()
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for op in op_db:
+        full = op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
+        if given.names and not any(name in full for name in given.names):
+            continue
+        for name in given.dtypes:
+            dtype = getattr(torch, name)
+            if dtype not in op.dtypes:
+                continue
+            torch.manual_seed(0)
+            try:
+                samples = list(op.sample_inputs("cpu", dtype, requires_grad=False))
+            except Exception as error:  # a sample that this build of torch cannot make
+                reasons["no samples"][f"{full}: {error}"[:100]] += 1
+                continue
+            counts: Counter[str] = Counter()
+            for sample in samples[:: max(1, len(samples) // given.samples)][: given.samples]:
+                kind, reason = outcome(op, sample, compiles=given.compile)
+                counts[kind] += 1
+                if kind not in ("right", "skipped"):
+                    reasons[kind][f"{full} {name}: {reason}" if kind != "refused" else reason] += 1
+            totals += counts
+            if given.verbose or counts["wrong"] or counts["crashed"]:
+                print(full, name, dict(counts), flush=True)
+    for kind, found in reasons.items():
+        print(f"\n{kind}:")
+        for reason, count in found.most_common():
+            print(f"  {count:4}  {reason}")
+    print("\n", dict(totals))
+    return 1 if totals["wrong"] or totals["crashed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
