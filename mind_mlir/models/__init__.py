@@ -1,1 +1,1 @@
-"""Models of other frameworks as programs: each is read as a function of arrays, which is traced and compiled."""
+"""Models of other frameworks as programs: each is a function of arrays, which is traced and compiled."""

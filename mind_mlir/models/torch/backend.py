@@ -35,7 +35,8 @@ def mind_mlir(
     from torch._dynamo.backends.common import aot_autograd  # noqa: PLC0415 -- torch calls this
 
     given = argument_checks.mapping(options or {}, "options", "a mapping from names to values")
-    chosen = options_of(given, "torch.compile", Options)
+    named = {argument_checks.text(name, "each name in options"): value for name, value in given.items()}
+    chosen = options_of(named, "torch.compile", Options)
 
     def forward(graph: Any, inputs: Sequence[Any]) -> Any:
         return _compiled(graph, chosen, _weights(len(inputs)))

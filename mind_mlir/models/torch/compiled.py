@@ -120,7 +120,9 @@ class CompiledGraph:
     def module_for(self, values: Sequence[Any]) -> Module | None:
         """Return the program for the arguments of a call, before it is compiled."""
         arrays = [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
-        return self._traced([int(values[place]) for place in self._numbers], [each.shape for each in arrays])[1]
+        return self._traced([int(values[place]) for place in self._numbers], [each.shape for each in arrays])[
+            1
+        ]
 
     def program(self, values: Sequence[Any]) -> GraphProgram:
         """Return the program for the arguments of a call."""
@@ -161,9 +163,7 @@ class CompiledGraph:
         """Return the function for numbers and shapes, and its program, where it computes anything."""
         inputs = {each.name for each in self.graph.inputs}
         outputs = enumerate(self.graph.outputs)
-        computed = [
-            place for place, each in outputs if isinstance(each, Ref) and each.name not in inputs
-        ]
+        computed = [place for place, each in outputs if isinstance(each, Ref) and each.name not in inputs]
         known: list[int | None] = [None] * len(self.graph.inputs)
         for place, number in zip(self._numbers, numbers, strict=True):
             known[place] = number

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import Diagnostic, MindError, UnsupportedError
 from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import is_kept
-from mind_mlir.models.torch.graph import Ref, parts
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
     from mind_mlir.support.options import CompileOptions
 
+_HELD = frozenset({"PARAMETER", "BUFFER", "CONSTANT_TENSOR"})
+_CHANGES = frozenset({"BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION"})
 #: A dict of a module that holds a weight, and its key there.
 Slot = tuple[dict[str, Any], str]
 
@@ -29,7 +30,6 @@ class Exported:
         compiled: The graph, which takes weights and arguments, and returns new values of what is changed in
             place before the results.
         fetches: For each input of the graph, what returns it for the leaves of a call's arguments.
-        weights: Parameters and buffers, by name.
         changed: What is written back after a call: the number of the output, and what returns its tensor.
         results: The numbers of the outputs that are the module's results.
         out_spec: How these are put together.
@@ -37,7 +37,6 @@ class Exported:
 
     compiled: CompiledGraph
     fetches: list[Callable[[Sequence[Any]], Any]]
-    weights: dict[str, Slot]
     changed: list[tuple[int, Callable[[Sequence[Any]], Any]]]
     results: list[int]
     out_spec: Any
@@ -65,58 +64,65 @@ def exported(
     """Return what a module does with arguments of the form of ``args`` and ``kwargs``.
 
     Raises:
-        UnsupportedError: E7001, `torch.export` cannot follow the module, or there are operators without rules.
+        UnsupportedError: E7001, `torch.export` cannot follow the module, or operators have no rules.
     """
     program = _program(module, args, kwargs, dynamic)
-    signature, own = program.graph_signature, program.graph_module
-    graph, held = read_graph(own)
-    if held:
-        raise AssertionError("torch lifts the tensors of a graph to its inputs")
-    kinds = {spec.arg.name: spec for spec in signature.input_specs}
-    used = {part.name for node in graph.all_nodes() for part in parts([*node.args, *node.kwargs.values()]) if isinstance(part, Ref)}
-    used |= {part.name for part in parts(list(graph.outputs)) if isinstance(part, Ref)}
-    inputs = [each for each in graph.inputs if each.type is not None or each.name in used]
-    fetches, weights, constants, lasting, sources = [], {}, {}, [], {}
-    user = 0
-    for spec in signature.input_specs:
-        name, kind = spec.arg.name, spec.kind.name
-        if kind in ("PARAMETER", "BUFFER"):
-            slot = weights[spec.target] = _slot(module, spec.target)
-            sources[name] = sources[spec.target] = _from_slot(slot)
-            constants[name] = slot
-        elif kind == "CONSTANT_TENSOR":
-            sources[name] = _same(program.constants[spec.target])
-            constants[name] = (program.constants, spec.target)
-        elif kind == "USER_INPUT":
-            sources[name] = _leaf(user)
-            user += 1
-        else:
-            raise _unreadable(f"it has an input of the kind {kind}")
-    changed, results = [], []
-    for place, spec in enumerate(signature.output_specs):
-        kind = spec.kind.name
-        if kind in ("BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION"):
-            changed.append((place, sources[spec.target]))
-            constants = {name: slot for name, slot in constants.items() if kinds[name].target != spec.target}
-        elif kind == "USER_OUTPUT":
-            results.append(place)
-        else:
-            raise _unreadable(f"it has an output of the kind {kind}")
-    fixed = {}
-    for place, each in enumerate(inputs):
-        fetches.append(sources[each.name])
-        if each.name in constants:
-            lasting.append(place)
-            if frozen:
-                fixed[each.name] = constants[each.name][0][constants[each.name][1]]
+    signature = _Signature(module, program)
+    graph, _ = read_graph(program.graph_module)  # torch has made inputs of all tensors that it holds
+    used = graph.used_names()
+    inputs = tuple([each for each in graph.inputs if each.type is not None or each.name in used])
+    kept = {name: slot for name, slot in signature.lasting.items() if name not in signature.written}
     compiled = CompiledGraph(
-        replace(graph, inputs=tuple(inputs)),
+        replace(graph, inputs=inputs),
         options,
-        constants=fixed,
-        lasting=lasting,
-        orders=orders_of(own),
+        constants={name: slot[0][slot[1]] for name, slot in kept.items()} if frozen else None,
+        lasting=[place for place, each in enumerate(inputs) if each.name in kept],
+        orders=orders_of(program.graph_module),
     )
-    return Exported(compiled, fetches, weights, changed, results, program.call_spec.out_spec)
+    fetches = [signature.fetches[each.name] for each in inputs]
+    return Exported(compiled, fetches, signature.changed, signature.results, program.call_spec.out_spec)
+
+
+class _Signature:
+    """What the inputs and outputs of an exported program are of the module.
+
+    Attributes:
+        fetches: By the name of an input, what returns it for the leaves of a call's arguments.
+        lasting: The inputs that are weights, or constants of the program, by name, and where they are held.
+        written: Those of them that a call changes.
+        changed: As of `Exported`.
+        results: As of `Exported`.
+    """
+
+    def __init__(self, module: Any, program: Any) -> None:
+        """Look at all of them (E7001: one is of a kind that has no counterpart)."""
+        self.fetches: dict[str, Callable[[Sequence[Any]], Any]] = {}
+        self.lasting: dict[str, Slot] = {}
+        self.written: set[str] = set()
+        self.changed: list[tuple[int, Callable[[Sequence[Any]], Any]]] = []
+        self.results: list[int] = []
+        names: dict[str, str] = {}  # of inputs, by what the outputs that change them call these
+        count = 0
+        for spec in program.graph_signature.input_specs:
+            name, kind = spec.arg.name, spec.kind.name
+            if kind == "USER_INPUT":
+                self.fetches[name], count = _leaf(count), count + 1
+                names[name] = name
+                continue
+            if kind not in _HELD:
+                raise _unreadable(f"it has an input of the kind {kind}")
+            constant = kind == "CONSTANT_TENSOR"
+            slot = (program.constants, spec.target) if constant else _slot(module, spec.target)
+            self.lasting[name], self.fetches[name] = slot, _from_slot(slot)
+            names[spec.target] = name
+        for place, spec in enumerate(program.graph_signature.output_specs):
+            if spec.kind.name == "USER_OUTPUT":
+                self.results.append(place)
+            elif spec.kind.name in _CHANGES:
+                self.changed.append((place, self.fetches[names[spec.target]]))
+                self.written.add(names[spec.target])
+            else:
+                raise _unreadable(f"it has an output of the kind {spec.kind.name}")
 
 
 def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any) -> Any:
@@ -160,10 +166,6 @@ def _from_slot(slot: Slot) -> Callable[[Sequence[Any]], Any]:
     return lambda _: held[name]
 
 
-def _same(tensor: Any) -> Callable[[Sequence[Any]], Any]:
-    return lambda _: tensor
-
-
 def _leaf(place: int) -> Callable[[Sequence[Any]], Any]:
     return lambda leaves: leaves[place]
 
@@ -173,7 +175,7 @@ def _unreadable(reason: str) -> UnsupportedError:
         Diagnostic(
             "E7001",
             f"the module cannot be read: {reason}",
-            help="the page on models of torch says what can; torch.compile(module, backend='mind_mlir') leaves "
-            "what cannot be followed to Python",
+            help="the page on models of torch says what can; torch.compile(module, backend='mind_mlir') "
+            "leaves what cannot be followed to Python",
         )
     )

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from mind_mlir.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,11 @@ class Graph:
             for part in parts([*node.args, *node.kwargs.values()]):
                 if isinstance(part, Graph):
                     yield from part.all_nodes()
+
+    def used_names(self) -> set[str]:
+        """Return the names of the inputs and nodes that something reads."""
+        given = [each for node in self.all_nodes() for each in (*node.args, *node.kwargs.values())]
+        return {part.name for part in parts([*given, *self.outputs]) if isinstance(part, Ref)}
 
 
 def parts(argument: Any) -> Iterator[Any]:

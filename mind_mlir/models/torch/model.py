@@ -10,8 +10,8 @@ from mind_mlir.models.torch.exporting import Exported, exported
 from mind_mlir.models.torch.tensors import load_torch
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.options import Options, options_of, takes
-from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES
 from mind_mlir.runtime.stage_text import stage_text
+from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES
 from mind_mlir.support import argument_checks
 from mind_mlir.support.stages import FORMS
 
@@ -61,7 +61,9 @@ class TorchModel:
         leaves, spec = self._tree.tree_flatten((args, kwargs))
         return self._exported(leaves, spec, args, kwargs)(leaves)
 
-    def _exported(self, leaves: list[Any], spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exported:
+    def _exported(
+        self, leaves: list[Any], spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Exported:
         key = (spec, self.source.training, *[self._key(leaf) for leaf in leaves])
         found = self._made.get(key, lambda: self._export(args, kwargs))
         if self._first is None:
@@ -74,9 +76,7 @@ class TorchModel:
         return (type(leaf), leaf)
 
     def _export(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exported:
-        return exported(
-            self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen
-        )
+        return exported(self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen)
 
     def lower(self, *args: Any, **kwargs: Any) -> GraphProgram:
         """Return the program for arguments, which is compiled but not run."""

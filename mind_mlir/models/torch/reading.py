@@ -43,6 +43,11 @@ def dtype_of(dtype: Any) -> DType | None:
     return _DTYPES.get(str(dtype).removeprefix("torch."))
 
 
+def name_of_dtype(dtype: DType) -> str:
+    """Return torch's name of a dtype of ours."""
+    return next(name for name, found in _DTYPES.items() if found is dtype)
+
+
 def read_graph(module: Any) -> tuple[Graph, list[Any]]:
     """Return an FX graph as a graph of ours, and the tensors that its last inputs are.
 
@@ -126,9 +131,7 @@ class _Reader:
             node.name,
             name_of(node.target),
             tuple([self._argument(each) for each in node.args]),
-            {
-                name: self._argument(each) for name, each in node.kwargs.items() if name not in _PLACEMENT
-            },
+            {name: self._argument(each) for name, each in node.kwargs.items() if name not in _PLACEMENT},
             tuple([_type_of(each) for each in values]),
             _place(node.meta.get("stack_trace") or ""),
         )
@@ -179,4 +182,3 @@ def _place(trace: str) -> Place | None:
     frames = _FRAME.findall(trace)
     users = [frame for frame in frames if not _TORCH.search(frame[0])] or frames
     return Place(users[-1][0], int(users[-1][1])) if users else None
-

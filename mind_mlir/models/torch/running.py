@@ -6,7 +6,6 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import AutodiffError, Diagnostic, TracingError, UnsupportedError, VerificationError
-from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import TensorType
 from mind_mlir.models.torch.graph import Graph, Node, Ref, mapped
 from mind_mlir.models.torch.rules import draws, find_rule
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.diagnostics import Location
+    from mind_mlir.ir.source_info import SourceInfo
 
 #: How many places a finding names.
 _MOST_PLACES = 10
@@ -70,7 +70,10 @@ class GraphFunction:
         kinds = inspect.Parameter
         names = [each.name for each, number in zip(graph.inputs, known, strict=True) if number is None]
         self.__signature__ = inspect.Signature(
-            [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in [*names, *([SEED] if self.is_random else ())]]
+            [
+                kinds(name, kinds.POSITIONAL_OR_KEYWORD)
+                for name in [*names, *([SEED] if self.is_random else ())]
+            ]
         )
         self.__name__ = self.__qualname__ = "main"
 
@@ -182,4 +185,3 @@ def _finding(what: tuple[str, str], nodes: list[Node]) -> Diagnostic:
 def _location(node: Node) -> Location | None:
     source = _source(node)
     return None if source is None else source.statement
-

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, UnsupportedError
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.reading import dtype_of
+from mind_mlir.models.torch.reading import dtype_of, name_of_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,17 +48,14 @@ def writer_of(dtype: DType) -> Callable[[Array], Any]:
 
 def torch_dtype(dtype: DType) -> Any:
     """Return torch's dtype for one of ours."""
-    torch = load_torch()
-    names = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bfloat16")
-    floats = ("float16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2")
-    return next(found for found in (getattr(torch, each) for each in (*names, *floats)) if dtype_of(found) is dtype)
+    return getattr(load_torch(), name_of_dtype(dtype))
 
 
 def as_array(tensor: Any, name: str) -> Array:
     """Return a tensor as an array, on its memory where that can be.
 
     Raises:
-        ArgumentError: E6105, it is no dense tensor of this machine's memory, or has a dtype that is none here.
+        ArgumentError: E6105, it is no dense tensor of this machine's memory, or of a dtype without counterpart.
     """
     torch = load_torch()
     if not isinstance(tensor, torch.Tensor):
@@ -71,7 +68,9 @@ def as_array(tensor: Any, name: str) -> Array:
     if dtype is None:
         raise _refused(name, f"it holds {tensor.dtype}, which has no counterpart", "convert it")
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor) or type(tensor).__name__ == "FakeTensor":
-        raise _refused(name, "it holds no numbers yet", "call the model on tensors outside of the transformation")
+        raise _refused(
+            name, "it holds no numbers yet", "call the model on tensors outside of the transformation"
+        )
     plain = tensor.detach().resolve_conj().resolve_neg()
     if dtype in _AS_INTEGERS and not plain.is_contiguous():
         plain = plain.contiguous()

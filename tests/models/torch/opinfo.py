@@ -2,9 +2,9 @@
 
     python tests/models/torch/opinfo.py --dtypes float32 int64 --samples 4 softmax conv
 
-counts what is right, wrong, refused (no rule, with the operator), and what torch itself cannot trace. Graphs are
-run by the interpreter, or with --compile by machine code. It is no test of pytest: torch is not installed where
-these run, and all samples take long.
+counts what is right, wrong, refused (no rule, with the operator), and what torch itself cannot trace. Graphs
+are run by the interpreter, or with --compile by machine code. It is no test of pytest: torch is not installed
+where these run, and all samples take long.
 """
 
 from __future__ import annotations
@@ -42,10 +42,6 @@ TOLERANCES = {
 UNDEFINED = ("empty", "resize_", "new_empty", "empty_strided")
 
 
-class Untraced(Exception):
-    """torch has no graph of the sample."""
-
-
 def outcome(op: Any, sample: Any, *, compiles: bool) -> tuple[str, str]:
     """Return what becomes of a sample, and why."""
     leaves, spec = torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
@@ -78,7 +74,10 @@ def outcome(op: Any, sample: Any, *, compiles: bool) -> tuple[str, str]:
         try:
             found = run(graph, values, compiles=compiles)
         except UnsupportedError as error:
-            return "refused", "; ".join(each.message.split(" is not read")[0] + ":" + each.message.rsplit(": ")[-1] for each in error.diagnostics)
+            return "refused", "; ".join(
+                each.message.split(" is not read")[0] + ":" + each.message.rsplit(": ")[-1]
+                for each in error.diagnostics
+            )
         except mind_mlir.ExecutionError as error:
             return "failed", str(error).splitlines()[0]
         except Exception as error:

@@ -48,7 +48,9 @@ def _repeated(x: TracedArray, heads: int) -> TracedArray:
     if own == heads:
         return x
     *batch, _, places, width = x.shape
-    spread = expanded(reshaped(x, (*batch, own, 1, places, width)), (*batch, own, heads // own, places, width))
+    spread = expanded(
+        reshaped(x, (*batch, own, 1, places, width)), (*batch, own, heads // own, places, width)
+    )
     return reshaped(spread, (*batch, heads, places, width))
 
 
@@ -69,7 +71,9 @@ def _attention(
     if enable_gqa:
         key, value = (_repeated(each, query.shape[-3]) for each in (key, value))
     scores = _scores(query, key, attn_mask, is_causal=is_causal, scale=scale)
-    weights = softmax(scores, scores.ndim - 1) if attn_mask is None else masked_softmax(scores, scores.ndim - 1)
+    weights = (
+        softmax(scores, scores.ndim - 1) if attn_mask is None else masked_softmax(scores, scores.ndim - 1)
+    )
     if dropout_p > 0:
         weights = kept(to, weights, dropout_p)[0]
     return cast(matmul(weights, value), to.dtype)

@@ -115,7 +115,7 @@ def _transposed(
     ]
     like = full((x.shape[0], filter_.shape[1] * groups, *extents), 0, dtype_of(x))
     _, pull = vjp(lambda like: convolved(like, filter_, window, groups), like)
-    (found,) = pull(x)
+    found: TracedArray = pull(x)[0]
     return found
 
 

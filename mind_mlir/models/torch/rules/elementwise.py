@@ -74,7 +74,8 @@ def _added(sign: int) -> Rule:
 
 
 def _reversed(to: Use, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
-    return _added(-1)(to, y, x, alpha=alpha)
+    found: TracedArray = _added(-1)(to, y, x, alpha=alpha)
+    return found
 
 
 def _divided(to: Use, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> TracedArray:
@@ -236,7 +237,10 @@ def _nan_to_num(
         return x
     greatest = dtype.format.greatest
     x = select(operators.compare("NotEqual", x, x), nan or 0.0, x, dtype)
-    ends = ((float("inf"), greatest if posinf is None else posinf), (-float("inf"), -greatest if neginf is None else neginf))
+    ends = (
+        (float("inf"), greatest if posinf is None else posinf),
+        (-float("inf"), -greatest if neginf is None else neginf),
+    )
     for end, value in ends:
         x = select(operators.compare("Equal", x, number(end, dtype)), value, x, dtype)
     return x
@@ -290,6 +294,8 @@ RULES: Mapping[str, Rule] = {
     "aten.copysign": _copysign,
     "aten.maximum": binary("Maximum", of_truths="Or"),
     "aten.minimum": binary("Minimum", of_truths="And"),
+    "aten.max.other": binary("Maximum", of_truths="Or"),
+    "aten.min.other": binary("Minimum", of_truths="And"),
     "aten.clamp": _clamped,
     "aten.clamp_min": _clamped,
     "aten.clamp_max": lambda to, x, high: _clamped(to, x, None, high),
@@ -321,7 +327,9 @@ RULES: Mapping[str, Rule] = {
     "aten.signbit": lambda _, x: _is_negative(x),
     "aten.isnan": _is_nan,
     "aten.isinf": _is_inf,
-    "aten.isfinite": lambda _, x: op("IsFinite", x) if dtype_of(x).is_float else operators.compare("Equal", x, x),
+    "aten.isfinite": lambda _, x: (
+        op("IsFinite", x) if dtype_of(x).is_float else operators.compare("Equal", x, x)
+    ),
     "aten.nan_to_num": _nan_to_num,
     "aten.floor": rounding("Floor"),
     "aten.ceil": rounding("Ceil"),

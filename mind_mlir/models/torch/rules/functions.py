@@ -167,7 +167,9 @@ def _hardswish(x: TracedArray) -> TracedArray:
 
 def _hardsigmoid(x: TracedArray) -> TracedArray:
     dtype = dtype_of(x)
-    return _scaled(binary("Minimum", binary("Maximum", x + 3.0, number(0.0, dtype)), number(6.0, dtype)), 1 / 6)
+    return _scaled(
+        binary("Minimum", binary("Maximum", x + 3.0, number(0.0, dtype)), number(6.0, dtype)), 1 / 6
+    )
 
 
 def _log_sigmoid(x: TracedArray) -> TracedArray:

@@ -55,7 +55,9 @@ def _embedding_backward(
     places = _places(indices)
     width = gradient.shape[-1]
     if padding >= 0:
-        keep = op("ExpandDims", compare("NotEqual", places, number(padding, dtype_of(places))), axes=[places.ndim])
+        keep = op(
+            "ExpandDims", compare("NotEqual", places, number(padding, dtype_of(places))), axes=[places.ndim]
+        )
         gradient = select(keep, gradient, 0, dtype_of(gradient))
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
     zeros = full((count, width), 0, inner)
@@ -83,7 +85,11 @@ def _index_of(indices: Sequence[TracedArray | None]) -> tuple[Any, ...]:
 
 
 def _index_put(
-    to: Use, x: TracedArray, indices: Sequence[TracedArray | None], values: TracedArray, accumulate: bool = False
+    to: Use,
+    x: TracedArray,
+    indices: Sequence[TracedArray | None],
+    values: TracedArray,
+    accumulate: bool = False,
 ) -> TracedArray:
     values = cast(values, to.dtype)
     given = [each for each in indices if each is not None]
@@ -127,12 +133,12 @@ def _trimmed(x: TracedArray, shape: Sequence[int], along: int) -> TracedArray:
     return x
 
 
-def scattered(
-    x: TracedArray, dim: int, index: TracedArray, source: TracedArray, how: str
-) -> TracedArray:
+def scattered(x: TracedArray, dim: int, index: TracedArray, source: TracedArray, how: str) -> TracedArray:
     """Return an array whose elements at places along a dimension are combined with others."""
     if not x.ndim:
-        flat = scattered(reshaped(x, (1,)), 0, reshaped(index, (index.size,)), reshaped(source, (source.size,)), how)
+        flat = scattered(
+            reshaped(x, (1,)), 0, reshaped(index, (index.size,)), reshaped(source, (source.size,)), how
+        )
         return reshaped(flat, ())
     if not index.ndim:
         index, source = reshaped(index, (1,)), reshaped(source, (1,))
@@ -201,7 +207,9 @@ def _scatter_reduce(
     total = scattered(base, dim, index, values, "Add")
     ones = full(x.shape, 1 if include_self else 0, DType.SI64)
     counts = scattered(ones, dim, index, full(index.shape, 1, DType.SI64), "Add")
-    counts = cast(choose(compare("Less", counts, number(1, DType.SI64)), number(1, DType.SI64), counts), inner)
+    counts = cast(
+        choose(compare("Less", counts, number(1, DType.SI64)), number(1, DType.SI64), counts), inner
+    )
     return cast(total // counts if inner.is_integer else total / counts, dtype)
 
 

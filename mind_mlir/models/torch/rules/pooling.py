@@ -129,8 +129,8 @@ def _places(x: TracedArray, windows: Windows, extents: Sequence[int]) -> TracedA
     trace = current_trace()
     own = windows.elements(trace.wrap(as_value(trace, numbers, DType.SI64)), -1)
     best = place = None
-    for value, at in zip(windows.elements(x, least), own, strict=True):
-        at = reshaped(at, (1,) * (value.ndim - at.ndim) + at.shape)
+    for value, inner in zip(windows.elements(x, least), own, strict=True):
+        at = reshaped(inner, (1,) * (value.ndim - inner.ndim) + inner.shape)
         if best is None or place is None:
             best, place = value, at
             continue
@@ -248,7 +248,11 @@ def _adaptive_avg_pool(to: Use, x: TracedArray, sizes: Sequence[int]) -> TracedA
 
 def _adaptive_avg_pool_backward(to: Use, gradient: TracedArray, x: TracedArray) -> TracedArray:
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
-    sizes = gradient.shape[-2:] if to.node.operator.startswith("aten._adaptive_avg_pool2d") else gradient.shape[-3:]
+    sizes = (
+        gradient.shape[-2:]
+        if to.node.operator.startswith("aten._adaptive_avg_pool2d")
+        else gradient.shape[-3:]
+    )
     _, pull = vjp(lambda x: _adaptive_mean(x, sizes), cast(x, inner))
     return cast(pull(cast(gradient, inner))[0], to.dtype)
 

@@ -30,7 +30,7 @@ def drawn(to: Use, shape: Sequence[int], dtype: DType, *, opcode: str = "RngUnif
 
 
 def kept(to: Use, x: TracedArray, rate: float) -> tuple[TracedArray, TracedArray]:
-    """Return an array some of whose elements are 0, the others scaled to keep the mean, and which are kept."""
+    """Return an array with zeros, the other elements scaled to keep the mean, and which those are."""
     is_kept = compare("GreaterEqual", drawn(to, x.shape, DType.F32), number(rate, DType.F32))
     scale = number(1 / (1 - rate) if rate < 1 else 0.0, dtype_of(x))
     return select(is_kept, x * scale, 0, dtype_of(x)), is_kept

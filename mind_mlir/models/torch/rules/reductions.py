@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
+from mind_mlir.models.torch.rules.shaping import sliced
 from mind_mlir.models.torch.rules.use import Unsupported
-from mind_mlir.models.torch.rules.values import axes_of, axis_of, cast, dtype_of, full, number, reshaped, truth
+from mind_mlir.models.torch.rules.values import (
+    axes_of,
+    axis_of,
+    cast,
+    dtype_of,
+    full,
+    number,
+    reshaped,
+    truth,
+)
 from mind_mlir.numpy.arrays import apply, op
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.tracing.operators import binary, choose, compare
@@ -137,7 +147,9 @@ def _with_places(kind: str) -> Rule:
 def _var(
     to: Use, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
 ) -> TracedArray:
-    return variance(cast(x, to.dtype), axes_of(dims, x.ndim), 1 if correction is None else correction, keepdim=keepdim)
+    return variance(
+        cast(x, to.dtype), axes_of(dims, x.ndim), 1 if correction is None else correction, keepdim=keepdim
+    )
 
 
 def variance(x: TracedArray, axes: list[int], correction: float, *, keepdim: bool) -> TracedArray:
@@ -183,8 +195,6 @@ def _cumulated(combine: str) -> Rule:
 
 def _running(x: TracedArray, axis: int, combine: str) -> TracedArray:
     """Combine with what is 1, 2, 4, ... places before, until nothing is further away."""
-    from mind_mlir.models.torch.rules.shaping import sliced
-
     extent, reach = x.shape[axis], 1
     while reach < extent:
         head = sliced(x, axis, 0, reach)
@@ -209,7 +219,12 @@ def _sort_arguments(to: Use, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
 
 
 def _topk(
-    to: Use, x: TracedArray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True  # noqa: A002 -- torch's names
+    to: Use,
+    x: TracedArray,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,  # noqa: A002 -- torch's names
 ) -> list[TracedArray]:
     del sorted
     if not x.ndim:
@@ -232,7 +247,9 @@ def _log_sum_exp(to: Use, x: TracedArray, dims: Any, keepdim: bool = False) -> T
     return reshaped(found, _reduced_shape(x, axes, keepdim=keepdim))
 
 
-def _norm(to: Use, x: TracedArray, order: float = 2, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
+def _norm(
+    to: Use, x: TracedArray, order: float = 2, dims: Any = None, keepdim: bool = False, **_: Any
+) -> TracedArray:
     dtype, inner = to.dtype, DType.F32 if to.dtype.is_narrow else to.dtype
     size, axes = abs(cast(x, inner)), axes_of(dims, x.ndim)
     if order == float("inf"):

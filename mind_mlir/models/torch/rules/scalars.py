@@ -41,7 +41,22 @@ def _assertion(_: Use, *args: Any, **kwargs: Any) -> None:
     """Leave out what a program asserts of its numbers; checks of indices are made all the same."""
 
 
-_OPERATORS = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "neg", "eq", "ne", "lt", "le", "gt", "ge")
+_OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "floordiv",
+    "truediv",
+    "mod",
+    "pow",
+    "neg",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+)
 _BITS = ("and_", "or_", "xor", "lshift", "rshift", "not_")
 RULES: Mapping[str, Rule] = {
     **{f"operator.{name}": of_numbers(getattr(operator, name)) for name in (*_OPERATORS, *_BITS)},

@@ -9,7 +9,17 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.use import Unsupported
-from mind_mlir.models.torch.rules.values import axes_of, axis_of, cast, dtype_of, expanded, full, number, reshaped, select
+from mind_mlir.models.torch.rules.values import (
+    axes_of,
+    axis_of,
+    cast,
+    dtype_of,
+    expanded,
+    full,
+    number,
+    reshaped,
+    select,
+)
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import compare
 
@@ -88,7 +98,9 @@ def _split_with_sizes(_: Use, x: TracedArray, sizes: Sequence[int], dim: int = 0
 
 def _split(_: Use, x: TracedArray, size: int, dim: int = 0) -> list[TracedArray]:
     extent = x.shape[axis_of(dim, x.ndim)]
-    return [sliced(x, dim, start, min(start + size, extent)) for start in range(0, max(extent, 1), max(size, 1))]
+    return [
+        sliced(x, dim, start, min(start + size, extent)) for start in range(0, max(extent, 1), max(size, 1))
+    ]
 
 
 def _unbind(_: Use, x: TracedArray, dim: int = 0) -> list[TracedArray]:
@@ -183,7 +195,10 @@ def _reflected(_: Use, x: TracedArray, pads: Sequence[int]) -> TracedArray:
         if a or b:
             extent = x.shape[axis]
             front = x[(slice(None),) * axis + (slice(a, 0, -1),)]
-            back = x[(slice(None),) * axis + (slice(extent - 2, extent - 2 - b if extent - 2 - b >= 0 else None, -1),)]
+            back = x[
+                (slice(None),) * axis
+                + (slice(extent - 2, extent - 2 - b if extent - 2 - b >= 0 else None, -1),)
+            ]
             kept = [part for part, count in ((front, a), (x, 1), (back, b)) if count > 0]
             if a < 0 or b < 0:
                 raise Unsupported("it pads by negative widths")
@@ -247,7 +262,9 @@ def _slice_scatter(
     count = len(range(first, last, step))
     if not count:
         return x
-    source = expanded(cast(source, to.dtype), [count if each == axis else e for each, e in enumerate(x.shape)])
+    source = expanded(
+        cast(source, to.dtype), [count if each == axis else e for each, e in enumerate(x.shape)]
+    )
     if count == x.shape[axis]:
         return source
     if step != 1:

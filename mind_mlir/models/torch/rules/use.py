@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Rule: TypeAlias = Callable[..., Any]
 
 
-class Unsupported(Exception):
+class Unsupported(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
     """A use of an operator that has no counterpart here; says why."""
 
 

@@ -31,7 +31,7 @@ def dtype_of(x: TracedArray) -> DType:
 
 
 def number(value: Any, dtype: DType) -> TracedArray:
-    """Return a number as a scalar of a dtype; as torch's, what is out of range is infinite or wraps around."""
+    """Return a number as a scalar of a dtype; what is out of range is infinite, or wraps around."""
     if isinstance(value, TracedArray):
         return cast(value, dtype)
     if dtype is DType.I1:
