@@ -48,6 +48,7 @@ LAYERS = (
     "packaging",
     "tracing",
     "numpy",
+    "models",
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),

@@ -107,7 +107,7 @@ class _Reader:
             self._take_held(node)
         elif node.op == "output":
             self.outputs = [self._argument(each) for each in node.args[0]]
-        elif node.users:
+        elif node.users or _changes(node.target):
             self.nodes.append(self._node(node))
 
     def _take_held(self, node: Any) -> None:
@@ -166,6 +166,11 @@ def name_of(target: Callable[..., Any] | str) -> str:
         return f"higher_order.{target.__name__}"
     module = target.__module__.removeprefix("_").split(".")[0]
     return f"{module}.{target.__name__}"
+
+
+def _changes(target: Any) -> bool:
+    """Return whether an operator changes its arguments; it then has no rule, and is not to be lost."""
+    return bool(getattr(getattr(target, "_schema", None), "is_mutable", False))
 
 
 def _type_of(value: Any) -> ArrayType | None:

@@ -56,7 +56,14 @@ def _type_data(type_: ArrayType | None) -> Any:
 
 
 def _type(data: Any) -> ArrayType | None:
-    return None if data is None else ArrayType(DType(data[0]), tuple(data[1]))
+    return None if data is None else ArrayType(_dtype(data[0]), tuple(data[1]))
+
+
+def _dtype(name: str) -> DType:
+    found = DType.from_name(name)
+    if found is None:
+        raise ValueError(f"there is no dtype {name!r}")
+    return found
 
 
 def _part_data(part: Any) -> Any:
@@ -74,4 +81,4 @@ def _argument(data: Any) -> Any:
         return data
     if "ref" in data:
         return Ref(data["ref"])
-    return DType(data["dtype"]) if "dtype" in data else from_data(data["graph"])
+    return _dtype(data["dtype"]) if "dtype" in data else from_data(data["graph"])

@@ -114,8 +114,10 @@ def _transposed(
         for axis, extent in enumerate(x.shape[2:])
     ]
     like = full((x.shape[0], filter_.shape[1] * groups, *extents), 0, dtype_of(x))
-    _, pull = vjp(lambda like: convolved(like, filter_, window, groups), like)
-    found: TracedArray = pull(x)[0]
+    shape, pull = vjp(lambda like: convolved(like, filter_, window, groups), like)
+    # Beyond the windows of the elements there may be room for more of them.
+    rest = [wanted - given for wanted, given in zip(shape.shape, x.shape, strict=True)]
+    found: TracedArray = pull(padded(x, [0] * x.ndim, rest))[0]
     return found
 
 

@@ -67,7 +67,7 @@ def _embedding_backward(
 
 def _index_select(_: Use, x: TracedArray, dim: int, index: TracedArray) -> TracedArray:
     if not x.ndim:
-        return x if not index.ndim else expanded(x, index.shape)
+        return x
     places = _places(reshaped(index, (1,)) if not index.ndim else index)
     return x[(slice(None),) * axis_of(dim, x.ndim) + (places,)]
 

@@ -11,7 +11,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.indexing import scattered
 from mind_mlir.models.torch.rules.shaping import padded, sliced
 from mind_mlir.models.torch.rules.use import Unsupported
-from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number, reshaped
+from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, number, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.operators import choose, compare
@@ -139,8 +139,9 @@ def _places(x: TracedArray, windows: Windows, extents: Sequence[int]) -> TracedA
         is_better = compare("Greater", value, best) | compare("NotEqual", value, value) | is_first
         better = is_better & is_inside
         best, place = choose(better, value, best), choose(better, at, place)
-    assert place is not None, "a window has elements"
-    return place
+    assert best is not None, "a window has elements"
+    assert place is not None, "so it has a first one"
+    return expanded(place, best.shape)
 
 
 def max_pool_backward(rank: int) -> Rule:

@@ -55,7 +55,8 @@ def _permute(_: Use, x: TracedArray, dims: Sequence[int]) -> TracedArray:
 
 
 def _transpose(_: Use, x: TracedArray, one: int, two: int) -> TracedArray:
-    return x if not x.ndim else x.swapaxes(axis_of(one, x.ndim), axis_of(two, x.ndim))
+    first, second = axis_of(one, x.ndim), axis_of(two, x.ndim)
+    return x if first == second else x.swapaxes(first, second)
 
 
 def _t(_: Use, x: TracedArray) -> TracedArray:
