@@ -31,6 +31,7 @@ _TOPICS = {
     "ir": "Modules and types",
     "builders": "Making modules",
     "tracing": "Functions of Python",
+    "models": "Models of other frameworks",
     "runtime": "Compiling and running",
     "interpreter": "Interpreting",
     "passes": "Passes",

@@ -48,7 +48,7 @@ LAYERS = (
     "packaging",
     "tracing",
     "numpy",
-    "models",
+    *("models.torch.graph", "models.torch.rules", "models.torch", "models"),
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),
@@ -93,6 +93,8 @@ NO_ROW = {
     "languages.mind.syntax",
     "languages.stablehlo.rules",
     "lowering.dialect.opviews",
+    "models.torch.graph",
+    "models.torch.rules",
     "passes.canonical",
     "passes.layers",
     "passes.optimize",

@@ -55,7 +55,7 @@ def as_array(tensor: Any, name: str) -> Array:
     """Return a tensor as an array, on its memory where that can be.
 
     Raises:
-        ArgumentError: E6105, it is no dense tensor of this machine's memory, or of a dtype without counterpart.
+        ArgumentError: E6105, it is no dense tensor of this machine's memory, or has no dtype of ours.
     """
     torch = load_torch()
     if not isinstance(tensor, torch.Tensor):

@@ -23,7 +23,7 @@ from mind_mlir.models.torch.stored import to_data
 FOLDER = Path(__file__).parent / "graphs"
 
 
-class Attention(nn.Module):
+class Attention(nn.Module):  # type: ignore[misc]  # torch has no types here
     """A layer of a transformer with embeddings before it."""
 
     def __init__(self) -> None:
@@ -37,13 +37,16 @@ class Attention(nn.Module):
         return found
 
 
-class Images(nn.Module):
+class Images(nn.Module):  # type: ignore[misc]  # torch has no types here
     """Convolutions of all kinds, with norms and pooling between them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.first, self.norm = nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4)
-        self.own, self.apart = nn.Conv2d(4, 4, 3, groups=4), nn.Conv2d(4, 6, 3, dilation=2, padding=2, groups=2)
+        self.own, self.apart = (
+            nn.Conv2d(4, 4, 3, groups=4),
+            nn.Conv2d(4, 6, 3, dilation=2, padding=2, groups=2),
+        )
         self.up, self.last = nn.ConvTranspose2d(6, 3, 2, stride=2), nn.Linear(3, 2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -53,7 +56,7 @@ class Images(nn.Module):
         return found
 
 
-class Indices(nn.Module):
+class Indices(nn.Module):  # type: ignore[misc]  # torch has no types here
     """Reads and writes at places, sorting, running sums, integers and truth values."""
 
     def forward(self, x: torch.Tensor, places: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -63,10 +66,22 @@ class Indices(nn.Module):
         y[:, 1:3] += 1.0
         filled = torch.where(mask, x, torch.full_like(x, -1.0))
         moved = torch.zeros(6, 3).scatter_add(0, places[:, None].expand(4, 3), x[:, :3])
-        return top, where, y, filled.cumsum(1), moved, (places * 3 - 7) // 4, places % 3, x.argmax(1), mask.any(1)
+        return (
+            top,
+            where,
+            y,
+            filled.cumsum(1),
+            moved,
+            (places * 3 - 7) // 4,
+            places % 3,
+            x.argmax(1),
+            mask.any(1),
+        )
 
 
-def graphs_of(module: nn.Module, *inputs: torch.Tensor, trains: bool) -> list[tuple[str, Any, list[Any], list[Any]]]:
+def graphs_of(
+    module: nn.Module, *inputs: torch.Tensor, trains: bool
+) -> list[tuple[str, Any, list[Any], list[Any]]]:
     """Return graphs, forward and backward, with what they were given and returned."""
     found: list[tuple[str, Any, list[Any], list[Any]]] = []
 

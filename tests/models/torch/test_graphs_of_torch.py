@@ -75,7 +75,10 @@ def test_all_that_is_missing_is_named_at_once() -> None:
         check(graph)
     first, second = caught.value.diagnostics
     assert first.code == second.code == "E7001"
-    assert first.message == f"aten.unheard_of.default is not read (2 times: {__file__}:5): there is no rule for it"
+    assert (
+        first.message
+        == f"aten.unheard_of.default is not read (2 times: {__file__}:5): there is no rule for it"
+    )
     assert first.location is not None
     assert first.location.line == 5
     assert second.message == "aten.strange.Tensor is not read (once): there is no rule for it"
