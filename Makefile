@@ -69,8 +69,8 @@ bench: $(READY) ## measure against numpy on this machine
 bench-peers: $(PEERS)/.ready ## measure beside torch, jax, IREE, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
 	$(CLEAN) $(PEERS)/bin/python -m benchmarks.peers --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's
-	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity
+test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's, and run modules of torch
+	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity tests/models/torch
 
 # The other frameworks have an environment of their own: what they need is not to change what the tests run with.
 $(PEERS)/.ready: pyproject.toml

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.stablehlo.tracing import from_jax as from_jax
     from mind_mlir.models.model import Model as Model
     from mind_mlir.models.onnx.importing import from_onnx as from_onnx
+    from mind_mlir.models.torch.model import from_torch as from_torch
     from mind_mlir.models.weights.loading import Weights as Weights
     from mind_mlir.models.weights.loading import load_weights as load_weights
     from mind_mlir.models.weights.quantized import QuantizedWeights as QuantizedWeights
@@ -131,6 +132,7 @@ _NAMES = {
     "models.onnx.importing": "from_onnx",
     "models.weights.loading": "Weights load_weights",
     "models.weights.quantized": "QuantizedWeights",
+    "models.torch.model": "from_torch",
     "ops.custom_attributes": "custom_attributes",
     "ops.custom_library": "register_custom_call",
     "ops.custom_targets": "CustomAttribute",

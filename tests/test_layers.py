@@ -50,6 +50,7 @@ LAYERS = (
     "tracing",
     "numpy",
     *("models.weights", "models", "models.onnx.graphs", "models.onnx.rules", "models.onnx"),
+    *("models.torch.graph", "models.torch.rules", "models.torch", "models"),
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),
@@ -96,6 +97,8 @@ NO_ROW = {
     "lowering.dialect.opviews",
     "models.onnx.graphs",
     "models.onnx.rules",
+    "models.torch.graph",
+    "models.torch.rules",
     "passes.canonical",
     "passes.layers",
     "passes.optimize",

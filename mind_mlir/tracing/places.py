@@ -28,6 +28,7 @@ _is_ours: dict[CodeType, bool] = {}
 _positions: dict[CodeType, list[_Position]] = {}
 _known: dict[tuple[CodeType, int], SourceInfo | None] = {}
 _texts: dict[str, SourceText | None] = {}
+_lines: dict[tuple[str, int], SourceInfo | None] = {}
 
 
 def user_source() -> SourceInfo | None:
@@ -45,6 +46,24 @@ def user_source() -> SourceInfo | None:
             return _remember(key, frame.f_lineno)
         frame = frame.f_back
     return None
+
+
+def line_source(file: str, line: int) -> SourceInfo | None:
+    """Return a line of a file, where its text is known."""
+    key = (file, line)
+    if key not in _lines:
+        if len(_lines) >= _MAX_KNOWN:
+            _lines.clear()
+        text = _text(file, fresh=file not in _texts)
+        _lines[key] = None if text is None or line > text.index.count else _whole_line(text, line)
+    return _lines[key]
+
+
+def _whole_line(text: SourceText, line: int) -> SourceInfo:
+    start, end = text.index.span(line)
+    written = text.text[start:end]
+    begin = start + len(written) - len(written.lstrip())
+    return SourceInfo.at(text.locate(begin, max(start + len(written.rstrip()), begin + 1)))
 
 
 def location_of(function: object) -> Location | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.builders.builder import Builder
     from mind_mlir.builders.region import Region
+    from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.staging import Unit
@@ -38,6 +39,8 @@ class Trace:
         pending: What functions that are being made for this trace have captured of it; None where it makes
             none.
         ended: Whether the function has returned.
+        source: Where operations come from that a model of another framework is read as; None for the user's
+            line that runs.
         promotes: Whether operands of several dtypes are converted to one; see `promotion`.
     """
 
@@ -50,6 +53,7 @@ class Trace:
         self.ended = False
         stage = STAGE.get()
         self.parent = stage if isinstance(stage, Trace) else None
+        self.source: SourceInfo | None = None if self.parent is None else self.parent.source
         self.promotes: bool = (self.parent is None or self.parent.promotes) if promotes is None else promotes
         self._arrays = arrays
         self._places: dict[tuple[int, int], Value] = {}
@@ -106,14 +110,15 @@ class Trace:
         Raises:
             VerificationError: It breaks a rule of its record; the diagnostic quotes the user's line.
         """
-        value = self.builder.emit(opcode, *operands, source=user_source(), **attributes)
+        value = self.builder.emit(opcode, *operands, source=self.source or user_source(), **attributes)
         return self.wrap(value, weak=weak)
 
     def emit_all(
         self, opcode: str, *operands: Value, regions: Sequence[Region] = (), **attributes: Any
     ) -> tuple[TracedArray, ...]:
         """Append an operation of any number of results, as `emit` does."""
-        values = self.builder.emit_all(opcode, *operands, regions=regions, source=user_source(), **attributes)
+        source = self.source or user_source()
+        values = self.builder.emit_all(opcode, *operands, regions=regions, source=source, **attributes)
         return tuple([self.wrap(value) for value in values])
 
     def call(self, function: StagedFunction, form: Form, leaves: Sequence[Any]) -> Any:

@@ -1,0 +1,78 @@
+"""The backend ``mind_mlir`` of `torch.compile`: Dynamo's graphs, forward and backward, compiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.models.torch.compiled import CompiledGraph
+from mind_mlir.models.torch.decompositions import decompositions
+from mind_mlir.models.torch.reading import orders_of, read_graph
+from mind_mlir.runtime.options import Options, options_of
+from mind_mlir.support import argument_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.support.options import CompileOptions
+
+
+def mind_mlir(
+    module: Any, examples: Sequence[Any], *, options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Return a graph of Dynamo's as a function that runs compiled, with its gradient.
+
+    Args:
+        module: A `torch.fx.GraphModule`.
+        examples: What it is called with.
+        options: What `torch.compile(..., options=)` is given: those of `mind_mlir.compile`.
+
+    Raises:
+        UnsupportedError: E7001, there are operators without rules, all of which it names.
+        TypeError: An option is of another type.
+        ValueError: As `mind_mlir.compile`.
+    """
+    from functorch.compile import min_cut_rematerialization_partition  # noqa: PLC0415 -- torch calls this
+    from torch._dynamo.backends.common import aot_autograd  # noqa: PLC0415 -- torch calls this
+
+    given = argument_checks.mapping(options or {}, "options", "a mapping from names to values")
+    named = {argument_checks.text(name, "each name in options"): value for name, value in given.items()}
+    chosen = options_of(named, "torch.compile", Options)
+
+    def forward(graph: Any, inputs: Sequence[Any]) -> Any:
+        return _compiled(graph, chosen, _weights(len(inputs)))
+
+    def backward(graph: Any, inputs: Sequence[Any]) -> Any:
+        return _compiled(graph, chosen, ())
+
+    made: Callable[..., Any] = aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=forward,
+        decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+    )(module, examples)
+    return made
+
+
+def _weights(count: int) -> Sequence[int]:
+    """Return the places of inputs that are weights, as AOTAutograd knows them."""
+    from torch._guards import TracingContext  # noqa: PLC0415 -- torch calls this
+
+    context = TracingContext.try_get()
+    known = getattr(getattr(context, "fw_metadata", None), "static_input_indices", None) or ()
+    return [place for place in known if place < count]
+
+
+def _compiled(module: Any, options: CompileOptions, lasting: Sequence[int]) -> Any:
+    """Return a graph as what takes its arguments in a list, which it empties."""
+    from functorch.compile import make_boxed_func  # noqa: PLC0415 -- torch calls this
+
+    graph, held = read_graph(module)
+    places = range(len(graph.inputs) - len(held), len(graph.inputs))
+    compiled = CompiledGraph(graph, options, lasting=[*lasting, *places], orders=orders_of(module))
+    compiled.prepare()
+
+    def call(*values: Any) -> list[Any]:
+        return compiled([*values, *held])
+
+    return make_boxed_func(call)

@@ -1,0 +1,41 @@
+"""Which of torch's operators are taken apart before graphs are read.
+
+The core ATen operators are what is left, but for those that have rules of their own here, as they mean more
+than their parts: attention, and what is one rule rather than ten operators.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mind_mlir.models.torch.rules import RULES
+from mind_mlir.models.torch.tensors import load_torch
+
+#: Taken apart although the core operators do not ask for it.
+_MORE = (
+    *("addcdiv", "addcmul", "bernoulli", "bucketize", "celu", "elu_backward", "glu", "grid_sampler_2d"),
+    *("im2col", "col2im", "mish", "native_group_norm_backward", "pixel_shuffle", "prelu", "rrelu_with_noise"),
+    *("upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_trilinear3d"),
+    *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d"),
+    *("native_batch_norm", "_batch_norm_with_update_functional", "_batch_norm_with_update", "addbmm", "erfc"),
+    *("_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "reflection_pad2d_backward"),
+)
+#: Operators with rules that are better taken apart all the same.
+_APART = frozenset({"aten.addcdiv", "aten.addcmul"})
+
+
+def decompositions() -> dict[Any, Any]:
+    """Return torch's table of decompositions without what has a rule here."""
+    torch = load_torch()
+    from torch._decomp import core_aten_decompositions, get_decompositions  # noqa: PLC0415 -- as torch itself
+
+    aten = torch.ops.aten
+    more = [getattr(aten, name) for name in _MORE if hasattr(aten, name)]
+    table = {**core_aten_decompositions(), **get_decompositions(more)}
+    return {operator: part for operator, part in table.items() if not is_kept(str(operator))}
+
+
+def is_kept(operator: str) -> bool:
+    """Return whether an operator is read as it is."""
+    family = operator.rpartition(".")[0]
+    return (operator in RULES or family in RULES) and family not in _APART

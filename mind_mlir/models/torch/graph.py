@@ -1,0 +1,114 @@
+"""Graphs of operators as plain data, which rules read without torch.
+
+    Graph  ::= inputs, nodes, outputs            input  ::= name, ArrayType | None (an integer of Python)
+    Node   ::= name = operator(args, kwargs)     output ::= Ref | number | None
+
+An argument is a `Ref` to an input or an earlier node, a number, a string, None, a `DType`, a `Graph` (what a
+branch or a loop runs), or a list of arguments. What concerns devices, layouts and strides has been left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mind_mlir.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value of an input or a node, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """The type of an array: its dtype, and its extents as far as they are known when the graph is read."""
+
+    dtype: DType
+    shape: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of a graph: an array, or an integer that decides on the program (None)."""
+
+    name: str
+    type: ArrayType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The use of an operator.
+
+    Attributes:
+        name: What its value is called.
+        operator: The operator with its overload: ``aten.add.Tensor``.
+        args: What it is given by position.
+        kwargs: What it is given by name.
+        types: The types of its results; None for what is no array.
+        place: The line that it comes from, where that is known.
+    """
+
+    name: str
+    operator: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    types: tuple[ArrayType | None, ...]
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Operators in the order in which they are evaluated.
+
+    Attributes:
+        inputs: What it is given.
+        nodes: The uses of operators.
+        outputs: What it returns.
+    """
+
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Any, ...]
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Yield the nodes, and those of the graphs among their arguments."""
+        for node in self.nodes:
+            yield node
+            for part in parts([*node.args, *node.kwargs.values()]):
+                if isinstance(part, Graph):
+                    yield from part.all_nodes()
+
+    def used_names(self) -> set[str]:
+        """Return the names of the inputs and nodes that something reads."""
+        given = [each for node in self.all_nodes() for each in (*node.args, *node.kwargs.values())]
+        return {part.name for part in parts([*given, *self.outputs]) if isinstance(part, Ref)}
+
+
+def parts(argument: Any) -> Iterator[Any]:
+    """Yield the arguments that one is made of, which has lists in it."""
+    if isinstance(argument, list | tuple):
+        for each in argument:
+            yield from parts(each)
+    else:
+        yield argument
+
+
+def mapped(argument: Any, change: Callable[[Any], Any]) -> Any:
+    """Return an argument with what ``change`` returns for each of its parts; tuples become lists."""
+    if isinstance(argument, list | tuple):
+        return [mapped(each, change) for each in argument]
+    return change(argument)

@@ -1,0 +1,167 @@
+"""`from_torch`: a module of torch as a function that runs compiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.diagnostics import Diagnostic, TracingError
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.models.torch.exporting import Exported, exported
+from mind_mlir.models.torch.tensors import load_torch
+from mind_mlir.runtime.binding_cache import BindingCache
+from mind_mlir.runtime.options import Options, options_of, takes
+from mind_mlir.runtime.stage_text import stage_text
+from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES
+from mind_mlir.support import argument_checks
+from mind_mlir.support.stages import FORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+    from typing import Unpack
+
+    from mind_mlir.ir.module import Module
+    from mind_mlir.models.torch.compiled import GraphProgram
+    from mind_mlir.support.options import CompileOptions
+
+
+class TorchModel:
+    """A module of torch that runs compiled; `mind_mlir.from_torch` makes one.
+
+    It is called as the module is, and returns what that returns, without a graph for gradients. Weights are
+    read where they lie, so that a call sees what has been changed in place, or assigned anew. A program is
+    made for each form of arguments: dtypes, shapes, containers, and values that are no tensors.
+
+    Attributes:
+        source: The module of torch.
+    """
+
+    def __init__(
+        self, source: Any, options: CompileOptions, *, dynamic: Any = None, frozen: bool = False
+    ) -> None:
+        """Hold the module; `from_torch` says what the others are."""
+        self.source = source
+        self._options, self._dynamic, self._frozen = options, dynamic, frozen
+        self._made: BindingCache[Hashable, Exported] = BindingCache(DEFAULT_MAX_SIGNATURES)
+        self._tree = load_torch().utils._pytree
+        self._tensor = load_torch().Tensor
+        self._first: tuple[Exported, list[Any]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<TorchModel {type(self.source).__name__}>"
+
+    @public
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the module.
+
+        Raises:
+            UnsupportedError: E7001, the module cannot be read.
+            ArgumentError: A tensor is none of this machine's memory (E6105), or does not fit (E61xx).
+            ExecutionError: As a call of an `Executable`.
+        """
+        leaves, spec = self._tree.tree_flatten((args, kwargs))
+        return self._exported(leaves, spec, args, kwargs)(leaves)
+
+    def _exported(
+        self, leaves: list[Any], spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Exported:
+        key = (spec, self.source.training, *[self._key(leaf) for leaf in leaves])
+        found = self._made.get(key, lambda: self._export(args, kwargs))
+        if self._first is None:
+            self._first = (found, leaves)
+        return found
+
+    def _key(self, leaf: Any) -> Hashable:
+        if isinstance(leaf, self._tensor):
+            return (leaf.dtype, leaf.ndim if self._dynamic else leaf.shape)
+        return (type(leaf), leaf)
+
+    def _export(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exported:
+        return exported(self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen)
+
+    def lower(self, *args: Any, **kwargs: Any) -> GraphProgram:
+        """Return the program for arguments, which is compiled but not run."""
+        leaves, spec = self._tree.tree_flatten((args, kwargs))
+        return _program_of(self._exported(leaves, spec, args, kwargs), leaves)
+
+    @property
+    def module(self) -> Module:
+        """Return the program for the example, or for the arguments of the first call, as a module."""
+        if self._first is None:
+            raise TracingError(
+                Diagnostic(
+                    "E2305",
+                    "the model has no program yet: nobody has said what its arguments are",
+                    help="give an example: mind_mlir.from_torch(module, x), or call the model first",
+                )
+            )
+        found = _program_of(*self._first).module
+        assert found is not None, "a model computes something"
+        return found
+
+    def as_text(self, stage: str = "core") -> str:
+        """Return `module` in the form that a stage leaves it in (see `mind_mlir.Executable.as_text`)."""
+        argument_checks.choice(stage, FORMS, "stage")
+        return stage_text(self.module, stage, self._options)
+
+    @property
+    def weights(self) -> Mapping[str, Any]:
+        """Return parameters and buffers by their names in the module, as they are now."""
+        return {**dict(self.source.named_parameters()), **dict(self.source.named_buffers())}
+
+
+def _program_of(found: Exported, leaves: list[Any]) -> GraphProgram:
+    return found.compiled.program([fetch(leaves) for fetch in found.fetches])
+
+
+@public
+@takes(Options)
+def from_torch(
+    module: Any,
+    *example: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic: Any = None,
+    frozen: bool = False,
+    **options: Unpack[Options],
+) -> TorchModel:
+    """Return a module of torch, or a function of tensors, as what runs compiled.
+
+    It is read by `torch.export`, in the mode, training or not, that it is in. For gradients, give
+    `torch.compile` the backend ``"mind_mlir"``.
+
+    Args:
+        module: A `torch.nn.Module`, or a function of tensors.
+        example: Arguments, for which the program is made and compiled now; without any, that is done for
+            those of the first call.
+        kwargs: Further arguments of the example, by name.
+        dynamic: Which extents of arguments may differ from call to call without the module being read
+            again: what `torch.export.export` takes as ``dynamic_shapes``, or True for all. Each extent that
+            comes has a program of its own. None for reading the module anew for new shapes.
+        frozen: Whether weights are constants: the code is made for what they hold now, and does not see
+            later changes.
+        options: Those of `mind_mlir.runtime.options`.
+
+    Raises:
+        UnsupportedError: E7003, torch is not installed; E7001, the module does what cannot be read, with all
+            operators that there are no rules for.
+        TypeError: ``module`` can not be called, or an option is of another type.
+        ValueError: As `mind_mlir.compile`.
+    """
+    torch = load_torch()
+    if not callable(module):
+        argument_checks.reject("module", "a torch.nn.Module, or a function of tensors", module)
+    chosen = options_of(options, "from_torch", Options, prepares=argument_checks.flag(frozen, "frozen"))
+    source = module if isinstance(module, torch.nn.Module) else _as_module(torch, module)
+    made = TorchModel(source, chosen, dynamic=dynamic, frozen=frozen)
+    if example or kwargs:
+        made.lower(*example, **(kwargs or {}))
+    return made
+
+
+def _as_module(torch: Any, function: Any) -> Any:
+    class Function(torch.nn.Module):  # type: ignore[misc]  # torch is no dependency, and has no types here
+        """A function as a module."""
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+    return Function()

@@ -1,0 +1,55 @@
+"""The rules of torch's operators over traced arrays: one row for each operator, by family.
+
+A rule is found by the operator with its overload, or else without: ``aten.add.Tensor``, ``aten.add``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.models.torch.rules import (
+    attention,
+    control,
+    convolution,
+    creation,
+    elementwise,
+    functions,
+    indexing,
+    normalisation,
+    pooling,
+    products,
+    random,
+    reductions,
+    scalars,
+    shaping,
+)
+from mind_mlir.support.frozen import FrozenDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.models.torch.rules.use import Rule
+
+_FAMILIES = (
+    *(elementwise, functions, reductions, shaping, indexing, products, normalisation, attention),
+    *(convolution, pooling, creation, random, scalars, control),
+)
+#: Every rule, by what torch calls the operator.
+RULES: Mapping[str, Rule] = FrozenDict(
+    {name: rule for family in _FAMILIES for name, rule in family.RULES.items()}
+)
+_DRAWS = frozenset(random.RULES)
+
+
+def find_rule(operator: str) -> Rule | None:
+    """Return the rule of an operator; None where there is none."""
+    return RULES.get(operator) or RULES.get(operator.rpartition(".")[0])
+
+
+def draws(operator: str, kwargs: Mapping[str, object], args: tuple[object, ...]) -> bool:
+    """Return whether a use of an operator draws random numbers."""
+    rate = 0.0
+    if "scaled_dot_product" in operator:
+        rates = [each for each in (*args[3:5], kwargs.get("dropout_p", 0.0)) if isinstance(each, float)]
+        rate = max(rates, default=0.0)
+    return rate > 0 or operator.rpartition(".")[0] in _DRAWS

@@ -1,0 +1,121 @@
+"""New arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.types import DType
+from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number
+from mind_mlir.numpy.arrays import op
+from mind_mlir.tracing.operators import choose, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.tracing.array import TracedArray
+
+
+def _full(to: Use, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
+    return full(shape, value, to.dtype)
+
+
+def filled(value: int) -> Rule:
+    """Return the rule of arrays of one number, of a shape."""
+    return lambda to, shape, *_, **__: full(shape, value, to.dtype)
+
+
+def filled_like(value: int) -> Rule:
+    """Return the rule of arrays of one number, of the shape of another one."""
+    return lambda to, x, *_, **__: full(x.shape, value, to.dtype)
+
+
+def _new_full(to: Use, _x: TracedArray, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
+    return full(shape, value, to.dtype)
+
+
+def _full_like(to: Use, x: TracedArray, value: Any, **_: Any) -> TracedArray:
+    return full(x.shape, value, to.dtype)
+
+
+def new_filled(value: int) -> Rule:
+    """Return the rule of arrays of one number, of the dtype of another one."""
+    return lambda to, _x, shape, *_, **__: full(shape, value, to.dtype)
+
+
+def _arange(to: Use, *args: Any, **_: Any) -> TracedArray:
+    start, end, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[min(len(args), 3)]
+    return line(max(0, math.ceil((end - start) / step)), start, step, to.dtype)
+
+
+def line(count: int, start: Any, step: Any, dtype: DType) -> TracedArray:
+    """Return numbers that are equally far apart."""
+    inner = DType.SI64 if dtype.is_integer else DType.F64
+    if not count:
+        return full((0,), 0, dtype)
+    found = op("Iota", shape=(count,), dtype=inner, axis=0)
+    if step != 1:
+        found = found * number(step, inner)
+    if not isinstance(start, (int, float)) or start:
+        found = found + number(start, inner)
+    return cast(found, dtype)
+
+
+def _iota(to: Use, count: int, *, start: int, step: int, **_: Any) -> TracedArray:
+    return line(count, start, step, to.dtype)
+
+
+def _linspace(to: Use, start: Any, end: Any, steps: int, **_: Any) -> TracedArray:
+    if steps < 2:
+        return full((steps,), start, to.dtype)
+    whole = to.dtype.is_integer
+    step = (end - start) / (steps - 1)
+    places = op("Iota", shape=(steps,), dtype=DType.F64, axis=0)
+    # Either half is counted from its end, so that both ends are exact.
+    front = places * number(step, DType.F64) + number(start, DType.F64)
+    rest = number(float(steps - 1), DType.F64) - places
+    back = number(end, DType.F64) - rest * number(step, DType.F64)
+    found = choose(compare("Less", places, number(steps / 2, DType.F64)), front, back)
+    return cast(found, to.dtype) if not whole else found.astype(to.dtype)
+
+
+def _eye(to: Use, rows: int, columns: int | None = None, **_: Any) -> TracedArray:
+    shape = (rows, rows if columns is None else columns)
+    if 0 in shape:
+        return full(shape, 0, to.dtype)
+    one, two = (op("Iota", shape=shape, dtype="i64", axis=axis) for axis in (0, 1))
+    return compare("Equal", one, two).astype(to.dtype)
+
+
+def _scalar(to: Use, value: Any, **_: Any) -> TracedArray:
+    return number(value, to.dtype)
+
+
+def _fill(to: Use, x: TracedArray, value: Any) -> TracedArray:
+    return full(x.shape, cast(value, dtype_of(x)), to.dtype)
+
+
+RULES: Mapping[str, Rule] = {
+    "aten.full": _full,
+    "aten.full_like": _full_like,
+    "aten.zeros": filled(0),
+    "aten.ones": filled(1),
+    "aten.empty": filled(0),
+    "aten.empty_strided": filled(0),
+    "prims.empty_strided": filled(0),
+    "aten.zeros_like": filled_like(0),
+    "aten.ones_like": filled_like(1),
+    "aten.empty_like": filled_like(0),
+    "aten.new_full": _new_full,
+    "aten.new_zeros": new_filled(0),
+    "aten.new_ones": new_filled(1),
+    "aten.new_empty": new_filled(0),
+    "aten.new_empty_strided": new_filled(0),
+    "aten.arange": _arange,
+    "prims.iota": _iota,
+    "aten.linspace": _linspace,
+    "aten.eye": _eye,
+    "aten.scalar_tensor": _scalar,
+    "aten.fill": _fill,
+}
