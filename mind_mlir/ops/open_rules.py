@@ -85,18 +85,20 @@ def made(context: OpenContext) -> list[OpenValue]:
 
 
 def constant(context: OpenContext) -> list[OpenValue]:
-    """Repeat a constant, whose elements are one number where its extents are open."""
+    """Repeat a constant; where its extents, or its numbers, follow those of a call, these are one number."""
     context.expect_same("shape", "value")
     axes = context.axes_of_type()
     literals = context.all_of("value")
-    arrays = [np.asarray(literal.array) for literal in literals]
-    numbers = {array.reshape(-1)[:1].tobytes() for array in arrays}
-    alike = len(numbers) == 1 and all((array == array.reshape(-1)[:1]).all() for array in arrays)
-    if any(map(is_open, axes)) and not alike:
-        context.refuse("it is a table of as many numbers as an open dimension has")
-    if not any(map(is_open, axes)) and any(literal != literals[0] for literal in literals):
-        return [OpenValue(_scalar(context, [array.item() for array in arrays if not array.shape]), ())]
-    zero = alike and not numbers.pop().strip(b"\0")
+    if not any(map(is_open, axes)) and all(literal == literals[0] for literal in literals):
+        return [OpenValue(value, axes) for value in context.repeat()]
+    arrays = [literal.array for literal in literals]
+    numbers = [array.reshape(-1)[:1] for array in arrays]
+    if any(not array.size or (array != number).any() for array, number in zip(arrays, numbers, strict=True)):
+        context.refuse("it is a table of numbers that depends on an open dimension")
+    if len({number.tobytes() for number in numbers}) > 1:
+        value = _scalar(context, [number.item() for number in numbers])
+        return [OpenValue(context.spread(value, context.operation.tensor_type.extents), axes)]
+    zero = not numbers[0].tobytes().strip(b"\0")
     return [OpenValue(value, axes, zero=zero) for value in context.repeat()]
 
 
@@ -106,10 +108,10 @@ def _scalar(context: OpenContext, numbers: Sequence[float]) -> Value:
     So these are in means and their gradients.
     """
     dtype = context.operation.tensor_type.dtype
-    if dtype.is_integer and numbers:
+    if dtype.is_integer:
         extent = context.count(context.follow([int(number) for number in numbers]))
         return extent if dtype is DType.SI64 else context.emit("Cast", extent, dtype=dtype)
-    greatest, fixed = context.extents[0], numbers[0] if numbers else 0.0
+    greatest, fixed = context.extents[0], numbers[0]
     powers = []
     for symbol, number in enumerate(numbers[1:]):
         ratio = context.extents[symbol + 1][symbol] / greatest[symbol]

@@ -7,6 +7,7 @@ is no padding (`mind_mlir.passes.open_extents`).
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import bisect_left
 from collections import deque
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.open_axes import Axis
     from mind_mlir.passes.open_extents import OpenModule
     from mind_mlir.runtime.staged import StagedFunction
+    from mind_mlir.runtime.staged_gradient import Pullback
     from mind_mlir.support.pytrees import Form
 
 #: Extents below this one have a program each: of one or two elements, others differ in more than extents.
@@ -134,13 +136,23 @@ class OpenFunction:
         self.function = function
         self.dynamic = FrozenDict({name: FrozenDict(axes) for name, axes in dynamic.items()})
         self.buckets = FrozenDict({name: tuple(ends) for name, ends in buckets.items()})
-        self.__name__ = self.__qualname__ = function.name
-        self.__wrapped__ = function
+        functools.update_wrapper(self, function, updated=())
         self.__signature__ = function.__signature__
         self._programs: BindingCache[Hashable, _OpenProgram] = BindingCache(function.max_signatures)
 
     def __repr__(self) -> str:
         return f"<OpenFunction {self.function.name}{self.__signature__} of {self.dynamic}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Return it bound to an object, as functions of a class are."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> Any:
+        """Pickle it as what its module calls it, as functions are; else as what it is made of."""
+        name = getattr(self, "__qualname__", None)
+        if isinstance(name, str):
+            return name
+        return OpenFunction, (self.function, dict(self.dynamic), dict(self.buckets))
 
     @public
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -174,6 +186,16 @@ class OpenFunction:
     def value_and_grad(self, argnums: Any = 0) -> OpenFunction:
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
         return OpenFunction(self.function.value_and_grad(argnums), self.dynamic, self.buckets)
+
+    @public
+    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+        """Return the result, and what takes its cotangents to the arguments' (see `mind_mlir.vjp`).
+
+        That has a program for each extent.
+        """
+        from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- few functions need it
+
+        return self(*args, **kwargs), Pullback(self.function, args, kwargs)
 
     @public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

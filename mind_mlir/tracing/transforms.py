@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
@@ -14,6 +14,7 @@ from mind_mlir.tracing.jit import JitFunction, unbound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mind_mlir.runtime.open_function import OpenFunction
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
 
 #: The attribute of a function that keeps what it is compiled as.
@@ -21,7 +22,9 @@ _KNOWN = "__mind_mlir_jit__"
 
 
 @public
-def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction | StagedMethod[..., Any]:
+def grad(
+    function: Callable[..., Any], argnums: Any = 0
+) -> GradientFunction | StagedMethod[..., Any] | OpenFunction:
     """Return the function of the same arguments that returns gradients of ``function``.
 
     It is compiled, as by `mind_mlir.jit`, and may be differentiated again. Within a function that is traced,
@@ -47,7 +50,7 @@ def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction | S
 @public
 def value_and_grad(
     function: Callable[..., Any], argnums: Any = 0
-) -> GradientFunction | StagedMethod[..., Any]:
+) -> GradientFunction | StagedMethod[..., Any] | OpenFunction:
     """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
     return _staged(function).value_and_grad(argnums)
 
@@ -71,10 +74,11 @@ def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any
     return _staged(function).vjp(*args, **kwargs)
 
 
-def _staged(function: object) -> StagedFunction | StagedMethod[..., Any]:
+def _staged(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction:
     """Return a function as one that is compiled, the same each time."""
-    if isinstance(function, (StagedFunction, StagedMethod)):
-        return function
+    # An `OpenFunction`, too, has gradients of its own; few programs load one.
+    if isinstance(function, (StagedFunction, StagedMethod)) or hasattr(type(function), "value_and_grad"):
+        return cast("StagedFunction", function)
     plain, subject = unbound(function)
     if subject is not None:
         made = _staged(plain)

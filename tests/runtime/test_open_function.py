@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,34 @@ def test_gradients() -> None:
         np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(dx, wanted_dx, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(dw, wanted_dw, rtol=1e-4, atol=1e-4)
+
+
+@mind_mlir.jit(dynamic={"x": {0: "n"}})
+def _energy(x: Any) -> Any:
+    """Return a number."""
+    return (x**2).sum() / x.shape[0]
+
+
+def test_it_is_a_function_as_others_are() -> None:
+    x = np.arange(12.0)
+    np.testing.assert_allclose(mind_mlir.grad(_energy)(x), 2 * x / 12)
+    assert isinstance(mind_mlir.grad(_energy), OpenFunction)
+    value, pull = mind_mlir.vjp(_energy, x)
+    np.testing.assert_allclose(pull(np.float64(1))[0], 2 * x / 12)
+    np.testing.assert_allclose(value, (x**2).mean())
+    np.testing.assert_allclose(mind_mlir.jit(lambda y: _energy(y) * 2)(x), 2 * (x**2).mean())
+    assert pickle.loads(pickle.dumps(_energy)) is _energy  # noqa: S301 -- it is what was pickled here
+    assert (_energy.__name__, _energy.__doc__) == ("_energy", "Return a number.")
+
+    class Holder:
+        scale = 2.0
+
+        @mind_mlir.jit(dynamic={"x": {0: "n"}})
+        def scaled(self, x: Any) -> Any:
+            return x * self.scale
+
+    with pytest.raises(mind_mlir.TracingError, match="self"):
+        Holder().scaled(x)
 
 
 def test_padding_of_any_value_stays_out() -> None:
