@@ -186,11 +186,11 @@ class FunctionScheduler:
         transposition = match_transposition(view)
         if transposition is not None:
             return self._transposition(transposition, groups)
+        if (depthwise := match_depthwise(view, self._target)) is not None:
+            return self._depthwise(depthwise, groups)
         if match_contraction(view) is not None:
             groups.close(view.operands)
             return self._contraction(view.current(), groups)
-        if (depthwise := match_depthwise(view)) is not None:
-            return self._depthwise(depthwise, groups)
         dims = vector_dims(view)
         if dims:
             groups.add(view, dims)
@@ -199,14 +199,14 @@ class FunctionScheduler:
     def _depthwise(self, depthwise: Depthwise, groups: Grouping) -> bool:
         groups.close([depthwise.image, depthwise.filter])
         # What has been closed may have taken the place of the operands.
-        found = match_depthwise(depthwise.view.current())
+        found = match_depthwise(depthwise.view.current(), self._target)
         assert found is not None, "the operation is what it was"
         view = found.view
         with ir.InsertionPoint(view.op), view.op.location:
             emitter = DepthwiseEmitter(self._emitter, found, self._target)
             what, extents, choices = computed([view.op]), view.extents, emitter.schedule.choices()
             self._decisions.add(lambda: Decision("depthwise", what, extents, choices))
-            _replace(view, emitter.emit())
+            _replace(view, expand_value(emitter.emit(), list(view.op.results[0].type.shape)))
         return True
 
     def _transposition(self, transposition: Transposition, groups: Grouping) -> bool:

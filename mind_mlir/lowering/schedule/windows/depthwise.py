@@ -1,14 +1,15 @@
-"""Depthwise convolutions: sums over windows for each channel by itself, with a filter of its own.
+"""Depthwise convolutions: sums over windows for each channel by itself, or for few channels in each group.
 
-There is no product to make of them. Vectors run along the channels, and some neighbours of a line are
-computed at once: an element of the image is loaded once for all of them, and a weight, too.
+There is no product to make of them. Vectors run along the features, those of several groups side by side, and
+some neighbours of a line are computed at once: an element of the image is loaded once for all of them, and a
+weight, too. Of groups of several channels, shuffles of what is loaded have one in all lanes of its group.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.emission.constants import FMA_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
@@ -62,13 +63,15 @@ class Axis:
 
 @dataclasses.dataclass(frozen=True)
 class Depthwise:
-    """A depthwise convolution of an image ``[N, space..., C]`` with a filter ``[window..., C]``.
+    """A convolution of an image ``[N, space..., C]`` with a filter ``[window..., channels, F]``, in groups.
 
     Attributes:
-        view: The operation.
+        view: The operation, whose operands have a dimension for groups where these have several channels.
         image: The image, without its margins of zeros.
-        filter: The filter.
+        filter: The filter; ``[window..., F]`` where groups have one channel.
         axes: The windows along each axis of space.
+        channels: The channels of a group.
+        features: The features of a group.
         body: How an element is computed.
     """
 
@@ -76,12 +79,16 @@ class Depthwise:
     image: Value
     filter: Value
     axes: tuple[Axis, ...]
+    channels: int
+    features: int
     body: MultiplyAdd
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of the result."""
-        return self.view.shapes[2]
+        """Return the shape of the result, ``[N, space..., F]``."""
+        shape = self.view.shapes[2]
+        outer = len(self.axes) + 1
+        return (*shape[:outer], math.prod(shape[outer:]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,12 +115,29 @@ class DepthwiseSchedule:
         )
 
 
-def match_depthwise(view: View) -> Depthwise | None:
-    """Return ``view`` as a depthwise convolution of floats along one to three axes, if it is one."""
-    if len(view.operands) != 3 or view.results != 1 or len(view.reductions) not in (1, 2, 3):
-        return None
-    out = [index.dim for index in view.accesses[2]]
-    if None in out or len(out) != len(view.reductions) + 2 or 0 in view.extents:
+class _Roles(NamedTuple):
+    """The loops of a convolution in groups; None where there is no such loop.
+
+    Attributes:
+        batch: That over images.
+        space: Those over windows.
+        taps: Those over the elements of a window.
+        group: That over groups.
+        feature: That over the features of a group.
+        channel: That over the channels of a group.
+    """
+
+    batch: int
+    space: tuple[int, ...]
+    taps: tuple[int, ...]
+    group: int
+    feature: int | None
+    channel: int | None
+
+
+def match_depthwise(view: View, target: Target) -> Depthwise | None:
+    """Return ``view`` as a convolution of floats in groups of few channels, if it is one."""
+    if len(view.operands) != 3 or view.results != 1 or not view.reductions or 0 in view.extents:
         return None
     body = match_multiply_add(view.body)
     if body is None or not body.floating or not body.extends:
@@ -124,53 +148,86 @@ def match_depthwise(view: View) -> Depthwise | None:
     if not isinstance(element, ir.F32Type | ir.F64Type) or not is_filled_with(view.inits[0], zero(element)):
         return None
     for place in (0, 1):
-        pairs = _windows(view, place, out)
-        if pairs is not None:
-            return _found(view, body, place, pairs)
+        roles = _roles(view, place)
+        if roles is not None:
+            return _found(view, body, place, roles, target.lanes(element.width))
     return None
 
 
-def _windows(view: View, place: int, out: list[int | None]) -> list[tuple[int, int]] | None:
-    """Return stride and spacing along each axis, if operand ``place`` is the image of a filter."""
-    image, filter_ = view.accesses[place], view.accesses[1 - place]
-    batch, *space, channel = out
-    taps = [index.dim for index in filter_]
-    if len(image) != len(out) or len(taps) != len(space) + 1 or taps[-1] != channel:
+def _roles(view: View, place: int) -> _Roles | None:
+    """Return the loops of ``view`` if operand ``place`` is the image of a convolution in groups."""
+    image, filter_, result = view.accesses[place], view.accesses[1 - place], view.accesses[2]
+    plain = [[index.dim for index in access] for access in (filter_, result)]
+    if any(None in dims for dims in plain):
         return None
-    if (image[0].dim, image[-1].dim) != (batch, channel) or set(taps[:-1]) != set(view.reductions):
+    taps, out = ([dim for dim in dims if dim is not None] for dims in plain)
+    slides = [number for number, index in enumerate(image) if len(index.terms) == 2]
+    space = len(slides)
+    if not space or slides != list(range(1, space + 1)) or len(out) <= space + 1:
         return None
-    found = []
-    for index, result, tap in zip(image[1:-1], space, taps, strict=False):
-        factors = dict(index.terms)
-        if index.constant or set(factors) != {result, tap}:
+    group, *feature = out[space + 1 :]
+    channel = [dim for dim in taps[space:] if dim in view.reductions]
+    if len(feature) > 1 or len(channel) > 1 or taps != [*taps[:space], *channel, group, *feature]:
+        return None
+    ends = [image[0].dim, *(index.dim for index in image[space + 1 :])]
+    if ends != [out[0], group, *channel] or {*taps[:space], *channel} != set(view.reductions):
+        return None
+    for index, window, tap in zip(image[1:], out[1:], taps[:space], strict=False):
+        if index.constant or {dim for dim, _ in index.terms} != {window, tap}:
             return None
-        assert result is not None, "looked at before"
-        assert tap is not None, "it is a dimension of the reductions"
-        found.append((factors[result], factors[tap]))
-    return found
+    return _Roles(
+        out[0],
+        tuple(out[1 : space + 1]),
+        tuple(taps[:space]),
+        group,
+        feature[0] if feature else None,
+        channel[0] if channel else None,
+    )
 
 
-def _found(view: View, body: MultiplyAdd, place: int, pairs: list[tuple[int, int]]) -> Depthwise | None:
-    image, filter_ = view.inputs[place], view.inputs[1 - place]
-    if math.prod(filter_.type.shape[:-1]) > BLOCK:
+def _found(view: View, body: MultiplyAdd, place: int, roles: _Roles, lanes: int) -> Depthwise | None:
+    channels, features = (
+        1 if loop is None else view.extents[loop] for loop in (roles.channel, roles.feature)
+    )
+    # Vectors hold whole groups; where they would hold one, a product with its channels is faster.
+    if features & (features - 1) or channels & (channels - 1) or not channels <= features <= lanes:
+        return None
+    if channels > 1 and features == lanes:
+        return None
+    windows = [view.extents[tap] for tap in roles.taps]
+    if math.prod(windows) * channels > BLOCK:
         return None  # one accumulator takes no more terms
-    lows = [0] * len(view.shapes[place])
+    space = len(windows)
+    image = _flat(view.inputs[place], space + 1)
+    filter_ = _flat(view.inputs[1 - place], space + (channels > 1))
+    if image is None or filter_ is None:
+        return None
+    lows = [0] * (space + 2)
     margin = _margin(image)
     if margin is not None:
         image, lows = margin
-    axes = tuple(
-        Axis(extent, low, results, window, stride, spacing)
-        for extent, low, results, window, (stride, spacing) in zip(
-            image.type.shape[1:-1],
-            lows[1:-1],
-            view.shapes[2][1:-1],
-            filter_.type.shape[:-1],
-            pairs,
-            strict=True,
-        )
-    )
+    axes = []
+    for number, (window, result) in enumerate(zip(windows, roles.space, strict=True)):
+        factors = dict(view.accesses[place][number + 1].terms)
+        steps = factors[result], factors[roles.taps[number]]
+        extent = image.type.shape[number + 1]
+        axes.append(Axis(extent, lows[number + 1], view.extents[result], window, *steps))
     casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
-    return Depthwise(view, image, filter_, axes, dataclasses.replace(body, casts=casts))
+    body = dataclasses.replace(body, casts=casts)
+    return Depthwise(view, image, filter_, tuple(axes), channels, features, body)
+
+
+def _flat(value: Value, outer: int) -> Value | None:
+    """Return the tensor that ``value`` shows with its dimensions behind ``outer`` apart; None if none is."""
+    shape = ir.RankedTensorType(value.type).shape
+    if len(shape) == outer + 1:
+        return value
+    op = definition(value)
+    if op is None or op.name != "tensor.expand_shape":
+        return None
+    source = op.operands[0]
+    wanted = [*shape[:outer], math.prod(shape[outer:])]
+    return source if list(ir.RankedTensorType(source.type).shape) == wanted else None
 
 
 def _margin(value: Value) -> tuple[Value, list[int]] | None:
@@ -204,8 +261,8 @@ def depthwise_schedule(depthwise: Depthwise, bits: int, target: Target) -> Depth
     # Where the last ones of a line overlap others, these are computed twice.
     counts = range(1, min(most, last.results) + 1)
     results = min(counts, key=lambda count: (-(-last.results // count) * (count + last.window / 2), -count))
-    channels = depthwise.shape[-1]
+    vectors = -(-depthwise.shape[-1] // lanes)
     lines = depthwise.shape[0] * math.prod(axis.results for axis in outer)
-    window = math.prod(axis.window for axis in depthwise.axes)
-    time = lines * last.results * -(-channels // lanes) * window * FMA_NS
+    terms = math.prod(axis.window for axis in depthwise.axes) * depthwise.channels
+    time = lines * last.results * vectors * terms * FMA_NS
     return DepthwiseSchedule(lanes, results, split(lines, time))

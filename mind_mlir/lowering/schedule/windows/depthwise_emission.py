@@ -1,4 +1,4 @@
-"""The nest of a depthwise convolution: lines, vectors of channels, and neighbours of a line in registers."""
+"""The nest of a depthwise convolution: lines, vectors of features, and neighbours of a line in registers."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class DepthwiseEmitter:
         self._lanes = self.schedule.lanes
         self._zero = emitter.number(emitter.vector_type(self._lanes, self._element), 0)
         self._last = depthwise.axes[-1]
+        #: The lanes of what is loaded of an image for a vector of features.
+        self._loaded = self._lanes * depthwise.channels // depthwise.features
         #: Where elements of windows lie along a line, from the first of several neighbours on.
         self._places = sorted(
             {
@@ -78,7 +80,7 @@ class DepthwiseEmitter:
     def _channels(
         self, image: Index, places: Sequence[Index], carried: list[Value], *, within: bool
     ) -> list[Value]:
-        """Emit a line for each vector of channels.
+        """Emit a line for each vector of features.
 
         Args:
             image: Which image it is of.
@@ -123,21 +125,24 @@ class DepthwiseEmitter:
         def tap_line(number: Index, sums: list[Value]) -> list[Value]:
             taps = list(reversed(e.digits(number, list(reversed(windows))))) if windows else []
             rows, inside = self._rows(places, taps, within=within)
-            weights = [self._read(self._d.filter, 1, [*taps, tap, c], mask) for tap in range(last.window)]
+            weights = [
+                [self._weight([*taps, tap], channel, c, mask) for channel in range(self._d.channels)]
+                for tap in range(last.window)
+            ]
             sums = list(sums)
             begin = e.sub(e.mul(start, last.stride), last.low) if last.low else e.mul(start, last.stride)
             for place in self._places:
                 column = begin + place if isinstance(begin, int) else e.add(begin, place)
                 if isinstance(column, int) and not 0 <= column < last.extent:
-                    value = self._zero
+                    values = [self._zero] * self._d.channels
                 else:
-                    value = self._read(self._d.image, 0, [image, *rows, column, c], mask)
-                    if inside is not None:
-                        value = e.select(inside, value, self._zero)
+                    values = self._elements([image, *rows, column], c, mask, inside)
                 for result in range(self.schedule.results):
                     tap, rest = divmod(place - result * last.stride, last.spacing)
-                    if not rest and 0 <= tap < last.window:
-                        sums[result] = self._multiply_add(value, weights[tap], sums[result])
+                    if rest or not 0 <= tap < last.window:
+                        continue
+                    for value, weight in zip(values, weights[tap], strict=True):
+                        sums[result] = self._multiply_add(value, weight, sums[result])
             return sums
 
         sums = e.loop((0, math.prod(windows), 1), [self._zero] * self.schedule.results, tap_line)
@@ -165,12 +170,44 @@ class DepthwiseEmitter:
             conditions += [e.compare("uge", at, axis.low), e.compare("ult", at, end)]
         return rows, e.all(conditions) if conditions else None
 
-    def _read(self, source: Value, operand: int, place: Sequence[Index], mask: Value | None) -> Value:
+    def _weight(self, taps: Sequence[Index], channel: int, c: Index, mask: Value | None) -> Value:
+        """Return the weights of a channel of each group, for a vector of features."""
+        place = [*taps, *([channel] if self._d.channels > 1 else []), c]
+        return self._read(self._d.filter, 1, self._lanes, place, mask)
+
+    def _elements(
+        self, pixel: Sequence[Index], c: Index, mask: Value | None, inside: Value | None
+    ) -> list[Value]:
+        """Return each channel of the groups of a vector of features, in all lanes of its group.
+
+        Where ``inside`` is given and does not hold, they are zeros.
+        """
+        e, channels, features = self._e, self._d.channels, self._d.features
+        if mask is not None:
+            live = self._d.shape[-1] % self._lanes * channels // features
+            mask = e.mask(self._loaded, live)
+        place = [*pixel, e.floordiv(c, features // channels)]
+        value = self._read(self._d.image, 0, self._loaded, place, mask)
+        if inside is not None:
+            nothing = e.number(e.vector_type(self._loaded, self._element), 0)
+            value = e.select(inside, value, nothing)
+        if channels == features == 1:
+            return [value]
+        return [
+            vector.ShuffleOp(
+                value, value, [lane // features * channels + channel for lane in range(self._lanes)]
+            ).result
+            for channel in range(channels)
+        ]
+
+    def _read(
+        self, source: Value, operand: int, lanes: int, place: Sequence[Index], mask: Value | None
+    ) -> Value:
         """Return a vector of an operand as accumulators have it."""
         element = ir.RankedTensorType(source.type).element_type
-        type_ = self._e.vector_type(self._lanes, element)
+        type_ = self._e.vector_type(lanes, element)
         value = self._e.read(type_, source, place, self._e.number(element, 0), mask)
-        return cast(self._d.body.casts[operand], value, [self._lanes])
+        return cast(self._d.body.casts[operand], value, [lanes])
 
     def _multiply_add(self, left: Value, right: Value, total: Value) -> Value:
         if self._fma:

@@ -57,6 +57,25 @@ def test_values(image: Shape, window: Shape, lists: dict[str, Any], target: str 
     np.testing.assert_array_equal(found, interpret(module, {"x": x, "w": w})[0])
 
 
+@pytest.mark.parametrize(
+    ("channels", "features", "groups"), [(1, 2, 11), (1, 8, 3), (2, 2, 9), (2, 4, 5), (4, 4, 7)]
+)
+@pytest.mark.parametrize("target", [None, "avx2"])
+def test_groups_of_few_channels(channels: int, features: int, groups: int, target: str | None) -> None:
+    b = Builder()
+    shapes = (2, 9, 13, channels * groups), (3, 3, channels, features * groups)
+    x, w = (b.input(name, TensorType(DType.F32, each)) for name, each in zip("xw", shapes, strict=True))
+    form: dict[str, Any] = {"accum_dtype": DType.F32, "out_dtype": DType.F32, "strides": (1, 2), **_PADDED}
+    module = b.build([b.emit("Convolution", x, w, groups=groups, **form)])
+    assert ". depthwise" in schedule(module, "avx512")
+    rng = np.random.default_rng(channels)
+    given = {
+        name: rng.integers(-4, 5, each).astype(np.float32) for name, each in zip("xw", shapes, strict=True)
+    }
+    (found,) = guarded.call_executable(mind_mlir.compile(module, target=target), given)
+    np.testing.assert_array_equal(found, interpret(module, given)[0])
+
+
 def test_padding_is_zeros_that_are_multiplied() -> None:
     module = depthwise((1, 5, 6, 16), (3, 3), **_PADDED)
     x, w = np.ones((1, 5, 6, 16), np.float32), np.ones((3, 3, 1, 16), np.float32)
@@ -79,7 +98,7 @@ def test_dtypes(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("features", "window"), [(2, (3, 3)), (1, (17, 17))], ids=["several features", "too many terms"]
+    ("features", "window"), [(3, (3, 3)), (1, (17, 17))], ids=["three features", "too many terms"]
 )
 def test_what_is_something_else(features: int, window: Shape) -> None:
     module = depthwise((1, 20, 20, 8), window, features=features)
