@@ -86,7 +86,7 @@ _NOTES = [
 
 def module_of(case: Case) -> mind_mlir.Module:
     """Return a case as a program of the image and the filter."""
-    builder = Builder(profile="ptir-v0.4")
+    builder = Builder()
     low = case.window - 1 - (case.window - 1) // 2 if case.is_transposed else (case.window - 1) // 2
     high = (case.window - 1) // 2 + (case.stride - 1 if case.is_transposed else 0)
     if case.name == "patches":

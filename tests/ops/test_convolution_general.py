@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 
 
 def convolution(image: Shape, filter_: Shape, dtype: DType = DType.F64, **attributes: Any) -> Module:
-    b = Builder(profile="ptir-v0.4")
+    b = Builder()
     x, w = b.input("x", TensorType(dtype, image)), b.input("w", TensorType(dtype, filter_))
     given = {"accum_dtype": dtype, "out_dtype": dtype, **attributes}
     return b.build([b.emit("Convolution", x, w, **given)])

@@ -67,7 +67,14 @@ def _normal(x: Any, w: Any, s: Any) -> Any:
     return conv(y, w)
 
 
-_NETWORKS = {each.__name__: each for each in (_layers, _gate, _joined, _tokens, _normal)}
+def _block(x: Any, w: Any, s: Any) -> Any:
+    """A matrix product of each pixel's channels, and a residual, as ConvNeXt has it."""
+    x = conv(x, w)
+    y = mnp.transpose(conv(x, w), _LAST) @ w[:, :, 0, 0] + s
+    return conv(mnp.transpose(mnp.tanh(y), _FRONT) * s.reshape(8, 1, 1) + x, w)
+
+
+_NETWORKS = {each.__name__: each for each in (_layers, _gate, _joined, _tokens, _normal, _block)}
 
 
 def transposes(text: str, size: int) -> int:
@@ -83,7 +90,7 @@ def transposes(text: str, size: int) -> int:
 @pytest.mark.parametrize(
     ("network", "left"),
     # The input, and the result where that is an image.
-    [("_layers", 2), ("_gate", 2), ("_joined", 2), ("_tokens", 1), ("_normal", 2)],
+    [("_layers", 2), ("_gate", 2), ("_joined", 2), ("_tokens", 1), ("_normal", 2), ("_block", 2)],
 )
 def test_transposes_between_convolutions_go(network: str, left: int) -> None:
     rng = np.random.default_rng(1)

@@ -47,6 +47,8 @@ from mind_mlir.lowering.schedule.movement.transposition import (
     through_transposes,
 )
 from mind_mlir.lowering.schedule.quantized.marked import schedule_quantized
+from mind_mlir.lowering.schedule.windows.depthwise import match_depthwise
+from mind_mlir.lowering.schedule.windows.depthwise_emission import DepthwiseEmitter
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.windows.depthwise import Depthwise
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
@@ -190,6 +193,8 @@ class FunctionScheduler:
         transposition = match_transposition(view)
         if transposition is not None:
             return self._transposition(transposition, groups)
+        if (depthwise := match_depthwise(view, self._target)) is not None:
+            return self._depthwise(depthwise, groups)
         if match_contraction(view) is not None:
             groups.close(view.operands)
             return self._contraction(view.current(), groups)
@@ -197,6 +202,19 @@ class FunctionScheduler:
         if dims:
             groups.add(view, dims)
         return bool(dims)
+
+    def _depthwise(self, depthwise: Depthwise, groups: Grouping) -> bool:
+        groups.close([depthwise.image, depthwise.filter])
+        # What has been closed may have taken the place of the operands.
+        found = match_depthwise(depthwise.view.current(), self._target)
+        assert found is not None, "the operation is what it was"
+        view = found.view
+        with ir.InsertionPoint(view.op), view.op.location:
+            emitter = DepthwiseEmitter(self._emitter, found, self._target)
+            what, extents, choices = computed([view.op]), view.extents, emitter.schedule.choices()
+            self._decisions.add(lambda: Decision("depthwise", what, extents, choices))
+            _replace(view, expand_value(emitter.emit(), list(view.op.results[0].type.shape)))
+        return True
 
     def _transposition(self, transposition: Transposition, groups: Grouping) -> bool:
         groups.close(transposition.view.operands)

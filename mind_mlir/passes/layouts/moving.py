@@ -96,7 +96,7 @@ class _Moving:
     def _look_at(self, operation: CoreOperation) -> None:
         """Note whether a result is native, and what it is a transpose of."""
         value = operation.value_id
-        if operation.opcode in _CONVOLUTIONS:
+        if operation.opcode in _CONVOLUTIONS or self._is_layer(operation):
             self._native.add(value)
         elif operation.opcode == "Transpose":
             (source,) = operation.operands
@@ -108,6 +108,19 @@ class _Moving:
                 self._lies.setdefault(source, {}).setdefault(inverse(order), value)
         elif operation.opcode in RULES and self._are_native(operation):
             self._native.add(value)
+
+    def _is_layer(self, operation: CoreOperation) -> bool:
+        """Return whether an operation multiplies the last axis of a native value with a matrix."""
+        if operation.opcode not in ("MatMul", "DotGeneral") or operation.operands[0] not in self._native:
+            return False
+        shape, matrix = (self._shape(value) for value in operation.operands)
+        result = operation.tensor_type.extents
+        if len(matrix) != 2 or len(result) != len(shape) or result[:-1] != shape[:-1]:
+            return False
+        given = operation.attributes
+        return operation.opcode == "MatMul" or (
+            given["contract_lhs"] == (len(shape) - 1,) and not given["batch_lhs"]
+        )
 
     def _are_native(self, operation: CoreOperation) -> bool:
         """Return whether an operation computes with native values, and smaller ones."""

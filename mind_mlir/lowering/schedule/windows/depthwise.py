@@ -1,0 +1,268 @@
+"""Depthwise convolutions: sums over windows for each channel by itself, or for few channels in each group.
+
+There is no product to make of them. Vectors run along the features, those of several groups side by side, and
+some neighbours of a line are computed at once: an element of the image is loaded once for all of them, and a
+weight, too. Of groups of several channels, shuffles of what is loaded have one in all lanes of its group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.lowering.schedule.emission.constants import FMA_NS
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    MultiplyAdd,
+    constant_value,
+    is_filled_with,
+    match_multiply_add,
+)
+from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.mlir.values import definition
+from mind_mlir.ops.accumulation import BLOCK
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.linalg_view.view import View
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """The windows along one axis of space.
+
+    Attributes:
+        extent: The elements of the image, without its margins.
+        low: How many of the margin lie before them.
+        results: How many windows there are.
+        window: The elements of a window.
+        stride: How far apart windows begin.
+        spacing: How far apart their elements lie.
+    """
+
+    extent: int
+    low: int
+    results: int
+    window: int
+    stride: int
+    spacing: int
+
+    def first(self, result: int) -> int:
+        """Return where the window of a result begins in the image; below zero in the margin."""
+        return result * self.stride - self.low
+
+    def is_inside(self, result: int) -> bool:
+        """Return whether the window of a result has no part of the margins."""
+        first = self.first(result)
+        return first >= 0 and first + (self.window - 1) * self.spacing < self.extent
+
+
+@dataclasses.dataclass(frozen=True)
+class Depthwise:
+    """A convolution of an image ``[N, space..., C]`` with a filter ``[window..., channels, F]``, in groups.
+
+    Attributes:
+        view: The operation, whose operands have a dimension for groups where these have several channels.
+        image: The image, without its margins of zeros.
+        filter: The filter; ``[window..., F]`` where groups have one channel.
+        axes: The windows along each axis of space.
+        channels: The channels of a group.
+        features: The features of a group.
+        body: How an element is computed.
+    """
+
+    view: View
+    image: Value
+    filter: Value
+    axes: tuple[Axis, ...]
+    channels: int
+    features: int
+    body: MultiplyAdd
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the result, ``[N, space..., F]``."""
+        shape = self.view.shapes[2]
+        outer = len(self.axes) + 1
+        return (*shape[:outer], math.prod(shape[outer:]))
+
+
+@dataclasses.dataclass(frozen=True)
+class DepthwiseSchedule:
+    """The schedule of a depthwise convolution.
+
+    Attributes:
+        lanes: The channels of a vector.
+        results: Neighbours of a line that are computed at once.
+        split: How the lines are split.
+    """
+
+    lanes: int
+    results: int
+    split: Split
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, and why."""
+        return (
+            Choice(
+                "results", f"{self.results} x {self.lanes}", "neighbours of a line that the registers hold"
+            ),
+            Choice("chunks", str(self.split.count), self.split.reason),
+        )
+
+
+class _Roles(NamedTuple):
+    """The loops of a convolution in groups; None where there is no such loop.
+
+    Attributes:
+        batch: That over images.
+        space: Those over windows.
+        taps: Those over the elements of a window.
+        group: That over groups.
+        feature: That over the features of a group.
+        channel: That over the channels of a group.
+    """
+
+    batch: int
+    space: tuple[int, ...]
+    taps: tuple[int, ...]
+    group: int
+    feature: int | None
+    channel: int | None
+
+
+def match_depthwise(view: View, target: Target) -> Depthwise | None:
+    """Return ``view`` as a convolution of floats in groups of few channels, if it is one."""
+    if len(view.operands) != 3 or view.results != 1 or not view.reductions or 0 in view.extents:
+        return None
+    body = match_multiply_add(view.body)
+    if body is None or not body.floating or not body.extends:
+        return None
+    if not all(isinstance(value.type, ir.RankedTensorType) for value in view.operands):
+        return None
+    element = ir.RankedTensorType(view.inits[0].type).element_type
+    if not isinstance(element, ir.F32Type | ir.F64Type) or not is_filled_with(view.inits[0], zero(element)):
+        return None
+    for place in (0, 1):
+        roles = _roles(view, place)
+        if roles is not None:
+            return _found(view, body, place, roles, target.lanes(element.width))
+    return None
+
+
+def _roles(view: View, place: int) -> _Roles | None:
+    """Return the loops of ``view`` if operand ``place`` is the image of a convolution in groups."""
+    image, filter_, result = view.accesses[place], view.accesses[1 - place], view.accesses[2]
+    plain = [[index.dim for index in access] for access in (filter_, result)]
+    if any(None in dims for dims in plain):
+        return None
+    taps, out = ([dim for dim in dims if dim is not None] for dims in plain)
+    slides = [number for number, index in enumerate(image) if len(index.terms) == 2]
+    space = len(slides)
+    if not space or slides != list(range(1, space + 1)) or len(out) <= space + 1:
+        return None
+    group, *feature = out[space + 1 :]
+    channel = [dim for dim in taps[space:] if dim in view.reductions]
+    if len(feature) > 1 or len(channel) > 1 or taps != [*taps[:space], *channel, group, *feature]:
+        return None
+    ends = [image[0].dim, *(index.dim for index in image[space + 1 :])]
+    if ends != [out[0], group, *channel] or {*taps[:space], *channel} != set(view.reductions):
+        return None
+    for index, window, tap in zip(image[1:], out[1:], taps[:space], strict=False):
+        if index.constant or {dim for dim, _ in index.terms} != {window, tap}:
+            return None
+    return _Roles(
+        out[0],
+        tuple(out[1 : space + 1]),
+        tuple(taps[:space]),
+        group,
+        feature[0] if feature else None,
+        channel[0] if channel else None,
+    )
+
+
+def _found(view: View, body: MultiplyAdd, place: int, roles: _Roles, lanes: int) -> Depthwise | None:
+    channels, features = (
+        1 if loop is None else view.extents[loop] for loop in (roles.channel, roles.feature)
+    )
+    # Vectors hold whole groups; where they would hold one, a product with its channels is faster.
+    if features & (features - 1) or channels & (channels - 1) or not channels <= features <= lanes:
+        return None
+    if channels > 1 and features == lanes:
+        return None
+    windows = [view.extents[tap] for tap in roles.taps]
+    if math.prod(windows) * channels > BLOCK:
+        return None  # one accumulator takes no more terms
+    space = len(windows)
+    image = _flat(view.inputs[place], space + 1)
+    filter_ = _flat(view.inputs[1 - place], space + (channels > 1))
+    if image is None or filter_ is None:
+        return None
+    lows = [0] * (space + 2)
+    margin = _margin(image)
+    if margin is not None:
+        image, lows = margin
+    axes = []
+    for number, (window, result) in enumerate(zip(windows, roles.space, strict=True)):
+        factors = dict(view.accesses[place][number + 1].terms)
+        steps = factors[result], factors[roles.taps[number]]
+        extent = image.type.shape[number + 1]
+        axes.append(Axis(extent, lows[number + 1], view.extents[result], window, *steps))
+    casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
+    body = dataclasses.replace(body, casts=casts)
+    return Depthwise(view, image, filter_, tuple(axes), channels, features, body)
+
+
+def _flat(value: Value, outer: int) -> Value | None:
+    """Return the tensor that ``value`` shows with its dimensions behind ``outer`` apart; None if none is."""
+    shape = ir.RankedTensorType(value.type).shape
+    if len(shape) == outer + 1:
+        return value
+    op = definition(value)
+    if op is None or op.name != "tensor.expand_shape":
+        return None
+    source = op.operands[0]
+    wanted = [*shape[:outer], math.prod(shape[outer:])]
+    return source if list(ir.RankedTensorType(source.type).shape) == wanted else None
+
+
+def _margin(value: Value) -> tuple[Value, list[int]] | None:
+    """Return the image that ``value`` is with margins of zeros, and how many lie before it on each axis."""
+    op = definition(value)
+    if op is None or op.name != "tensor.pad":
+        return None
+    source, end = op.operands[0], op.regions[0].blocks[0].operations[0].operation
+    low, high = static_numbers(op, "static_low"), static_numbers(op, "static_high")
+    if low is None or high is None or end.name != "tensor.yield":
+        return None
+    element = ir.RankedTensorType(value.type).element_type
+    if constant_value(end.operands[0]) != zero(element) or low[0] or high[0] or low[-1] or high[-1]:
+        return None
+    return source, list(low)
+
+
+#: Registers beside those of the results and the weights of a line: for what is loaded.
+_SPARE = 4
+#: So many neighbours are computed at once at most: more save little.
+_MOST = 12
+
+
+def depthwise_schedule(depthwise: Depthwise, bits: int, target: Target) -> DepthwiseSchedule:
+    """Return how to compute a depthwise convolution with accumulators of so many bits."""
+    *outer, last = depthwise.axes
+    lanes = target.lanes(bits)
+    most = max(
+        2, min(_MOST, target.vector_registers - _SPARE - min(last.window, target.vector_registers // 3))
+    )
+    # Where the last ones of a line overlap others, these are computed twice.
+    counts = range(1, min(most, last.results) + 1)
+    results = min(counts, key=lambda count: (-(-last.results // count) * (count + last.window / 2), -count))
+    vectors = -(-depthwise.shape[-1] // lanes)
+    lines = depthwise.shape[0] * math.prod(axis.results for axis in outer)
+    terms = math.prod(axis.window for axis in depthwise.axes) * depthwise.channels
+    time = lines * last.results * vectors * terms * FMA_NS
+    return DepthwiseSchedule(lanes, results, split(lines, time))
