@@ -197,6 +197,9 @@ def compare(
 ) -> Array:
     """Compares two tensors elementwise."""
 
+def complex_of(real: ArrayLike, imag: ArrayLike, /) -> Array:
+    """Makes complex numbers of their parts elementwise."""
+
 def conv2d(
     input: ArrayLike, filter: ArrayLike, /, *, strides: Sequence[int], padding: str | Sequence[Sequence[int]]
 ) -> Array:
@@ -295,6 +298,9 @@ def gather_windows(
 ) -> Array:
     """Reads windows of a tensor at given positions."""
 
+def imag(input: ArrayLike, /) -> Array:
+    """Takes the imaginary parts of complex numbers elementwise."""
+
 def index(input: ArrayLike, /, *, indices: Sequence[int]) -> Array:
     """Reads a single element, or where the profile allows it a row."""
 
@@ -364,6 +370,9 @@ def quantize(
     axis: Sequence[int] = (),
 ) -> Array:
     """Quantizes floats to integers of few bits."""
+
+def real(input: ArrayLike, /) -> Array:
+    """Takes the real parts of complex numbers elementwise."""
 
 def reciprocal(input: ArrayLike, /) -> Array:
     """Computes the reciprocal elementwise."""
