@@ -43,6 +43,11 @@ def _lower_part(side: str, context: LoweringContext) -> Any:
     return part_tensor(context, context.operands[0], context.operand_types[0], side)
 
 
+def _lower_complex(context: LoweringContext) -> Any:
+    real, imaginary = context.operands
+    return joined_tensor(context, real, imaginary, context.result_type)
+
+
 _NO_GRADIENT = NotDifferentiable(
     "gradients are those of real numbers alone, and do not go through complex ones"
 )
@@ -92,7 +97,7 @@ OPERATIONS = (
         type_rule=_complex_type,
         evaluate=lambda context: joined(*context.operands),
         derivative=_NO_GRADIENT,
-        lower=lambda context: joined_tensor(context, *context.operands, context.result_type),
+        lower=_lower_complex,
         stablehlo=lambda context: context.complex_of(*context.operands),
         stablehlo_name="stablehlo.complex",
         in_numpy=("complex_of",),

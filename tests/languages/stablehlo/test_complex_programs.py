@@ -46,12 +46,13 @@ def test_transforms_of_any_length(kind: str, length: int) -> None:
     dtype = "float64" if double else "float32"
     part = "complex128" if double else "complex64"
     wide = random((2, length // 2 + 1 if kind == "IRFFT" else length), dtype if kind == "RFFT" else part)
-    expected: Any = {
-        "FFT": lambda: np.fft.fft(wide),
-        "IFFT": lambda: np.fft.ifft(wide),
-        "RFFT": lambda: np.fft.rfft(wide),
-        "IRFFT": lambda: np.fft.irfft(wide, length),
-    }[kind]()
+    functions: dict[str, Callable[..., Any]] = {
+        "FFT": np.fft.fft,
+        "IFFT": np.fft.ifft,
+        "RFFT": np.fft.rfft,
+        "IRFFT": np.fft.irfft,
+    }
+    expected = functions[kind](wide, length)
     expected = expected.astype(dtype if kind == "IRFFT" else part)
     found = run(
         f'"stablehlo.fft"(%x) {{fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {length}>}}',

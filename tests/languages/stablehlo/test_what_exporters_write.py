@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import mind_mlir
 
 X = np.arange(1, 25, dtype=np.float32).reshape(4, 6)
 #: Programs, arguments and results.
-CASES = {
+CASES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "constants of arith": (
         """
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<f32>) {

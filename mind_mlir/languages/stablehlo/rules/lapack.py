@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules.factors import lu, qr, reflected
+from mind_mlir.languages.stablehlo.rules.spectra import eig, eigh, svd
 from mind_mlir.languages.stablehlo.rules.triangular import cholesky_of, failure, triangular_solved
 from mind_mlir.mlir.bindings import ir
 
@@ -77,10 +78,30 @@ def _orgqr(use: Use) -> Sequence[Value]:
     return [reflected(use, *use.operands)]
 
 
+def _syevd(use: Use) -> Sequence[Value]:
+    return eigh(use, use.operands[0], lower=letter(use, "uplo") == "L")
+
+
+def _geev(use: Use) -> Sequence[Value]:
+    return eig(use, use.operands[0], left=letter(use, "compute_left") == "V")
+
+
+def _gesdd(use: Use) -> Sequence[Value]:
+    """LAPACK leaves nothing of use in the matrix, which is a result."""
+    (matrix,), mode = use.operands, letter(use, "mode")
+    left, right = use.result_type(2).extents, use.result_type(3).extents
+    is_full = left[-1] == matrix.type.extents[-2] and right[-2] == matrix.type.extents[-1]
+    one, values, other, info = svd(use, matrix, full=is_full, vectors=mode != "N")
+    return matrix, values, one, other, info
+
+
 _ROUTINES: Mapping[str, Callable[[Use], Sequence[Value]]] = {
+    "geev": _geev,
     "geqrf": _geqrf,
+    "gesdd": _gesdd,
     "getrf": _getrf,
     "orgqr": _orgqr,
     "potrf": _potrf,
+    "syevd": _syevd,
     "trsm": _trsm,
 }
