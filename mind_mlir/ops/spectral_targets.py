@@ -133,7 +133,6 @@ def spectral_target(name: str) -> CustomTarget | None:
     types = partial(_types, length, is_complex, name != "mind.svd.v1")
     evaluate = partial(_evaluated, compute, types)
 
-    @_FUNCTION
     def called(inputs: Any, outputs: Any, extents: Any, text: bytes) -> None:
         given = of_target(target, of_text(text.decode()))
         type_ = TensorType(DType(given["dtype"]), tuple(extents[:3]))
@@ -141,14 +140,15 @@ def spectral_target(name: str) -> CustomTarget | None:
         matrices, rows = _array(inputs[0], type_), _array(outputs[0], result)
         _rows(compute, matrices, given, rows)
 
+    native = _FUNCTION(called)
     target = CustomTarget(
         name=name,
         doc=doc,
         attributes=FrozenDict({"dtype": _DTYPE, **attributes}),
         types=types,
         evaluate=evaluate,
-        address=ctypes.cast(called, ctypes.c_void_p).value,
-        keep=called,
+        address=ctypes.cast(native, ctypes.c_void_p).value,
+        keep=native,
     )
     return target
 
@@ -182,5 +182,5 @@ def _evaluated(compute: Any, types: Any, operands: Sequence[Array], attributes: 
 
 def _array(address: int, type_: TensorType) -> Array:
     size = type_.element_count * type_.dtype.itemsize
-    data = (ctypes.c_char * size).from_address(address)
-    return np.frombuffer(data, type_.dtype.numpy).reshape(type_.extents)
+    found: Array = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+    return found.view(type_.dtype.numpy).reshape(type_.extents)
