@@ -361,6 +361,25 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @real {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @imag {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @complex {
+    %real = irdl.base "!builtin.tensor"
+    %imag = irdl.base "!builtin.tensor"
+    irdl.operands(real: %real, imag: %imag)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @sum {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)

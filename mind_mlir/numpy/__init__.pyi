@@ -197,6 +197,9 @@ def compare(
 ) -> Array:
     """Compares two tensors elementwise."""
 
+def complex_of(real: ArrayLike, imag: ArrayLike, /) -> Array:
+    """Makes complex numbers of their parts elementwise."""
+
 def conv2d(
     input: ArrayLike, filter: ArrayLike, /, *, strides: Sequence[int], padding: str | Sequence[Sequence[int]]
 ) -> Array:
@@ -311,6 +314,9 @@ def gather_windows(
 ) -> Array:
     """Reads windows of a tensor at given positions."""
 
+def imag(input: ArrayLike, /) -> Array:
+    """Takes the imaginary parts of complex numbers elementwise."""
+
 def index(input: ArrayLike, /, *, indices: Sequence[int]) -> Array:
     """Reads a single element, or where the profile allows it a row."""
 
@@ -390,6 +396,9 @@ def quantized_matmul(
     activations: Literal["float", "int8"] = "float",
 ) -> Array:
     """Multiplies activations with weights of few bits, as they lie in memory."""
+
+def real(input: ArrayLike, /) -> Array:
+    """Takes the real parts of complex numbers elementwise."""
 
 def reciprocal(input: ArrayLike, /) -> Array:
     """Computes the reciprocal elementwise."""

@@ -60,7 +60,7 @@ def of_parts(context: LoweringContext, sides: Sequence[str | None]) -> LoweringC
     Dtypes that are its attributes, and its result, become those of parts, too.
     """
     taken = [
-        (value, type_) if side is None else (_part(context, value, type_, side), _part_type(type_))
+        (value, type_) if side is None else (part_tensor(context, value, type_, side), _part_type(type_))
         for value, type_, side in zip(context.operands, context.operand_types, sides, strict=True)
     ]
     operands, types = zip(*taken, strict=True)
@@ -89,6 +89,7 @@ def _part_type(type_: TensorType) -> TensorType:
     return type_.with_dtype(type_.dtype.part)
 
 
-def _part(context: LoweringContext, value: Any, type_: TensorType, side: str) -> Any:
+def part_tensor(context: LoweringContext, value: Any, type_: TensorType, side: str) -> Any:
+    """Append one part, ``re`` or ``im``, of a tensor of complex numbers of ``type_``."""
     take = getattr(context.mlir.complex_, side)
     return context.elementwise(take, [value], _part_type(type_))

@@ -14,6 +14,7 @@ from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, 
 from mind_mlir.ops.custom_library import record_target
 from mind_mlir.ops.custom_targets import custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
+from mind_mlir.ops.spectral_targets import spectral_target
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.custom_targets import CustomTarget
 
-finders.append(record_target)
+finders += (record_target, spectral_target)
 
 
 def _type_rule(context: TypeContext) -> tuple[TensorType, ...]:

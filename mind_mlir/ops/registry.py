@@ -38,6 +38,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "conversion": ("Cast",),
     "bitcast": ("Bitcast",),
+    "complex_elements": ("Real", "Imag", "Complex"),
     "reductions": ("Sum", "Mean"),
     "reduce": ("Reduce",),
     "products": ("ReduceProd", "ReduceBits"),

@@ -21,8 +21,8 @@ _CATEGORIES = dict.fromkeys(("E3004", "E3005"), "E5003") | dict.fromkeys(
     ("E3001", "E3002", "E3003", "E3006", "E3007", "E3009"), "E5004"
 )
 _NO_REAL_LOSS = (
-    "gradients are those of real numbers, and no operation makes a real number of complex ones: nothing that "
-    "has a gradient depends on it"
+    "gradients are those of real numbers, and none goes through the operations that make real numbers of "
+    "complex ones: nothing that has a gradient depends on it"
 )
 _NAMES = {"E5002": "Verification", "E5003": "InvalidAxis", "E5004": "UnsupportedShape"}
 

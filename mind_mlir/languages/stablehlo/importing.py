@@ -184,6 +184,7 @@ class _FunctionImport:
     builder: Builder
     values: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
+    parts: dict[int, tuple[Value, Value]] = field(default_factory=dict)
     known_integers: Folded = field(default_factory=Folded)
 
     @property

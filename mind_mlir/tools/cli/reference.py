@@ -69,7 +69,7 @@ def example_text(record: OpDef, example: Example) -> str:
         CoreOperation.create(first, record.opcode, values, example.attributes, results[0], others=others)
     )
     given = {value for value in example.attributes.values() if isinstance(value, DType)}
-    is_core = {type_.dtype for type_ in types} | given <= {*CORE_V1.dtypes}
+    is_core = {type_.dtype for type_ in (*types, *results)} | given <= {*CORE_V1.dtypes}
     if record.opcode in CORE_V1.refused or not is_core:
         flat = Module.flat(statements, statements[-1].result_ids)
         return str(replace(structure(flat), profile=(CORE_FUNCTIONS if is_core else PTIR).name))

@@ -146,6 +146,9 @@ CASES: dict[str, Case] = {
     "triu": Case(jnp.triu, (_normal(4, 4),)),
     "take": Case(lambda x, index: jnp.take(x, index, axis=1), (_normal(3, 5), _below(5, 4))),
     "take_along_axis": Case(lambda x, i: jnp.take_along_axis(x, i, axis=1), (_normal(3, 5), _below(5, 3, 2))),
+    "index_window": Case(lambda x, y: x.at[1:-1, 1:].set(y * x[1:-1, :-1]), (_normal(5, 3), _normal(3, 2))),
+    "index_steps": Case(lambda x, y: x.at[::2].multiply(y), (_normal(5, 3), _normal(3, 3))),
+    "index_row": Case(lambda x, i, y: x.at[i].add(y), (_normal(5, 3), np.int32(-2), _normal(3))),
     "index_add": Case(lambda x, i, y: x.at[i].add(y), (_normal(5, 3), _below(5, 4), _normal(4, 3))),
     "index_max": Case(
         lambda x, i, y: x.at[i].max(y), (_normal(5), _below(5, 4), _normal(4)), is_smooth=False
@@ -226,4 +229,12 @@ CASES: dict[str, Case] = {
         lambda x, y: nn.relu(x.astype(jnp.bfloat16) @ y.astype(jnp.bfloat16)).astype(jnp.float32),
         (_normal(3, 5), _normal(5, 2)),
     ),
+    # linear algebra and transforms
+    "solve": Case(jnp.linalg.solve, (_normal(4, 4) + 4 * np.eye(4, dtype=np.float32), _normal(4, 2))),
+    "cholesky": Case(lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(4)), (_normal(4, 4),)),
+    "qr": Case(lambda x: jnp.linalg.qr(x)[1], (_normal(5, 3),)),
+    "eigenvalues": Case(lambda x: jnp.linalg.eigvalsh(x + x.T), (_normal(4, 4),)),
+    "singular_values": Case(lambda x: jnp.linalg.svd(x, compute_uv=False), (_normal(4, 3),), is_smooth=False),
+    "spectrum": Case(lambda x: jnp.abs(jnp.fft.rfft(x)), (_normal(3, 12),)),
+    "filtered": Case(lambda x, y: jnp.fft.irfft2(jnp.fft.rfft2(x) * y), (_normal(6, 8), _normal(6, 5))),
 }

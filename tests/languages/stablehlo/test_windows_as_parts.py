@@ -146,6 +146,20 @@ func.func @main(%x: tensor<5x6xf32>, %i: tensor<1xi64>) -> tensor<2x5xf32> {
     assert "GatherWindows" not in used
 
 
+def test_one_window_of_a_gather_at_a_known_place_is_a_slice() -> None:
+    text = """
+func.func @main(%x: tensor<5x6xf32>) -> tensor<5x2xf32> {
+  %i = stablehlo.constant dense<9> : tensor<1xi64>
+  %0 = "stablehlo.gather"(%x, %i) <{
+    dimension_numbers = #stablehlo.gather<offset_dims = [0, 1], start_index_map = [1]>,
+    slice_sizes = array<i64: 5, 2>}> : (tensor<5x6xf32>, tensor<1xi64>) -> tensor<5x2xf32>
+  return %0 : tensor<5x2xf32>
+}"""
+    found, used = run(text, X)
+    np.testing.assert_array_equal(found, X[:, 4:])
+    assert not used & {"DynamicSlice", "GatherWindows"}
+
+
 def test_several_tensors_are_scattered_at_once() -> None:
     text = """
 func.func @main(%x: tensor<5xf32>, %n: tensor<5xi32>, %i: tensor<3x1xi32>, %u: tensor<3xf32>,

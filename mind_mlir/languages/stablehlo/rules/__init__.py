@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules import (
+    complex_numbers,
     contracting,
     control,
     elementwise,
+    fourier,
     gathering,
     movement,
     normalizing,
     ordering,
     reducing,
     surroundings,
+    triangular,
 )
 from mind_mlir.support.frozen import FrozenDict
 
@@ -32,6 +35,9 @@ _FAMILIES = (
     normalizing,
     gathering,
     surroundings,
+    complex_numbers,
+    fourier,
+    triangular,
 )
 #: Every rule, by what MLIR calls the operation.
 RULES: Mapping[str, Rule] = FrozenDict(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
+from mind_mlir.languages.stablehlo.rules.lapack import lapack_call
 from mind_mlir.languages.stablehlo.rules.types import flat_types, parts_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
@@ -94,6 +95,8 @@ def _custom_call(use: Use) -> Sequence[Value]:
         if known is None or not known.all():
             use.refuse("an assertion that is not known to hold before the program runs")
         return ()
+    if (found := lapack_call(use, target)) is not None:
+        return found
     if target not in _NOTHING:
         use.refuse(f"the target {target}")
     return use.operands

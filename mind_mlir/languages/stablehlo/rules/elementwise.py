@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.languages.stablehlo.rules.complex_numbers import or_complex
 from mind_mlir.languages.stablehlo.rules.types import constant_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.ops.registry import all_ops
@@ -158,8 +159,8 @@ def with_bits(dtype: DType, bits: int) -> DType:
 
 
 def _number(use: Use, value: Value, dtype: DType) -> Value:
-    if value.type.dtype.kind is DTypeKind.COMPLEX and dtype.kind is not DTypeKind.COMPLEX:
-        use.refuse("real numbers made of complex ones")
+    if value.type.dtype.is_complex and not dtype.is_complex:
+        return converted(use, use.parts(value)[0], dtype)
     return use.cast(value, dtype)
 
 
@@ -252,7 +253,9 @@ _EMITS: Mapping[str, Emit] = {
     "chlo.square": _square,
 }
 
-RULES: Mapping[str, Rule] = {name: Rule(emit, lifts=True) for name, emit in _EMITS.items()} | {
+RULES: Mapping[str, Rule] = {
+    name: Rule(or_complex(name, emit), lifts=True) for name, emit in _EMITS.items()
+} | {
     "chlo.asinh": Rule(_odd(1)),
     "chlo.bessel_i1e": Rule(_odd(0.5)),
     "chlo.erfc": Rule(_erfc),

@@ -57,8 +57,8 @@ def _part_read(use: Use, numbering: Numbering) -> Value | None:
     shape, known = use.result_type().extents, use.imports.folded(indices)
     if known is not None:
         starts = numbering.starts(known, len(extents))
-        for place, extent, size in zip(starts, extents, window, strict=True):
-            np.clip(place, 0, extent - size, out=place)
+        most = np.subtract(extents, window).reshape((-1, *[1] * (starts.ndim - 1)))
+        starts = np.clip(starts, 0, most)
         part = part_of(numbering, starts, window, shape)
         if part is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.bodies import combined, compared, compared_keys, kind_of
@@ -11,12 +11,19 @@ from mind_mlir.languages.stablehlo.rules.types import greatest, least
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.bodies import ScalarComparison
     from mind_mlir.languages.stablehlo.rules.use import Use
 
+#: What combines elements that several windows have chosen, and what changes nothing.
+_COMBINED: Mapping[str, tuple[str, Callable[[DType], Any]]] = {
+    "add": ("Add", lambda _: 0),
+    "multiply": ("Mul", lambda _: 1),
+    "maximum": ("Maximum", least),
+    "minimum": ("Minimum", greatest),
+}
 #: How many windows' elements are looked at one by one.
 _MOST_OFFSETS = 1024
 
@@ -77,9 +84,12 @@ def _select_and_scatter(use: Use) -> Value:
     padding = use.pairs("padding", rank)
     low, high = zip(*padding, strict=True) if rank else ((), ())
     select, scatter = use.body(0), use.body(1)
-    found = compared(select)
-    if found is None or found.direction not in ("GE", "GT", "LE", "LT") or kind_of(scatter) != "add":
-        use.refuse("selections other than of the greatest or least element, or scattering other than sums")
+    found, kind = compared(select), kind_of(scatter) or ""
+    if found is None or found.direction not in ("GE", "GT", "LE", "LT") or kind not in _COMBINED:
+        use.refuse(
+            "selections other than of the greatest or least element, or combined otherwise than by sum, "
+            "product, maximum or minimum"
+        )
     offsets = list(itertools.product(*map(range, window)))
     if len(offsets) > _MOST_OFFSETS:
         use.refuse(f"windows of more than {_MOST_OFFSETS} elements")
@@ -98,20 +108,23 @@ def _select_and_scatter(use: Use) -> Value:
         (keep,) = combined(use, select, [best], [patch])
         best, place = use.emit("Select", keep, best, patch), use.emit("Select", keep, place, here)
     assert place is not None, "a window has an element"
+    opcode, of_none = _COMBINED[kind]
+    neutral, between = of_none(source.type.dtype), [stride - 1 for stride in strides]
     total = None
     for number, offset in enumerate(offsets):
         is_here = use.emit("Compare", place, use.like(number, place), op="Equal")
-        share = use.emit("Select", is_here, source, use.like(0, source))
+        share = use.emit("Select", is_here, source, use.like(neutral, source))
         behind = [
             extent - start - length
             for extent, start, length in zip(padded.type.extents, offset, spread, strict=True)
         ]
-        share = use.padded(share, offset, behind, [stride - 1 for stride in strides], 0)
-        total = share if total is None else use.emit("Add", total, share)
+        share = use.padded(share, offset, behind, between, use.number(neutral, dtype))
+        total = share if total is None else use.emit(opcode, total, share)
     assert total is not None, "a window has an element"
-    result = use.padded(total, [-n for n in low], [-n for n in high], [0] * rank, 0)
+    outside = use.number(neutral, dtype)
+    result = use.padded(total, [-n for n in low], [-n for n in high], [0] * rank, outside)
     assert result.type.extents == extents
-    return result if use.known(init) == 0 else use.emit("Add", result, use.stretched(init, extents))
+    return result if use.known(init) == neutral else use.emit(opcode, result, use.stretched(init, extents))
 
 
 RULES: Mapping[str, Rule] = {

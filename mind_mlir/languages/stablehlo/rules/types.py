@@ -84,17 +84,21 @@ def constant_of(operation: Operation, resources: Mapping[str, bytes]) -> tuple[A
     type_ = tensor_type(operation.results[0].type)
     if type_.element_count == 0:
         return np.zeros(type_.extents, type_.dtype.numpy), type_
-    attribute = operation.attributes["value"]
-    if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr):
-        return np.array(attribute.value).astype(type_.dtype.numpy), type_
-    is_known = isinstance(attribute, ir.DenseElementsAttr)
-    if not is_known and (name := _RESOURCE_NAME.match(str(attribute))) is not None:
-        return _resource(resources.get(name["quoted"] or name["plain"]), type_), type_
     if type_.dtype.bits < 8 or type_.dtype.is_complex:  # of which the bindings know nothing
         said = operation.get_asm(enable_debug_info=False, large_elements_limit=None)
+        if (name := _RESOURCE_NAME.search(said)) is not None:
+            return _resource(resources.get(name["quoted"] or name["plain"]), type_), type_
+        if "dense<" not in said:
+            return np.array(" true" in said).astype(type_.dtype.numpy), type_
         return literal(said[said.index("dense<") :], type_)
-    if not is_known:
-        raise Unsupported("constants that are no dense elements")
+    attribute = operation.attributes["value"]
+    if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr):
+        return np.array(attribute.value).astype(type_.dtype.numpy), type_
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        name = _RESOURCE_NAME.match(str(attribute))
+        if name is None:
+            raise Unsupported("constants that are no dense elements")
+        return _resource(resources.get(name["quoted"] or name["plain"]), type_), type_
     data = np.frombuffer(raw_elements(attribute, type_.dtype.itemsize), type_.dtype.numpy)
     return (data.reshape(()) if attribute.is_splat else data.reshape(type_.extents)), type_
 

@@ -35,6 +35,10 @@ class Imports(Protocol):
         """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
 
     @property
+    def parts(self) -> dict[int, tuple[Value, Value]]:
+        """Return the real and imaginary parts that complex values are made of, by the ids of these."""
+
+    @property
     def resources(self) -> Mapping[str, bytes]:
         """Return the data that the program holds beside its operations, by name."""
 
@@ -112,6 +116,10 @@ class Use:
         """Return an integer; ``default`` where there is none."""
         return int(self.attribute(name).value) if self.has(name) else default
 
+    def flag(self, name: str) -> bool:
+        """Return whether an attribute is there and true."""
+        return self.has(name) and bool(self.attribute(name).value)
+
     def pairs(self, name: str, count: int) -> list[tuple[int, int]]:
         """Return a list of pairs, of zeros where there is none."""
         if not self.has(name):
@@ -163,6 +171,17 @@ class Use:
         return (
             value if order == tuple(range(len(order))) else self.emit("Transpose", value, permutation=order)
         )
+
+    def complex_of(self, real: Value, imaginary: Value) -> Value:
+        """Append complex numbers of their parts."""
+        found = self.emit("Complex", real, imaginary)
+        self.imports.parts[found.id] = real, imaginary
+        return found
+
+    def parts(self, value: Value) -> tuple[Value, Value]:
+        """Append the real and the imaginary parts of complex numbers, or find what they are made of."""
+        found = self.imports.parts.get(value.id)
+        return found or (self.emit("Real", value), self.emit("Imag", value))
 
     def reduced(self, value: Value, kind: str, axes: Sequence[int]) -> Value:
         """Append the sum, or the greatest or least element, along ``axes``, in the dtype of ``value``."""
