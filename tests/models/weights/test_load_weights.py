@@ -252,3 +252,23 @@ def test_gguf_of_the_library_itself(tmp_path: Path, kind: str) -> None:
     assert found.shape == (2, 512)
     assert np.array_equal(found, expected, equal_nan=True)
     assert weights.metadata["llama.block_count"] == 3
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)])
+def test_products_read_weights_at_any_place(tmp_path: Path, dtype: np.dtype[Any]) -> None:
+    """Files put weights at multiples of their elements' size, and not at those of vectors or lines."""
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((48, 96)).astype(np.float32).astype(dtype)
+    product = mind_mlir.jit(lambda x, w: (x @ w.T).astype(np.float32))
+    path, places = tmp_path / "model.safetensors", set()
+    for rows in (1, 40):
+        x = random.standard_normal((rows, 96)).astype(np.float32).astype(dtype)
+        expected = product(x, weight)
+        for spaces in range(64):
+            path.unlink(missing_ok=True)  # the one before is still mapped
+            path.write_bytes(weight_files.safetensors_of({"w": weight}, " " * spaces))
+            array = mind_mlir.load_weights(path)["w"]
+            assert isinstance(array, np.ndarray)
+            places.add(array.ctypes.data % 64)
+            assert product(x, array).tobytes() == expected.tobytes()
+    assert len(places) == 64 // dtype.itemsize
