@@ -272,3 +272,27 @@ def test_products_read_weights_at_any_place(tmp_path: Path, dtype: np.dtype[Any]
             places.add(array.ctypes.data % 64)
             assert product(x, array).tobytes() == expected.tobytes()
     assert len(places) == 64 // dtype.itemsize
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_numbers_in_blocks(kind: Any) -> None:
+    numbers = np.random.default_rng(0).standard_normal((2, 3, 64)).astype(np.float32)
+    numbers[0, 0, :32] = 0
+    made = mind_mlir.QuantizedWeights.of(numbers, kind)
+    assert made.shape == numbers.shape
+    most = np.abs(numbers).reshape(2, 3, 2, 32).max(axis=-1, keepdims=True)
+    errors = np.abs(made.dequantized() - numbers).reshape(2, 3, 2, 32)
+    assert (errors <= most * {"Q8_0": 0.5 / 127 + 2**-11, "Q4_0": 1 / 8 + 2**-10}[kind]).all()
+    for wrong in (numbers[..., :31], np.float32(1)):
+        with pytest.raises(ValueError, match="numbers must have rows of a multiple of 32"):
+            mind_mlir.QuantizedWeights.of(wrong, kind)
+    with pytest.raises(ValueError, match="kind must be one of Q8_0, Q4_0, not the str 'Q5_0'"):
+        mind_mlir.QuantizedWeights.of(numbers, "Q5_0")  # type: ignore[arg-type]  # the mistake
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_blocks_are_those_of_the_library(kind: Any) -> None:
+    library = pytest.importorskip("gguf")
+    numbers = np.random.default_rng(0).standard_normal((50, 640)).astype(np.float32)
+    expected = library.quants.quantize(numbers, library.GGMLQuantizationType[kind])
+    assert np.array_equal(mind_mlir.QuantizedWeights.of(numbers, kind).blocks.reshape(50, -1), expected)
