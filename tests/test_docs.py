@@ -36,7 +36,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted((ROOT / ".github").rglob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *(ROOT / "examples" / name / "README.md" for name in ("c", "digits")),
+    *(ROOT / "examples" / name / "README.md" for name in ("c", "digits", "models")),
 ]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import weight_files
 
+import mind_mlir
 from examples.models.llama.__main__ import main
 from examples.models.llama.byte_pairs import BytePairs, _alphabet
 from examples.models.llama.chat import Chat
@@ -24,7 +25,7 @@ from examples.models.llama.sampling import Sampling
 from examples.models.llama.scored_pieces import ScoredPieces
 from examples.models.llama.server import Service, serve
 from examples.models.llama.tokenizers import byte_tokenizer
-from examples.models.llama.weights import _NAMES, DTYPES, random_weights
+from examples.models.llama.weights import _NAMES, FORMS, multiplied, random_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,24 +34,35 @@ if TYPE_CHECKING:
 TINY = Config(2, 32, 64, 4, 2, 8, 258, 300, epsilon=2.0**-17, base=500.0)
 
 
+def wide(params: Any) -> Any:
+    """Return weights whose matrices are no longer quantised."""
+    if isinstance(params, dict):
+        return {name: wide(each) for name, each in params.items()}
+    if isinstance(params, list):
+        return list(map(wide, params))
+    return params.dequantized() if isinstance(params, mind_mlir.QuantizedWeights) else params
+
+
 @pytest.mark.parametrize(
-    ("dtype", "tolerance", "counts"), [("f32", 1e-5, (1, 20, 1, 240, 1, 27)), ("bf16", 0.1, (20, 1, 1))]
+    ("dtype", "tolerance", "counts"),
+    [("f32", 1e-5, (1, 250, 30)), ("bf16", 0.1, (20, 1, 1)), ("Q4_0", 0.1, (20, 1))],
 )
 def test_logits_are_those_of_numpy(dtype: str, tolerance: float, counts: tuple[int, ...]) -> None:
     """Tokens are read one by one and many at once, and there is more room when there has to be."""
-    params = random_weights(TINY, DTYPES[dtype])
+    params = random_weights(TINY, dtype)
     tokens = np.random.default_rng(1).integers(0, TINY.vocabulary, 290).tolist()
-    expected = logits_of(params, tokens, TINY)
+    expected = logits_of(wide(params), tokens, TINY)
     decoder = Decoder(TINY, params)
     for count in counts:
         logits = decoder.read(tokens[decoder.position : decoder.position + count])
         assert np.abs(logits - expected[decoder.position - 1]).max() < tolerance
-    decoder.rewind(21)
-    assert np.abs(decoder.read(tokens[21:22]) - expected[21]).max() < tolerance
+    decoder.rewind(decoder.position - counts[-1])
+    logits = decoder.read(tokens[decoder.position : decoder.position + counts[-1]])
+    assert np.abs(logits - expected[decoder.position - 1]).max() < tolerance
 
 
 def test_what_a_decoder_refuses() -> None:
-    decoder = Decoder(TINY, random_weights(TINY, DTYPES["f32"]))
+    decoder = Decoder(TINY, random_weights(TINY, "f32"))
     for tokens, message in (
         ([], "there is nothing to read"),
         ([258], "a token is none of the 258 of the model"),
@@ -134,7 +146,7 @@ OF_WORDS = replace(TINY, vocabulary=len(WORDS))
 def gguf_file(path: Path, *, without: str = "", tensors: Any = None, **other: Any) -> Any:
     """Write a model with random weights, and return these; ``other`` is metadata, with _ for a point."""
     config = OF_WORDS
-    params = random_weights(config, DTYPES["f32"], seed=3)
+    params = random_weights(config, "f32", seed=3)
     names = {"token_embd": params["embedding"], "output_norm": params["norm"], "output": params["output"]}
     for number, layer in enumerate(params["layers"]):
         names |= {f"blk.{number}.{_NAMES[name]}": each for name, each in layer.items()}
@@ -192,7 +204,20 @@ def test_tied_and_quantised_weights_and_factors(tmp_path: Path) -> None:
     model = load_model(str(path))
     expected = logits_of(params, [1, 2, 3], OF_WORDS)[-1]
     found = Decoder(model.config, model.params).read([1, 2, 3])
+    assert isinstance(model.params["layers"][1]["up"], mind_mlir.QuantizedWeights)
+    assert np.abs(found - expected).max() < 0.05 * np.abs(expected).max()  # activations are of 8 bits
+    found = Decoder(model.config, load_model(str(path), "f32").params).read([1, 2, 3])
     assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+def test_weights_become_what_is_asked_for() -> None:
+    matrix = np.random.default_rng(0).standard_normal((2, 32)).astype(np.float32)
+    for dtype in FORMS:
+        made = multiplied(matrix, dtype)
+        assert multiplied(made, dtype) is made
+        assert multiplied(made, None) is made
+        assert np.abs(wide(multiplied(made, "f32")) - matrix).max() < 0.3
+    assert multiplied(matrix.astype(np.float16), None).dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -309,7 +334,7 @@ def test_the_same_seed_says_the_same() -> None:
 
 
 def test_a_text_ends_where_there_is_no_more_room() -> None:
-    params = random_weights(Config(1, 16, 16, 2, 1, 8, 258, 8), DTYPES["f32"])
+    params = random_weights(Config(1, 16, 16, 2, 1, 8, 258, 8), "f32")
     decoder = Decoder(Config(1, 16, 16, 2, 1, 8, 258, 8), params)
     tokens = generate(decoder, [1] * 5, byte_tokenizer(), Sampling(temperature=0), 100)
     assert len(list(tokens)) <= 4

@@ -13,6 +13,7 @@ from mind_mlir.image.errors import CodeError
 from mind_mlir.outputs.errors import OutputError
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.manifest import MANIFEST, BundleFile, Manifest, is_manifest
+from mind_mlir.packaging.weights import ENDING
 from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.support.interrupts import allowed, held
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mind_mlir.image.entry import Entry
+    from mind_mlir.packaging.weights import GivenWeights
 
 
 #: How the names of files end that a bundle is made of.
-_ENDINGS = (".o", ".h", ".so")
+_ENDINGS = (".o", ".h", ".so", ENDING)
 
 
 def file_names(library: str) -> Mapping[str, str]:
@@ -41,8 +43,11 @@ def write_bundle(
     features: Sequence[str],
     entries: Sequence[Entry],
     contents: Mapping[str, bytes],
+    weights: GivenWeights | None = None,
 ) -> None:
     """Write a bundle, which takes the place of one that is there; nobody sees half of it.
+
+    The weights that it is given are written beside the others, or stay where they are.
 
     Raises:
         ArtefactError: E6504, nobody could load it.
@@ -50,13 +55,16 @@ def write_bundle(
     """
     names = file_names(library)
     files = {role: BundleFile.of(names[role], data) for role, data in contents.items()}
-    manifest = Manifest(library, compiler, machine, tuple(features), tuple(entries), files)
+    described_weights, more = (None, {}) if weights is None else weights.described(library, path)
+    manifest = Manifest(library, compiler, machine, tuple(features), tuple(entries), files, described_weights)
     described = manifest.to_bytes()
     try:
         Manifest.from_bytes(described)
     except CodeError as error:
         raise unsupported("size", f"no bundle can hold the program: {error}") from None
-    data = {MANIFEST: described} | {names[role]: data for role, data in contents.items()}
+    written = {MANIFEST: described} | {names[role]: data for role, data in contents.items()}
+    data: dict[str, Sequence[bytes | memoryview]] = {name: [each] for name, each in written.items()}
+    data |= more
     replace_directory(path, data, _is_bundle, "it is there, and is no bundle that could be replaced")
 
 
@@ -77,7 +85,10 @@ _EXCHANGE, _HERE = 2, -100
 
 
 def replace_directory(
-    path: Path, files: Mapping[str, bytes], may_replace: Callable[[Path], bool], reason: str
+    path: Path,
+    files: Mapping[str, Sequence[bytes | memoryview]],
+    may_replace: Callable[[Path], bool],
+    reason: str,
 ) -> None:
     """Write a directory of files beside ``path`` and give it that name: no reader sees half of it.
 
@@ -104,14 +115,15 @@ def _is_empty(directory: Path) -> bool:
     return next(directory.iterdir(), None) is None
 
 
-def _replace(target: Path, files: Mapping[str, bytes]) -> None:
+def _replace(target: Path, files: Mapping[str, Sequence[bytes | memoryview]]) -> None:
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     with held():  # nothing comes between the temporary directory and its removal
         try:
             temporary.mkdir()
             with allowed():
                 for name, data in files.items():
-                    (temporary / name).write_bytes(data)
+                    with (temporary / name).open("wb") as file:
+                        file.writelines(data)
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o7777)
             try:

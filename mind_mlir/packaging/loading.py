@@ -11,6 +11,7 @@ import ctypes
 import os
 import platform
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.packaging.errors import damaged, foreign, missing_tool
 from mind_mlir.packaging.manifest import MANIFEST, MOST_BYTES, Manifest, digest_of
 from mind_mlir.packaging.pool import RUNNER
+from mind_mlir.packaging.weights import fixed_for
 from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.native import NativeModule
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.image.entry import Entry
+    from mind_mlir.ir.attributes import Array
 
 
 class Bundle(FunctionSet):
@@ -58,17 +61,27 @@ class Bundle(FunctionSet):
         default: That which a call runs: ``main``, or the only one; None where there is neither.
     """
 
-    def __init__(self, path: str, manifest: Manifest, native: NativeModule) -> None:
+    def __init__(
+        self,
+        path: str,
+        manifest: Manifest,
+        native: NativeModule,
+        weights: Mapping[str, Array] | None = None,
+    ) -> None:
         """Hold what `load_bundle` has loaded.
 
         Raises:
+            CodeError: Weights do not fit the functions.
             KeyError: The code has no such function as the manifest says.
             TypeError: An argument is of another kind: only `load_bundle` makes these.
         """
         argument_checks.expect(manifest, Manifest, "manifest", "the manifest of a bundle")
         argument_checks.expect(native, NativeModule, "native", "native code (mind_mlir.load_bundle loads it)")
-        entries = FrozenDict({entry.name: entry for entry in manifest.entries})
-        functions = FrozenDict({name: _callable(entry, native, path) for name, entry in entries.items()})
+        made = {entry.name: _callable(entry, native, path, weights or {}) for entry in manifest.entries}
+        functions = FrozenDict(made)
+        entries = FrozenDict(
+            {entry.name: replace(entry, parameters=made[entry.name].parameters) for entry in manifest.entries}
+        )
         alone = next(iter(functions.values())) if len(functions) == 1 else None
         super().__init__(functions, functions.get(DEFAULT_ENTRY, alone))
         self.path = argument_checks.text(path, "path")
@@ -83,7 +96,7 @@ class Bundle(FunctionSet):
 
 
 @public
-def load_bundle(path: object) -> Bundle:
+def load_bundle(path: object, *, check_weights: bool = False) -> Bundle:
     """Load a bundle, which `mind_mlir.package` or ``mind-mlir compile --emit=bundle`` has written.
 
     Needs numpy only, and ml_dtypes for programs with bf16, fp8 or integers of 4 bits. A bundle is code: load
@@ -91,19 +104,22 @@ def load_bundle(path: object) -> Bundle:
 
     Args:
         path: The directory, a string or `os.PathLike`.
+        check_weights: Whether a file of weights is read whole and compared with its digest; else its size
+            and its head are compared, and it is mapped.
 
     Raises:
         ArtefactError: E6501, it is no bundle, or a byte of it was changed, lost or added; E6502, it is for
             another machine, or this processor lacks instructions that it uses; E6503, its dtypes need
             ml_dtypes, which is not installed.
         UnsupportedError: E7104, a policy of the system lets no new code run.
-        TypeError: ``path`` is no path.
+        TypeError: ``path`` is no path, or ``check_weights`` no truth value.
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong.
         MemoryError: There is no memory for it.
     """
     place = argument_checks.path(path, "path")
+    whole = argument_checks.flag(check_weights, "check_weights")
     try:
-        manifest, files = read_bundle(Path(place))
+        manifest, files, weights = read_bundle(Path(place), check_weights=whole)
     except ImportError as error:  # a dtype of an input or output
         raise missing_tool(
             "ml_dtypes",
@@ -116,7 +132,7 @@ def load_bundle(path: object) -> Bundle:
     if missing := missing_features(manifest.features):
         raise foreign(place, f"a processor with {', '.join(missing)}", f"without {', '.join(missing)}")
     try:
-        return Bundle(str(Path(place).absolute()), manifest, _native(manifest, files[OBJECT]))
+        return Bundle(str(Path(place).absolute()), manifest, _native(manifest, files[OBJECT]), weights)
     except LoadingError as error:
         raise foreign(place, f"another system: {error}", f"{platform.system()} on {host_machine()}") from None
     except CodeError as error:
@@ -143,9 +159,16 @@ def _native(manifest: Manifest, code: bytes) -> NativeModule:
     return native
 
 
-def _callable(entry: Entry, native: NativeModule, path: str) -> CompiledFunction:
+def _callable(
+    entry: Entry, native: NativeModule, path: str, weights: Mapping[str, Array]
+) -> CompiledFunction:
+    """Return a function of a bundle, which takes what are no weights."""
     places = [None] * len(entry.checks)
-    return CompiledFunction(entry, native_function(native, entry), places, (_function, (path, entry.name)))
+    fixed = fixed_for(entry, weights)
+    code = native_function(native, entry, fixed)
+    rest = tuple([each for place, each in enumerate(entry.parameters) if place not in fixed])
+    taken = replace(entry, parameters=rest)
+    return CompiledFunction(taken, code, places, (_function, (path, entry.name)))
 
 
 def _function(path: str, name: str) -> CompiledFunction:
@@ -157,8 +180,10 @@ def _function(path: str, name: str) -> CompiledFunction:
 _ATTEMPTS = 50
 
 
-def read_bundle(path: Path) -> tuple[Manifest, dict[str, bytes]]:
-    """Return what a bundle says of itself, and its files by what they are.
+def read_bundle(
+    path: Path, *, check_weights: bool = False
+) -> tuple[Manifest, dict[str, bytes], Mapping[str, Array]]:
+    """Return what a bundle says of itself, its files by what they are, and its weights.
 
     A bundle that is replaced while it is read is read again: what is returned comes from one bundle.
 
@@ -176,7 +201,7 @@ def read_bundle(path: Path) -> tuple[Manifest, dict[str, bytes]]:
         except (OSError, ValueError) as error:  # such as a NUL character in the path
             raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
         try:
-            return _read(directory)
+            return _read(directory, check_weights=check_weights)
         except CodeError as error:
             if attempt == _ATTEMPTS - 1 or not _is_replaced(path, directory):
                 raise damaged(path, str(error)) from None
@@ -193,7 +218,7 @@ def _is_replaced(path: Path, directory: int) -> bool:
         return True
 
 
-def _read(directory: int) -> tuple[Manifest, dict[str, bytes]]:
+def _read(directory: int, *, check_weights: bool) -> tuple[Manifest, dict[str, bytes], Mapping[str, Array]]:
     """Return what is in an open directory: its files are those of one bundle, whatever takes its name."""
     manifest = Manifest.from_bytes(_contents(directory, MANIFEST, MOST_BYTES, exactly=False))
     files = {}
@@ -202,7 +227,8 @@ def _read(directory: int) -> tuple[Manifest, dict[str, bytes]]:
         if digest_of(data) != file.digest:
             raise CodeError(f"{file.name} was changed after it was written")
         files[role] = data
-    return manifest, files
+    described = manifest.weights
+    return manifest, files, described.mapped(directory, whole=check_weights) if described else {}
 
 
 def _contents(directory: int, name: str, size: int, *, exactly: bool) -> bytes:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mind_mlir.image.entry import Entry, count, item, items
 from mind_mlir.image.errors import CodeError
+from mind_mlir.packaging.weights import WeightsFile
 from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Manifest:
         features: What the processor has to have, as Linux calls it.
         entries: Its functions.
         files: Its files by what they are.
+        weights: The file of weights that it maps, if there is one.
     """
 
     library: str
@@ -79,6 +81,7 @@ class Manifest:
     features: tuple[str, ...]
     entries: tuple[Entry, ...]
     files: Mapping[str, BundleFile]
+    weights: WeightsFile | None = None
 
     def to_bytes(self) -> bytes:
         """Return the file."""
@@ -95,6 +98,8 @@ class Manifest:
             },
             "functions": [entry.to_json() for entry in self.entries],
         }
+        if self.weights is not None:
+            data["weights"] = self.weights.to_json()
         return sealed(data)
 
     @classmethod
@@ -134,6 +139,7 @@ class Manifest:
             tuple(features),
             entries,
             found,
+            WeightsFile.from_json(fields["weights"]) if "weights" in fields else None,
         )
 
 

@@ -17,6 +17,7 @@ from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.manifest import MANIFEST
 from mind_mlir.packaging.objects import object_of
 from mind_mlir.packaging.shared import find_linker, shared_library
+from mind_mlir.packaging.weights import given_weights
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.options import CodeOptions, options_of, takes
 from mind_mlir.support import argument_checks
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.packaging.objects import ObjectFile
+    from mind_mlir.packaging.weights import GivenWeights
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
@@ -93,8 +95,8 @@ class Artefact:
             return self.compiled.data
         return self.shared(name) if kind == SHARED else self.header(name)
 
-    def write(self, path: Path, kind: str) -> list[Path]:
-        """Write an artefact, and return its files.
+    def write(self, path: Path, kind: str, weights: GivenWeights | None = None) -> list[Path]:
+        """Write an artefact, and return its files; weights are those of a bundle.
 
         Raises:
             OutputError: It cannot be written; what was there before is still there.
@@ -118,6 +120,7 @@ class Artefact:
             features=self.compiled.features,
             entries=self.compiled.entries,
             contents=contents,
+            weights=weights,
         )
         return [path / MANIFEST, *(path / names[role] for role in roles)]
 
@@ -148,6 +151,7 @@ def package(
     function: str | Sequence[str] | None = None,
     bindings: Mapping[str, int] | None = None,
     constants: Mapping[str, object] | None = None,
+    weights: Mapping[str, object] | str | os.PathLike[str] | None = None,
     seed: int | None = None,
     target_cpu: str | None = None,
     features: str | None = None,
@@ -170,6 +174,11 @@ def package(
         function: The exported function to compile, or several, with what they call; all of them unless given.
         bindings: Extents for symbolic dimensions, by name without the ``?``; all have to be bound.
         constants: Arrays for parameters that become part of the code (see `compile`).
+        weights: Arrays for parameters that Python's callers of a bundle no longer give, by name, which are no
+            part of the code: they are written to a file of safetensors in the bundle. Or the path of a file
+            that `load_weights` reads, whose tensors are parameters of the same names: the bundle refers to it
+            and holds its digest. Loading maps the file, so that processes share its pages; to C, they are
+            parameters as any others.
         seed: The seed of the random operations of a PTIR program; else a last parameter.
         target_cpu: The processor, as LLVM calls it.
         features: What is added to that or taken from it, as in ``+avx2,-fma``.
@@ -183,12 +192,14 @@ def package(
     Raises:
         VerificationError: The program breaks a rule; E2002, E2101: there is no such function, or it is not
             exported; E4303, a symbolic dimension is not bound.
-        ArgumentError: E6102, ``constants`` names no parameter; E6103, E6104, E6105, an array does not fit.
-        ArtefactError: E6503, there is no linker, or it fails; E6504, the program has what no artefact can.
+        ArgumentError: E6102, ``constants`` or ``weights`` names no parameter; E6103, E6104, E6105, an array
+            does not fit.
+        ArtefactError: E6503, there is no linker, or it fails; E6504, the program has what no artefact can;
+            E6505, E6506: a file of weights cannot be read.
         UnsupportedError: E7101, it cannot be written; what was there before is still there.
         TypeError: An argument is not of the type above.
-        ValueError: ``kind``, ``target``, ``target_cpu``, ``features``, ``bindings``, ``threads`` or another
-            option says what there is not.
+        ValueError: ``weights`` are given for what is no bundle; ``kind``, ``target``, ``target_cpu``,
+            ``features``, ``bindings``, ``threads`` or another option says what there is not.
     """
     place = Path(argument_checks.path(path, "path"))
     form = argument_checks.choice(kind, tuple(ARTEFACTS), "kind")
@@ -196,7 +207,11 @@ def package(
     chosen = options_of(options, "package", CodeOptions, prepares=bool(constants))
     machine = artefact_target(chosen.target, cpu=target_cpu, features=features)
     module = artefact_module(program, function=function, bindings=bindings, seed=seed)
-    artefact_of(with_constants(module, constants), chosen, library, machine).write(place, form)
+    module = with_constants(module, constants)
+    if weights is not None and form != BUNDLE:
+        raise ValueError(f"weights are for bundles: leave them out of kind={form!r}")
+    given = None if weights is None else given_weights(module, weights)
+    artefact_of(module, chosen, library, machine).write(place, form, given)
     return place
 
 

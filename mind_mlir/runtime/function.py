@@ -171,6 +171,11 @@ class CompiledFunction(Called):
             self.speed_up(self._take_record)
         return results
 
+    def speed_up(self, make: Callable[[], object]) -> None:
+        """Make calls native, but those that are given fewer arrays than the code takes."""
+        if not self._native.fixed:
+            super().speed_up(make)
+
     def _take_record(self) -> None:
         self._records.append(record := self._new_record())
         self._words = record.words
@@ -322,7 +327,7 @@ class BoundFunction(Called):
         ):
             function._accept_in_place(self.inputs, self.outputs)
         function._run(self.inputs, self.outputs)
-        if self._words is None:
+        if self._words is None and not function._native.fixed:
             self.speed_up(self._take_record)
         return self.outputs
 
@@ -338,7 +343,12 @@ class BoundFunction(Called):
         )
 
 
-def native_function(module: NativeModule, entry: Entry) -> NativeFunction:
-    """Return the code of ``entry``, which is one of those of ``module``."""
+def native_function(
+    module: NativeModule, entry: Entry, fixed: Mapping[int, Array] | None = None
+) -> NativeFunction:
+    """Return the code of ``entry``, which is one of those of ``module``.
+
+    ``fixed`` are arrays for some of its parameters, by their places, which its calls are not given.
+    """
     pointers = len(entry.parameters) + len(entry.outputs) + bool(entry.checks)
-    return NativeFunction(module, entry.symbol, pointers, entry.scratch_bytes)
+    return NativeFunction(module, entry.symbol, pointers, entry.scratch_bytes, fixed)

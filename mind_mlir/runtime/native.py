@@ -19,7 +19,7 @@ from mind_mlir.runtime.threads import parallel_address
 from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.image.compiled import Data
     from mind_mlir.image.image import Image
@@ -85,11 +85,21 @@ class NativeFunction:
         pointers: Number of addresses that a call takes: inputs, outputs, and the status if there is one.
         scratch_bytes: Size of the scratch arena that each running call uses.
         address: Where the code is, an entry as `mind_mlir.target.abi` describes it.
+        fixed: Arrays that are the same in all calls, by their places; no call is given these.
     """
 
-    def __init__(self, module: NativeModule, symbol: str, pointers: int, scratch_bytes: int) -> None:
+    def __init__(
+        self,
+        module: NativeModule,
+        symbol: str,
+        pointers: int,
+        scratch_bytes: int,
+        fixed: Mapping[int, Array] | None = None,
+    ) -> None:
         """Take a function from a module that is loaded; a `KeyError` where it has none of that name."""
         self._module = module
+        self.fixed = dict(sorted((fixed or {}).items()))
+        self._inserted = [(place, int(array.ctypes.data)) for place, array in self.fixed.items()]
         self.pointers, self.scratch_bytes = pointers, scratch_bytes
         self.address = module.address_of(symbol)
         self._invoke = _ENTRY(self.address)
@@ -112,6 +122,10 @@ class NativeFunction:
             frame = self._idle.pop()
         except IndexError:
             frame = Frame(self.pointers, self.scratch_bytes)
+        if self._inserted:
+            pointers = [*pointers]
+            for place, address in self._inserted:
+                pointers.insert(place, address)
         try:
             self._pack(frame.values, 0, *pointers)
         except struct.error as error:

@@ -351,7 +351,7 @@ def test_a_bundle_is_whole_while_it_is_replaced(path: Path, tmp_path: Path) -> N
         "sha256": mind_mlir.packaging.manifest.digest_of(b"another header"),
     }
     say(second, lambda fields: fields["files"].update(header=record))
-    contents = [{file.name: file.read_bytes() for file in each.iterdir()} for each in (first, second)]
+    contents = [{file.name: [file.read_bytes()] for file in each.iterdir()} for each in (first, second)]
     place, over = tmp_path / "place", threading.Event()
     replace_directory(place, contents[0], lambda _: True, "")
 

@@ -16,7 +16,7 @@ from examples.models.llama.decoder import Decoder
 from examples.models.llama.generation import Model, Pace, generate, load_model
 from examples.models.llama.sampling import Sampling
 from examples.models.llama.server import Service, serve
-from examples.models.llama.weights import DTYPES
+from examples.models.llama.weights import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         one = commands.add_parser(name, help=help_)
         one.add_argument("model", help=f"a file of GGUF, or random weights: {', '.join(SIZES)}")
-        one.add_argument("--dtype", choices=DTYPES, help="what weights are multiplied as")
+        one.add_argument("--dtype", choices=FORMS, help="what weights are multiplied in")
         one.add_argument("--threads", type=int, help="how many threads there are")
         if name == "complete":
             one.add_argument("prompt", help="the text")

@@ -8,6 +8,7 @@ import numpy as np
 
 from examples.models.llama.config import Config, ModelError
 from examples.models.llama.network import advance
+from examples.models.llama.weights import DTYPES, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,11 @@ class Decoder:
     def __init__(self, config: Config, params: Any) -> None:
         """Hold a model that has read nothing."""
         self.config, self.position = config, 0
-        self._params = {name: each for name, each in params.items() if name != "factors"}
-        self._dtype = params["layers"][0]["query"].dtype
+        self._params = {name: params[name] for name in ("layers", "norm", "output")}
+        self._embedding = params["embedding"]
+        # Keys and values are kept as matrices of bf16 are multiplied, and else in f32.
+        narrow = getattr(params["layers"][0]["key"], "dtype", None) == DTYPES["bf16"]
+        self._dtype = DTYPES["bf16" if narrow else "f32"]
         waves = config.base ** (-np.arange(0, config.depth, 2) / config.depth)
         self._waves = waves / np.asarray(params["factors"], np.float64) / config.stretch
         self._caches = self._empty(min(_LEAST_ROOM, config.context))
@@ -66,8 +70,9 @@ class Decoder:
         angles = np.arange(self.position, self.position + count)[:, None] * self._waves
         turns = np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
         past, last = np.int32(self.position), np.int32(len(tokens) - 1)
+        rows = rows_of(self._embedding, filled)
         logits, added = advance(
-            self._params, self._caches, filled, np.asarray(past), np.asarray(last), turns, config=self.config
+            self._params, self._caches, rows, np.asarray(past), np.asarray(last), turns, config=self.config
         )
         end = self.position + len(tokens)
         for cache, new in zip(self._caches, added, strict=True):

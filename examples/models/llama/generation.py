@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mind_mlir
 from examples.models.llama.config import SIZES, Config, ModelError
 from examples.models.llama.tokenizers import Tokenizer, byte_tokenizer, tokenizer_of
-from examples.models.llama.weights import DTYPES, random_weights, read_weights
+from examples.models.llama.weights import random_weights, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,11 +50,11 @@ def load_model(source: str, dtype: str | None = None) -> Model:
     """
     if source in SIZES:
         config = SIZES[source]
-        return Model(source, config, random_weights(config, DTYPES[dtype or "f32"]), byte_tokenizer())
+        return Model(source, config, random_weights(config, dtype or "f32"), byte_tokenizer())
     if not source.endswith(".gguf"):
         raise ModelError(f"'{source}' is neither a file of GGUF nor one of {', '.join(SIZES)}")
     weights = mind_mlir.load_weights(source)
-    config, params = read_weights(weights, weights.metadata, None if dtype is None else DTYPES[dtype])
+    config, params = read_weights(weights, weights.metadata, dtype)
     name = str(weights.metadata.get("general.name", source))
     return Model(name, config, params, tokenizer_of(weights.metadata))
 

@@ -19,15 +19,13 @@ if TYPE_CHECKING:
 
 
 @mind_mlir.jit(static_argnames="config")
-def advance(
-    params: Any, caches: Any, tokens: Any, past: Any, last: Any, turns: Any, *, config: Config
-) -> Any:
+def advance(params: Any, caches: Any, x: Any, past: Any, last: Any, turns: Any, *, config: Config) -> Any:
     """Return what follows tokens, and their keys and values.
 
     Args:
-        params: The weights, as `examples.models.llama.weights` has them; all of one dtype but for the norms.
-        caches: Keys and values of earlier tokens of each layer, [2, groups, room, depth] of that dtype.
-        tokens: The new ones, i32[count].
+        params: The weights, as `examples.models.llama.weights` has them, without the embedding.
+        caches: Keys and values of earlier tokens of each layer, f32 or bf16[2, groups, room, depth].
+        x: The new ones, f32[count, width]: rows of the embedding.
         past: How many earlier ones there are, i32[]; the rest of the room is not looked at.
         last: Of which of the new tokens the logits are wanted, i32[].
         turns: Cosines and sines of the angles of the new positions, f32[2, count, depth / 2].
@@ -36,10 +34,9 @@ def advance(
     Returns:
         Logits f32[vocabulary], and for each layer [2, groups, count, depth].
     """
-    x = params["embedding"][tokens].astype(np.float32)
     added = []
     for layer, cache in zip(params["layers"], caches, strict=True):
-        q, k, v = _heads(layer, normalized(x, layer["attention_norm"], config), turns, config)
+        q, k, v = _heads(layer, normalized(x, layer["attention_norm"], config), turns, config, cache.dtype)
         attended = _attention(q, k, v, cache, past, config)
         x = x + product(attended, layer["attention_output"])
         inner = normalized(x, layer["gated_norm"], config)
@@ -51,7 +48,14 @@ def advance(
 
 
 def product(x: Any, weight: Any) -> Any:
-    """Return rows f32[count, inputs] times weights [outputs, inputs], f32; products are summed in f32."""
+    """Return rows f32[count, inputs] times weights [outputs, inputs], f32; products are summed in f32.
+
+    Quantised weights are read as they lie, and the rows rounded to 8 bits, a scale for each 32, as llama.cpp
+    does it.
+    """
+    if isinstance(weight, mind_mlir.QuantizedWeights):
+        kind: Any = weight.kind.lower()
+        return mnp.quantized_matmul(x, weight.blocks, format=kind, activations="int8")
     return mnp.dot_general(
         x.astype(weight.dtype), weight, contract_lhs=(1,), contract_rhs=(1,), out_dtype=np.float32
     )
@@ -62,10 +66,9 @@ def normalized(x: Any, gain: Any, config: Config) -> Any:
     return x * mnp.rsqrt((x * x).mean(axis=-1, keepdims=True) + config.epsilon) * gain
 
 
-def _heads(layer: Any, x: Any, turns: Any, config: Config) -> tuple[Any, Any, Any]:
+def _heads(layer: Any, x: Any, turns: Any, config: Config, dtype: Any) -> tuple[Any, Any, Any]:
     """Return queries [groups, heads of a group * count, depth], keys and values [groups, count, depth]."""
     count, shared = x.shape[0], config.heads // config.groups
-    dtype = layer["query"].dtype
     q = product(x, layer["query"]).reshape(count, config.heads, config.depth)
     k, v = (product(x, layer[name]).reshape(count, config.groups, config.depth) for name in ("key", "value"))
     q = _turned(q, turns).reshape(count, config.groups, shared, config.depth).transpose(1, 2, 0, 3)

@@ -13,8 +13,9 @@ from examples.models.llama.config import Config, ModelError, config_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: The weights that a dtype is asked for with.
+#: The dtypes of matrices that are not quantised, and all that may be asked for.
 DTYPES: dict[str, Any] = {"f32": np.dtype(np.float32), "bf16": np.dtype(ml_dtypes.bfloat16)}
+FORMS = (*DTYPES, "Q8_0", "Q4_0")
 #: What a layer's weights are called here and in files.
 _NAMES = {
     "attention_norm": "attn_norm",
@@ -45,13 +46,15 @@ def layer_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     }
 
 
-def read_weights(weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype: Any) -> tuple[Config, Any]:
+def read_weights(
+    weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype: str | None
+) -> tuple[Config, Any]:
     """Return the size and the weights of a model in a GGUF file.
 
     Args:
         weights: What `mind_mlir.load_weights` has mapped.
         metadata: What the file says else.
-        dtype: What matrices are multiplied as; None for as they are in the file.
+        dtype: One of `FORMS`, which matrices are multiplied in; None for as they are in the file.
 
     Raises:
         ModelError: A tensor is missing, of another shape, or one that this decoder does not know.
@@ -60,7 +63,6 @@ def read_weights(weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype:
         raise ModelError("the file has no token_embd.weight, so it is no language model of llama.cpp")
     config = config_of(metadata, weights["token_embd.weight"].shape[0])
     table = (config.vocabulary, config.width)
-    dtype = dtype or _usual(weights.get("blk.0.attn_q.weight", None))
     known = {"token_embd.weight", "output_norm.weight", "output.weight", "rope_freqs.weight"}
 
     def take(name: str, shape: tuple[int, ...]) -> Any:
@@ -69,7 +71,7 @@ def read_weights(weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype:
             raise ModelError(f"the file has no tensor '{name}'")
         if weights[name].shape != shape:
             raise ModelError(f"'{name}' has shape {list(weights[name].shape)}, expected {list(shape)}")
-        return multiplied(weights[name], dtype if len(shape) == 2 else DTYPES["f32"])
+        return multiplied(weights[name], dtype if len(shape) == 2 else "f32")
 
     layers = [
         {
@@ -95,26 +97,38 @@ def read_weights(weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype:
     }
 
 
-def _usual(weight: Any) -> Any:
-    """Return what a file's matrices are multiplied as: bf16 where they are that, else f32."""
-    return DTYPES["bf16" if getattr(weight, "dtype", None) == DTYPES["bf16"] else "f32"]
-
-
 def multiplied(weight: Any, dtype: Any) -> Any:
-    """Return a weight as products read it: as the file has it where that is of the dtype, else a copy."""
-    if isinstance(weight, mind_mlir.QuantizedWeights):
+    """Return a weight as products read it: as the file has it where that is as it should be, else a copy.
+
+    Without a ``dtype``, f16 becomes f32, and everything else stays as it is.
+    """
+    is_quantized = isinstance(weight, mind_mlir.QuantizedWeights)
+    if dtype is None:
+        return weight if is_quantized or weight.dtype in DTYPES.values() else weight.astype(np.float32)
+    if is_quantized:
+        if dtype == weight.kind:
+            return weight
         weight = weight.dequantized()
-    return weight if weight.dtype == dtype else weight.astype(dtype)
+    if dtype in ("Q8_0", "Q4_0"):
+        return mind_mlir.QuantizedWeights.of(weight, dtype)
+    return weight if weight.dtype == DTYPES[dtype] else weight.astype(DTYPES[dtype])
 
 
-def random_weights(config: Config, dtype: Any, seed: int = 0) -> Any:
-    """Return random weights, with which activations keep their size."""
+def rows_of(weight: Any, rows: Any) -> Any:
+    """Return some rows of a matrix, f32."""
+    if isinstance(weight, mind_mlir.QuantizedWeights):
+        return mind_mlir.QuantizedWeights(weight.blocks[rows], weight.kind).dequantized()
+    return weight[rows].astype(np.float32)
+
+
+def random_weights(config: Config, dtype: str, seed: int = 0) -> Any:
+    """Return random weights in one of `FORMS`, with which activations keep their size."""
     random = np.random.default_rng(seed)
 
     def matrix(shape: tuple[int, ...]) -> Any:
         values = random.standard_normal(shape, np.float32)
         values *= shape[1] ** -0.5
-        return values.astype(dtype, copy=False)
+        return multiplied(values, dtype)
 
     def layer() -> dict[str, Any]:
         return {

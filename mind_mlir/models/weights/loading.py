@@ -107,7 +107,17 @@ def _contents(place: str, *, dequantize: bool) -> Contents:
         if found is None:
             raise WeightsProblem(f"the directory has neither {INDEX} nor {SINGLE}")
         place = str(Path(place, found))
-    file = MappedFile(place)
+    return contents_of(MappedFile(place), dequantize=dequantize)
+
+
+def contents_of(file: MappedFile, *, dequantize: bool) -> Contents:
+    """Return what is in a file of any format.
+
+    Raises:
+        WeightsProblem: It is damaged, or of no format that is known.
+        UnknownType: It has tensors of a type that is not read.
+        UnsupportedError: E7003, the package gguf is needed, and not installed.
+    """
     head = file.bytes(0, min(file.size, 8))
     if head.startswith(MAGIC):
         return read_gguf(file, dequantize=dequantize)

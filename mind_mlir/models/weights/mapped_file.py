@@ -34,8 +34,8 @@ class MappedFile:
         size: How many bytes it has.
     """
 
-    def __init__(self, path: str) -> None:
-        """Map the file at ``path``.
+    def __init__(self, path: str, directory: int | None = None) -> None:
+        """Map the file at ``path``, seen from an open directory where one is given.
 
         Raises:
             WeightsProblem: It cannot be opened, is empty, or is no regular file.
@@ -43,7 +43,7 @@ class MappedFile:
         self.path = path
         try:
             # What is no file, such as a pipe that nobody writes to, must not be waited for.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK, dir_fd=directory)
         except (OSError, ValueError) as error:  # such as a NUL character in the path
             raise WeightsProblem(getattr(error, "strerror", None) or str(error)) from None
         try:
@@ -68,6 +68,10 @@ class MappedFile:
         if not 0 <= offset <= offset + count <= self.size:
             raise WeightsProblem(f"it ends at byte {self.size}, before byte {offset + count}")
         return self._map[offset : offset + count]
+
+    def bytes_in_place(self, count: int) -> memoryview:
+        """Return the first bytes as they are mapped, all of them or as many as there are."""
+        return memoryview(self._map)[:count]
 
     def unpack(self, form: str, offset: int) -> tuple[Any, ...]:
         """Return numbers as `struct.unpack_from` has them.

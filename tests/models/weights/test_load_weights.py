@@ -252,3 +252,47 @@ def test_gguf_of_the_library_itself(tmp_path: Path, kind: str) -> None:
     assert found.shape == (2, 512)
     assert np.array_equal(found, expected, equal_nan=True)
     assert weights.metadata["llama.block_count"] == 3
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)])
+def test_products_read_weights_at_any_place(tmp_path: Path, dtype: np.dtype[Any]) -> None:
+    """Files put weights at multiples of their elements' size, and not at those of vectors or lines."""
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((48, 96)).astype(np.float32).astype(dtype)
+    product = mind_mlir.jit(lambda x, w: (x @ w.T).astype(np.float32))
+    path, places = tmp_path / "model.safetensors", set()
+    for rows in (1, 40):
+        x = random.standard_normal((rows, 96)).astype(np.float32).astype(dtype)
+        expected = product(x, weight)
+        for spaces in range(64):
+            path.unlink(missing_ok=True)  # the one before is still mapped
+            path.write_bytes(weight_files.safetensors_of({"w": weight}, " " * spaces))
+            array = mind_mlir.load_weights(path)["w"]
+            assert isinstance(array, np.ndarray)
+            places.add(array.ctypes.data % 64)
+            assert product(x, array).tobytes() == expected.tobytes()
+    assert len(places) == 64 // dtype.itemsize
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_numbers_in_blocks(kind: Any) -> None:
+    numbers = np.random.default_rng(0).standard_normal((2, 3, 64)).astype(np.float32)
+    numbers[0, 0, :32] = 0
+    made = mind_mlir.QuantizedWeights.of(numbers, kind)
+    assert made.shape == numbers.shape
+    most = np.abs(numbers).reshape(2, 3, 2, 32).max(axis=-1, keepdims=True)
+    errors = np.abs(made.dequantized() - numbers).reshape(2, 3, 2, 32)
+    assert (errors <= most * {"Q8_0": 0.5 / 127 + 2**-11, "Q4_0": 1 / 8 + 2**-10}[kind]).all()
+    for wrong in (numbers[..., :31], np.float32(1)):
+        with pytest.raises(ValueError, match="numbers must have rows of a multiple of 32"):
+            mind_mlir.QuantizedWeights.of(wrong, kind)
+    with pytest.raises(ValueError, match="kind must be one of Q8_0, Q4_0, not the str 'Q5_0'"):
+        mind_mlir.QuantizedWeights.of(numbers, "Q5_0")  # type: ignore[arg-type]  # the mistake
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_blocks_are_those_of_the_library(kind: Any) -> None:
+    library = pytest.importorskip("gguf")
+    numbers = np.random.default_rng(0).standard_normal((50, 640)).astype(np.float32)
+    expected = library.quants.quantize(numbers, library.GGMLQuantizationType[kind])
+    assert np.array_equal(mind_mlir.QuantizedWeights.of(numbers, kind).blocks.reshape(50, -1), expected)
