@@ -302,6 +302,7 @@ OPERATIONS = (
         derivative=vjp,
         lower=lower,
         stablehlo=hlo.quantized_dot,
+        contracts=True,
         same_dtype=False,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
