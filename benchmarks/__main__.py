@@ -17,6 +17,7 @@ ALL = (
     "memory_pool",
     "limits",
     "random_numbers",
+    "quantized",
     "import_time",
     "cached_start",
     "check_memory",

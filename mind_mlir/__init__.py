@@ -74,6 +74,11 @@ if TYPE_CHECKING:
     from mind_mlir.packaging.writing import package as package
     from mind_mlir.passes.autodiff import Gradient as Gradient
     from mind_mlir.passes.canonicalize import canonicalize as canonicalize
+    from mind_mlir.quantization.encoding import decode_weights as decode_weights
+    from mind_mlir.quantization.encoding import encode_weights as encode_weights
+    from mind_mlir.quantization.model import quantize as quantize
+    from mind_mlir.quantization.report import QuantizedLayer as QuantizedLayer
+    from mind_mlir.quantization.report import QuantizedModel as QuantizedModel
     from mind_mlir.runtime.compilation import compile as compile
     from mind_mlir.runtime.executable import Executable as Executable
     from mind_mlir.runtime.function import BoundFunction as BoundFunction
@@ -140,6 +145,9 @@ _NAMES = {
     "packaging.writing": "package",
     "passes.autodiff": "Gradient",
     "passes.canonicalize": "canonicalize",
+    "quantization.encoding": "decode_weights encode_weights",
+    "quantization.model": "quantize",
+    "quantization.report": "QuantizedLayer QuantizedModel",
     "runtime.compilation": "compile",
     "runtime.executable": "Executable",
     "runtime.function": "BoundFunction CompiledFunction",

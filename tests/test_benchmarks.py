@@ -156,6 +156,7 @@ QUICK = {
     "memory_pool": ["--megabytes", "0.25", "--seconds", "0.001"],
     "limits": ["--only", "mm256,mean_all", "--megabytes", "1", "--rounds", "1"],
     "random_numbers": ["--millions", "0.01", "--seconds", "0.001"],
+    "quantized": ["--shapes", "32x64", "--megabytes", "0.01", "--rounds", "1"],
     "import_time": ["--repeats", "1"],
     "cached_start": ["--rounds", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],

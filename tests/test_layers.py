@@ -52,6 +52,7 @@ LAYERS = (
     "models",
     *("models.onnx.graphs", "models.onnx.rules", "models.onnx"),
     *("models.torch.graph", "models.torch.rules", "models.torch"),
+    "quantization",
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),

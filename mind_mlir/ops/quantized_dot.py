@@ -277,9 +277,8 @@ OPERATIONS = (
         "first half of the block in their low halves. `int8` is `si8[N, K]`, `int4` is `ui8[N, K / 2]`, "
         "where a byte holds two neighbours, the first one low; `fp8` is a matrix of floats of 8 bits. "
         "These have scales `[N, G]` as a third operand, f32, bf16 or f16, for `G` groups of a row, and the "
-        "integers may "
-        "have zero points `[N, G]` of their own dtype as a fourth one: `weight = (number - zero_point) * "
-        "scale`; without them, it is 0 for `int8` and 8 for `int4` (E2004, E2005, E2007). With "
+        "integers may have zero points `[N, G]` of their own dtype as a fourth one: `weight = (number - "
+        "zero_point) * scale`; without them, it is 0 for `int8` and 8 for `int4` (E2004, E2005, E2007). With "
         "`activations=int8`, each block of 32 elements of `x` is rounded first, to integers of 8 bits and a "
         "scale; floats of 8 bits have no such form (E1103). The gradient goes to `x` and to the scales.",
         spec="ptir-v0.4.md, quantization; the GGUF file format",
@@ -303,6 +302,7 @@ OPERATIONS = (
         derivative=vjp,
         lower=lower,
         stablehlo=hlo.quantized_dot,
+        contracts=True,
         same_dtype=False,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

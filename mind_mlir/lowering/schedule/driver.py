@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.contraction.constant_factors import (
     constants_for_products,
     is_exact,
 )
+from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
 from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule, may_be_tiled
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.grouped import group_products
@@ -104,6 +105,7 @@ class FunctionScheduler:
             self._winograd.run(self._function, self._views)
         compute_on_patches(self._function, self._views)
         read_through_margins(self._function, self._views)
+        read_unconverted(self._function, self._views)
         make_factors_dense(self._function, self._views)
         split_transposes(self._function, self._views)
         self._prepacked = constants_for_products(self._function, self._views)
@@ -195,7 +197,11 @@ class FunctionScheduler:
             return self._transposition(transposition, groups)
         if (depthwise := match_depthwise(view, self._target)) is not None:
             return self._depthwise(depthwise, groups)
-        if match_contraction(view) is not None:
+        contraction = match_contraction(view)
+        if contraction is not None:
+            if self._joins(contraction, groups):
+                groups.add(view, vector_dims(view))
+                return True
             groups.close(view.operands)
             return self._contraction(view.current(), groups)
         dims = vector_dims(view)
@@ -269,6 +275,16 @@ class FunctionScheduler:
         few = contraction.extent(contraction.m) <= GEMV_ROWS
         rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
         return few and rows and not contraction.inner
+
+    def _joins(self, contraction: Contraction, groups: Grouping) -> bool:
+        """Return whether a product computed by rows is part of the nest that computes its large factor.
+
+        Else that would be written, and read again, all of it.
+        """
+        view = contraction.view
+        if not self._by_rows(contraction) or 0 in view.extents:
+            return False
+        return groups.would_take(view, vector_dims(view))
 
     def _product(self, contraction: Contraction, original: View) -> Value:
         """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""

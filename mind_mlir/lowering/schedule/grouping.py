@@ -143,6 +143,14 @@ class Grouping:
                     self._readers[value] = group
         return group
 
+    def would_take(self, view: View, dims: tuple[int, ...]) -> bool:
+        """Return whether an open group computes what ``view`` reads along all loops, and takes it."""
+        if not dims:
+            return False
+        found = [self._open.get(value) for value in view.inputs]
+        groups = [group for group in found if group is not None]
+        return bool(groups) and all(group.accepts(view, dims) for group in groups)
+
     def add_alone(self, view: View, dims: tuple[int, ...], place: int | None = None) -> None:
         """Emit ``view``, which reads nothing that an open group computes, as a group of its own.
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 _COMPUTED = {"i8", "i16", "i32", "i64", "f32", "f64"}
-_STORED = {*_COMPUTED, "f16", "bf16"}
+#: The element types of factors that kernels read.
+STORED = {*_COMPUTED, "f16", "bf16"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,4 +149,4 @@ def _has_kernel(contraction: Contraction) -> bool:
     casts = [*contraction.left.casts, *contraction.right.casts]
     computed = {str(contraction.element), *(str(op.results[0].type) for op in casts)}
     stored = {str(operand.element) for operand in (contraction.left, contraction.right)}
-    return computed <= _COMPUTED and stored <= _STORED
+    return computed <= _COMPUTED and stored <= STORED

@@ -104,7 +104,8 @@ def erase_unused(block: Block) -> None:
             op.erase()
 
 
-_CASTS = frozenset(
+#: Conversions of numbers.
+CASTS = frozenset(
     (
         "arith.extf",
         "arith.extsi",
@@ -163,7 +164,7 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
 
 def _casts(value: Value) -> tuple[Value, tuple[Operation, ...]]:
     chain: list[Operation] = []
-    while (op := definition(value)) is not None and op.name in _CASTS:
+    while (op := definition(value)) is not None and op.name in CASTS:
         chain.append(op)
         value = op.operands[0]
     return value, tuple(reversed(chain))

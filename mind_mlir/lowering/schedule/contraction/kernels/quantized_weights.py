@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
 
 #: Words of 16 bits that one load brings, of which a shuffle takes the scales of several blocks.
@@ -78,6 +78,8 @@ class Weights:
         self._head = SCALE_BYTES if self._f.block_bytes else 0
         #: Values that are vectors of what each lane has.
         self._vectors: set[str] = set()
+        #: Whether what a block has is wanted as a single number.
+        self._scalars = False
 
     # Rows
 
@@ -118,6 +120,7 @@ class Weights:
             there = t.step(here, k.ahead, "i8")
             for offset in range(0, k.blocks * self._stride, _LINE):
                 t.prefetch(t.step(there, offset, "i8"))
+        self._scalars = scalars
         scale = self._scales(here, scales, number, live)
         zero = self._zeros(zeros, number, live) if k.zeros else []
         if scalars:
@@ -139,7 +142,16 @@ class Weights:
             return self._of_groups(scales, number, live, k.scale)
         if k.blocks > 1 and live == k.blocks:
             return [self._of_words(here)]
-        return [t.read(t.step(here, block * self._stride, "i8"), k.scale, 0) for block in range(live)]
+        return [self._single(t.step(here, block * self._stride, "i8"), k.scale) for block in range(live)]
+
+    def _single(self, place: str, conversions: str) -> str:
+        """Append what a block has: of the only one of a step in all lanes, which are converted together."""
+        t, k = self._t, self._k
+        if k.blocks > 1 or self._scalars:
+            return t.read(place, conversions, 0)
+        stored = conversions.split(":", maxsplit=1)[0]
+        held = t.load(place, stored, byte_width(stored))
+        return self._whole(convert(t, conversions, t.splat(held, k.lanes, stored), k.lanes))
 
     def _of_words(self, here: str) -> str:
         """Append the scales that blocks begin with, by one load of words."""
@@ -162,7 +174,7 @@ class Weights:
         for block in range(1 if shared else live):
             place = t.add(first, t.number(block)) if block else first
             place = place if k.group == 1 else t.binary("udiv", place, t.number(k.group))
-            found.append(t.read(t.step(base, place, stored), conversions, 0))
+            found.append(self._single(t.step(base, place, stored), conversions))
         return found * live if shared else found
 
     def _zeros(self, zeros: str, number: str, live: int) -> list[str]:
