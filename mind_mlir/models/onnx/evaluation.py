@@ -6,7 +6,7 @@ shapes compute with arrays of numpy, all others are traced by themselves and int
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, Unsuppor
 from mind_mlir.interpreter import interpret
 from mind_mlir.models.onnx.bodies import body_of
 from mind_mlir.models.onnx.graphs.graph import reads
+from mind_mlir.models.onnx.graphs.layouts import Layouts
 from mind_mlir.models.onnx.graphs.refusals import (
     NotSupportedError,
     RuleBrokenError,
@@ -51,10 +52,12 @@ class Evaluator:
     Attributes:
         data: The model.
         depth: How many functions are being evaluated.
+        layouts: The images that are there with their channels behind.
     """
 
     data: ModelData
     depth: int = 0
+    layouts: Layouts = field(default_factory=Layouts)
 
     def graph(self, graph: Graph, scope: Scope) -> list[Value]:
         """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
@@ -122,7 +125,14 @@ class Evaluator:
             if sum(leaf.nbytes for leaf in leaves) <= _MAX_FOLDED:
                 found: Sequence[Value] = self.at_once(lambda: _listed(rule.emit(use)))
                 return found
-        return _listed(rule.emit(use))
+        if not rule.is_elementwise:
+            return _listed(rule.emit(use))
+
+        def emit(operands: Sequence[Value]) -> Any:
+            use.operands = operands
+            return rule.emit(use)
+
+        return _listed(self.layouts.elementwise(use.operands, emit))
 
     def at_once(self, emit: Callable[[], Any]) -> Any:
         """Return what is made of known numbers alone, as arrays of numpy: it is traced and interpreted."""

@@ -21,34 +21,32 @@ if TYPE_CHECKING:
 _MAX_TAPS = 128
 
 
-def convolve(x: Array, weights: Array, windows: Windows, groups: int) -> Array:
-    """Return a convolution.
+def convolve(image: Array, weights: Array, windows: Windows, groups: int) -> Array:
+    """Return a convolution, [N, ..., O].
 
     Args:
-        x: The image, [N, C, ...].
+        image: The image, [N, ..., C].
         weights: The weights, [O, C / groups, ...].
         windows: The windows.
         groups: How many groups of channels are convolved by themselves.
     """
-    rank = x.ndim - 2
-    channels, outputs = x.shape[1], weights.shape[0]
+    rank, extents = image.ndim - 2, image.shape[1:-1]
+    channels, outputs = image.shape[-1], weights.shape[0]
     if groups < 1 or channels != weights.shape[1] * groups or outputs % groups:
         broken(f"{groups} groups of weights {list(weights.shape)} do not fit {channels} channels")
-    if min(windows.counts(x.shape[2:]), default=1) < 1:
-        broken(f"windows of {list(windows.spans)} do not fit {list(x.shape[2:])} with their padding")
-    image = mnp.moveaxis(x, 1, -1)
+    if min(windows.counts(extents), default=1) < 1:
+        broken(f"windows of {list(windows.spans)} do not fit {list(extents)} with their padding")
     if groups == channels == outputs and math.prod(windows.kernel) <= _MAX_TAPS and groups > 1:
-        found = _depthwise(image, weights, windows)
-    elif groups == 1 and rank == 2 and max(windows.dilations) == 1 and x.dtype.name in _DIRECT:
-        found = mnp.conv2d(
+        return _depthwise(image, weights, windows)
+    if groups == 1 and rank == 2 and max(windows.dilations) == 1 and image.dtype.name in _DIRECT:
+        found: Array = mnp.conv2d(
             image,
             weights.transpose((2, 3, 1, 0)),
             strides=windows.strides,
             padding=tuple(zip(windows.low, windows.high, strict=True)),
         )
-    else:
-        found = _by_patches(image, weights, windows, groups)
-    return mnp.moveaxis(found, -1, 1)
+        return found
+    return _by_patches(image, weights, windows, groups)
 
 
 _DIRECT = ("float32", "float64", "int32", "int64")
@@ -102,9 +100,9 @@ def _depthwise(image: Array, weights: Array, windows: Windows) -> Array:
     return total.astype(dtype)
 
 
-def with_bias(x: Array, bias: Array | None) -> Array:
-    """Return an array with a number added to each channel."""
-    return x if bias is None else x + bias.reshape((-1, *[1] * (x.ndim - 2)))
+def with_bias(use: Use, image: Array, bias: Array | None) -> Array:
+    """Return an image [N, ..., C] as [N, C, ...], with a number added to each channel."""
+    return use.in_front(image if bias is None else image + bias)
 
 
 def check_image(x: Array, what: str) -> None:
@@ -119,7 +117,7 @@ def _convolution(use: Use) -> Array:
     if weights.ndim != x.ndim:
         broken(f"its weights have rank {weights.ndim}, and its input {x.ndim}")
     windows = windows_of(use, x.shape[2:], weights.shape[2:])
-    return with_bias(convolve(x, weights, windows, use.attr("group", 1)), use.get(2))
+    return with_bias(use, convolve(use.behind(0), weights, windows, use.attr("group", 1)), use.get(2))
 
 
 def _transposed(use: Use) -> Array:
@@ -147,14 +145,14 @@ def _transposed(use: Use) -> Array:
     after = [span - 1 - cut + extra for span, cut, extra in zip(spans, high, more, strict=True)]
     spaced = op(
         "Pad",
-        x,
-        low=[0, 0, *before],
-        high=[0, 0, *after],
-        interior=[0, 0, *(stride - 1 for stride in strides)],
+        use.behind(0),
+        low=[0, *before, 0],
+        high=[0, *after, 0],
+        interior=[0, *(stride - 1 for stride in strides), 0],
         pad_value=0,
     )
     windows = Windows(tuple(kernel), ones, tuple(dilations), zeros, zeros)
-    return with_bias(convolve(spaced, flipped, windows, groups), use.get(2))
+    return with_bias(use, convolve(spaced, flipped, windows, groups), use.get(2))
 
 
 def _cut(

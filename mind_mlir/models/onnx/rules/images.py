@@ -11,7 +11,6 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
 from mind_mlir.models.onnx.graphs.use import Rule
-from mind_mlir.models.onnx.rules.convolution import with_bias
 from mind_mlir.models.onnx.rules.windows import windows_of
 
 if TYPE_CHECKING:
@@ -146,7 +145,8 @@ def _deformed(use: Use) -> Array:
     spread = values.transpose((0, 1, 4, 2, 3)).reshape((batch, groups, channels // groups * taps, points))
     factors = weights.reshape((groups, outputs // groups, -1))
     found = mnp.matmul(factors, spread).reshape((batch, outputs, *counts))
-    return with_bias(found, use.get(3))
+    bias = use.get(3)
+    return found if bias is None else found + bias.reshape((-1, 1, 1))
 
 
 def _columns(use: Use) -> Array:
