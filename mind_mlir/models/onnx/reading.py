@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Graphs within graphs are read to this depth.
 _MAX_DEPTH = 32
 
+#: Operators with graphs that have rules of their own.
+_CONTROL = (("", "If"), ("", "Loop"), ("", "Scan"))
+
 # The kinds of attributes in AttributeProto, as its specification numbers them.
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH = 1, 2, 3, 4, 5
 _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE, _TYPE = 6, 7, 8, 9, 10, 11, 13
@@ -150,7 +153,8 @@ class _Reader:
         texts = self.texts
         operator = (texts.domain(proto.domain), texts.text(proto.op_type))
         attributes = {texts.text(each.name): self.attribute(each, depth, around) for each in proto.attribute}
-        graphs = {each.name: each for each in proto.attribute if each.type in (_GRAPH, _GRAPHS)}
+        is_kept = operator not in _CONTROL  # a message keeps all of its model in memory
+        graphs = {each.name: each for each in proto.attribute if is_kept and each.type in (_GRAPH, _GRAPHS)}
         inputs, outputs = texts.all(proto.input), texts.all(proto.output)
         version = self.opsets.get(operator[0], 0)
         return Node(operator, texts.text(proto.name), inputs, outputs, attributes, version, graphs)

@@ -75,6 +75,10 @@ def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
     read = mind_mlir.from_onnx(external(perceptron(), tmp_path))
     np.testing.assert_array_equal(read(ONE), mind_mlir.from_onnx(perceptron())(ONE))
     assert not read.weights["w"].flags.owndata
+    before = (tmp_path / "weights.bin").read_bytes()
+    read.weights["w"][:] = 0
+    assert (read(ONE) == np.maximum(read.weights["b"], 0)).all()
+    assert (tmp_path / "weights.bin").read_bytes() == before
 
 
 def test_external_data_stays_in_the_folder_of_its_model(tmp_path: Path) -> None:

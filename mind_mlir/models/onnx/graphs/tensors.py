@@ -84,7 +84,7 @@ class Tensors:
     maps: dict[Path, mmap.mmap | bytes] = field(default_factory=dict)
 
     def array(self, tensor: Any) -> npt.NDArray[Any]:
-        """Return a TensorProto as an array, which is not to be written to.
+        """Return a TensorProto as an array, which may be written to; a file that is mapped stays as it is.
 
         Raises:
             ParseError: E1120, it does not hold what it says.
@@ -117,7 +117,9 @@ class Tensors:
                 .reshape(shape)
             )
         found = np.frombuffer(data, dtype.newbyteorder("<") if dtype.kind in "iufc" else dtype)
-        return found.view(dtype).reshape(shape)
+        whole = found.view(dtype).reshape(shape)
+        # Calls take arrays without a copy where they are aligned.
+        return whole if whole.flags.writeable and whole.flags.aligned else whole.copy()
 
     def _of_fields(self, tensor: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
         kind, count = tensor.data_type, math.prod(shape)
@@ -159,7 +161,7 @@ class Tensors:
             try:
                 with path.open("rb") as file:
                     empty = path.stat().st_size == 0
-                    self.maps[path] = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                    self.maps[path] = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
             except OSError as error:
                 raise self._refused(
                     tensor, f"its file '{path.name}' cannot be read: {error.strerror}"
