@@ -66,3 +66,16 @@ def test_convolutions_of_all_ranks_and_groups(groups: int, rank: int, dilation: 
     onnx: Any = pytest.importorskip("onnx.reference")
     (wanted,) = onnx.ReferenceEvaluator(made).run(None, {"x": x})
     np.testing.assert_allclose(mind_mlir.from_onnx(made)(x), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ceil", [0, 1])
+@pytest.mark.parametrize("counts", [0, 1])
+def test_means_of_windows_that_padding_cuts_short(ceil: int, counts: int) -> None:
+    pads = [1, 0, 1, 1]
+    nodes = [node("AveragePool", "x", "y", kernel_shape=[3, 2], strides=[2, 2], pads=pads)]
+    nodes[0].attribute.extend(node("A", "x", "y", ceil_mode=ceil, count_include_pad=counts).attribute)
+    made = model(nodes, {"x": [1, 2, 5, 4]}, ("y",))
+    x = np.arange(40, dtype=np.float32).reshape(1, 2, 5, 4)
+    onnx: Any = pytest.importorskip("onnx.reference")
+    (wanted,) = onnx.ReferenceEvaluator(made).run(None, {"x": x})
+    np.testing.assert_allclose(mind_mlir.from_onnx(made)(x), wanted, rtol=1e-5)
