@@ -19,6 +19,7 @@ from mind_mlir.models.onnx.graphs.layouts import Layouts
 from mind_mlir.models.onnx.graphs.refusals import (
     NotSupportedError,
     RuleBrokenError,
+    check_few,
     node_broken,
     node_unsupported,
 )
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 
 #: Operands of more bytes are computed with when the model runs, unless a rule of shapes takes them.
 _MAX_FOLDED = 1 << 20
+#: So many nodes are evaluated, those of loops and functions each time.
+_MAX_NODES = 1_000_000
 #: Functions call one another to this depth.
 _MAX_DEPTH = 48
 #: What Python raises where a rule computes with attributes or shapes that do not go together.
-_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 #: The codes of errors that name a node already.
 _NAMED = ("E2420", "E7001", "E7003")
 
@@ -53,11 +56,13 @@ class Evaluator:
         data: The model.
         depth: How many functions are being evaluated.
         layouts: The images that are there with their channels behind.
+        count: How many nodes have been evaluated.
     """
 
     data: ModelData
     depth: int = 0
     layouts: Layouts = field(default_factory=Layouts)
+    count: int = 0
 
     def graph(self, graph: Graph, scope: Scope) -> list[Value]:
         """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
@@ -99,6 +104,8 @@ class Evaluator:
 
     def _evaluated(self, node: Node, scope: Scope) -> tuple[Sequence[Value], frozenset[str]]:
         """Return the results of a node, and what they follow from."""
+        self.count += 1
+        check_few(self.count, _MAX_NODES, "nodes, those of loops and functions counted each time,")
         found = [scope.find(name) for name in node.inputs]
         around = [scope.find(name)[1] for name in reads(node) - set(node.inputs)] if node.graphs else []
         sources = NOTHING.union(*(each for _, each in found), *around)

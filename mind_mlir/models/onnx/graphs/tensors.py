@@ -94,12 +94,15 @@ class Tensors:
             raise self._refused(tensor, f"its dtype is number {tensor.data_type}, which ONNX does not have")
         if any(extent < 0 for extent in shape):
             raise self._refused(tensor, f"its shape is {list(shape)}")
-        count = math.prod(shape)
-        if tensor.data_location == 1:
-            return self._of_bytes(tensor, self._external(tensor, dtype, count), dtype, shape)
-        if tensor.HasField("raw_data"):
-            return self._of_bytes(tensor, tensor.raw_data, dtype, shape)
-        return self._of_fields(tensor, dtype, shape)
+        try:
+            if tensor.data_location == 1:
+                data = self._external(tensor, dtype, math.prod(shape))
+                return self._of_bytes(tensor, data, dtype, shape)
+            if tensor.HasField("raw_data"):
+                return self._of_bytes(tensor, tensor.raw_data, dtype, shape)
+            return self._of_fields(tensor, dtype, shape)
+        except (ValueError, OverflowError) as error:  # numpy has no such shape, or the dtype no such number
+            raise self._refused(tensor, f"it cannot be an array: {error}") from None
 
     def _of_bytes(
         self, tensor: Any, data: bytes | memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]
@@ -143,7 +146,7 @@ class Tensors:
     def sparse(self, tensor: Any) -> npt.NDArray[Any]:
         """Return a SparseTensorProto as an array with all its elements."""
         values, places, shape = self.array(tensor.values), self.array(tensor.indices), tuple(tensor.dims)
-        if any(extent < 0 for extent in shape) or math.prod(shape) > 2**31:
+        if any(extent < 0 for extent in shape) or math.prod(shape) > 2**28:
             raise self._refused(tensor.values, f"its shape is {list(shape)}")
         found = np.zeros(math.prod(shape), values.dtype)
         try:

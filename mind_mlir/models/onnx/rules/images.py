@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.windows import windows_of
 
@@ -157,6 +157,9 @@ def _columns(use: Use) -> Array:
     strides, dilations = use.attr("strides", ones), use.attr("dilations", ones)
     pads = use.attr("pads", (0,) * (2 * rank))
     taps = math.prod(kernel)
+    check_few(taps, 1024, "elements in a block")
+    if not len(kernel) == len(strides) == len(dilations) == rank or min(*kernel, *strides, *dilations, 1) < 1:
+        broken(f"blocks of {list(kernel)} at steps of {list(strides)} are none of {list(extents)}")
     counts = [
         (extent + pads[at] + pads[rank + at] - (kernel[at] - 1) * dilations[at] - 1) // strides[at] + 1
         for at, extent in enumerate(extents)

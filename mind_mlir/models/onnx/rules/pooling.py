@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.convolution import check_image
 from mind_mlir.models.onnx.rules.windows import Windows, windows_of
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.models.onnx.graphs.use import Array, Use
+
+
+#: Where the greatest element of a larger window lies is not looked for: each of them is compared by itself.
+_MAX_TAPS = 1024
 
 
 def _windows(use: Use, extents: Sequence[int]) -> tuple[Windows, tuple[int, ...]]:
@@ -64,6 +68,7 @@ def _max_pool(use: Use) -> tuple[Array, ...]:
 
 def _with_places(use: Use, x: Array, windows: Windows) -> tuple[Array, Array]:
     """Return the greatest elements, and where they lie in the whole array."""
+    check_few(math.prod(windows.kernel), _MAX_TAPS, "elements in a window with places")
     extents = x.shape[2:]
     order = list(range(x.ndim))
     if use.attr("storage_order", 0):
