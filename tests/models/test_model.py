@@ -38,6 +38,8 @@ def test_weights_are_those_of_the_call() -> None:
     read.weights["b"] = read.weights["b"] + np.float32(100)
     np.testing.assert_allclose(read(ROWS), layer(read.weights, ROWS), rtol=1e-5)
     assert (read(ROWS) > before + 90).all()
+    read.weights["w"][:] = 0
+    np.testing.assert_allclose(read(ROWS), layer(read.weights, ROWS), rtol=1e-5)
 
 
 def test_weights_of_a_frozen_model_are_part_of_its_code() -> None:

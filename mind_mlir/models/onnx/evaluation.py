@@ -6,7 +6,7 @@ shapes compute with arrays of numpy, all others are traced by themselves and int
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, Unsuppor
 from mind_mlir.interpreter import interpret
 from mind_mlir.models.onnx.bodies import body_of
 from mind_mlir.models.onnx.graphs.graph import reads
+from mind_mlir.models.onnx.graphs.layouts import Layouts
 from mind_mlir.models.onnx.graphs.refusals import (
     NotSupportedError,
     RuleBrokenError,
+    check_few,
     node_broken,
     node_unsupported,
 )
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
 
 #: Operands of more bytes are computed with when the model runs, unless a rule of shapes takes them.
 _MAX_FOLDED = 1 << 20
+#: So many nodes are evaluated, those of loops and functions each time.
+_MAX_NODES = 1_000_000
 #: Functions call one another to this depth.
 _MAX_DEPTH = 48
 #: What Python raises where a rule computes with attributes or shapes that do not go together.
-_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 #: The codes of errors that name a node already.
 _NAMED = ("E2420", "E7001", "E7003")
 
@@ -51,10 +55,14 @@ class Evaluator:
     Attributes:
         data: The model.
         depth: How many functions are being evaluated.
+        layouts: The images that are there with their channels behind.
+        count: How many nodes have been evaluated.
     """
 
     data: ModelData
     depth: int = 0
+    layouts: Layouts = field(default_factory=Layouts)
+    count: int = 0
 
     def graph(self, graph: Graph, scope: Scope) -> list[Value]:
         """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
@@ -96,6 +104,8 @@ class Evaluator:
 
     def _evaluated(self, node: Node, scope: Scope) -> tuple[Sequence[Value], frozenset[str]]:
         """Return the results of a node, and what they follow from."""
+        self.count += 1
+        check_few(self.count, _MAX_NODES, "nodes, those of loops and functions counted each time,")
         found = [scope.find(name) for name in node.inputs]
         around = [scope.find(name)[1] for name in reads(node) - set(node.inputs)] if node.graphs else []
         sources = NOTHING.union(*(each for _, each in found), *around)
@@ -122,7 +132,14 @@ class Evaluator:
             if sum(leaf.nbytes for leaf in leaves) <= _MAX_FOLDED:
                 found: Sequence[Value] = self.at_once(lambda: _listed(rule.emit(use)))
                 return found
-        return _listed(rule.emit(use))
+        if not rule.is_elementwise:
+            return _listed(rule.emit(use))
+
+        def emit(operands: Sequence[Value]) -> Any:
+            use.operands = operands
+            return rule.emit(use)
+
+        return _listed(self.layouts.elementwise(use.operands, emit))
 
     def at_once(self, emit: Callable[[], Any]) -> Any:
         """Return what is made of known numbers alone, as arrays of numpy: it is traced and interpreted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mind_mlir.models.onnx.graphs.graph import Function, Graph, ModelData, Node, Reference, reads
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 #: Graphs within graphs are read to this depth.
 _MAX_DEPTH = 32
 
+#: Operators with graphs that have rules of their own.
+_CONTROL = (("", "If"), ("", "Loop"), ("", "Scan"))
+
 # The kinds of attributes in AttributeProto, as its specification numbers them.
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH = 1, 2, 3, 4, 5
 _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE, _TYPE = 6, 7, 8, 9, 10, 11, 13
@@ -32,8 +36,8 @@ def model_data(proto: Any, tensors: Tensors) -> ModelData:
     """
     texts = _Texts(tensors.name)
     opsets = {texts.domain(each.domain): each.version for each in proto.opset_import}
-    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise unreadable(tensors.name, "it has no graph")
+    if not proto.HasField("graph") or not proto.graph.output:
+        raise unreadable(tensors.name, "it has no graph, or one that returns nothing")
     reader = _Reader(tensors, opsets)
     functions = {}
     for each in proto.functions:
@@ -125,32 +129,39 @@ class _Reader:
         self, nodes: Sequence[Node], known: set[str], defined: set[str], what: str
     ) -> tuple[Node, ...]:
         """Return nodes in order; files are to have them so, and some have not."""
+        waiting: dict[str, list[int]] = {}  # the nodes that wait for a name
+        missing = []
+        for place, node in enumerate(nodes):
+            wanted = reads(node) - known
+            unknown = wanted - defined
+            if unknown:
+                shown = f"node {node} in {what} reads '{min(unknown)}'"
+                raise self._refused(f"{shown}, which is defined nowhere")
+            missing.append(len(wanted))
+            for name in wanted:
+                waiting.setdefault(name, []).append(place)
+        ready = [place for place, count in enumerate(missing) if not count]
+        heapify(ready)
         ordered: list[Node] = []
-        waiting = list(nodes)
-        while waiting:
-            rest = []
-            for node in waiting:
-                missing = reads(node) - known
-                unknown = missing - defined
-                if unknown:
-                    raise self._refused(
-                        f"node {node} in {what} reads '{min(unknown)}', which is defined nowhere"
-                    )
-                if missing:
-                    rest.append(node)
-                    continue
-                ordered.append(node)
-                known.update(filter(None, node.outputs))
-            if len(rest) == len(waiting):
-                raise self._refused(f"nodes of {what} wait for one another, among them {rest[0]}")
-            waiting = rest
+        while ready:
+            node = nodes[heappop(ready)]
+            ordered.append(node)
+            for name in filter(None, node.outputs):
+                for place in waiting.pop(name, ()):
+                    missing[place] -= 1
+                    if not missing[place]:
+                        heappush(ready, place)
+        if len(ordered) < len(nodes):
+            rest = next(node for node, count in zip(nodes, missing, strict=True) if count)
+            raise self._refused(f"nodes of {what} wait for one another, among them {rest}")
         return tuple(ordered)
 
     def _node(self, proto: Any, depth: int, around: frozenset[str]) -> Node:
         texts = self.texts
         operator = (texts.domain(proto.domain), texts.text(proto.op_type))
         attributes = {texts.text(each.name): self.attribute(each, depth, around) for each in proto.attribute}
-        graphs = {each.name: each for each in proto.attribute if each.type in (_GRAPH, _GRAPHS)}
+        is_kept = operator not in _CONTROL  # a message keeps all of its model in memory
+        graphs = {each.name: each for each in proto.attribute if is_kept and each.type in (_GRAPH, _GRAPHS)}
         inputs, outputs = texts.all(proto.input), texts.all(proto.output)
         version = self.opsets.get(operator[0], 0)
         return Node(operator, texts.text(proto.name), inputs, outputs, attributes, version, graphs)

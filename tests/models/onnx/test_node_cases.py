@@ -30,9 +30,9 @@ class Interpreted:
 
 
 def test_operators_do_what_onnx_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = sorted(cases())
-    found = [run(name) for name in names[::40]]
+    names = sorted(cases(quick=True))
+    found = [run(name, quick=True) for name in names[::40]]
     monkeypatch.setattr("mind_mlir.models.model.Executable", Interpreted)
-    found += [run(name) for name in names[::8]]
+    found += [run(name, quick=True) for name in names[::8]]
     assert [each for each in found if each.verdict == "failed"] == []
-    assert sum(each.verdict == "passed" for each in found) > 250
+    assert sum(each.verdict == "passed" for each in found) > 240

@@ -75,6 +75,10 @@ def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
     read = mind_mlir.from_onnx(external(perceptron(), tmp_path))
     np.testing.assert_array_equal(read(ONE), mind_mlir.from_onnx(perceptron())(ONE))
     assert not read.weights["w"].flags.owndata
+    before = (tmp_path / "weights.bin").read_bytes()
+    read.weights["w"][:] = 0
+    assert (read(ONE) == np.maximum(read.weights["b"], 0)).all()
+    assert (tmp_path / "weights.bin").read_bytes() == before
 
 
 def test_external_data_stays_in_the_folder_of_its_model(tmp_path: Path) -> None:
@@ -109,6 +113,24 @@ def test_names_are_defined_once_and_before_they_are_read(nodes: list[Any], words
 def test_nodes_may_stand_in_any_order() -> None:
     read = mind_mlir.from_onnx(model([node("Relu", "h", "y"), node("Neg", "x", "h")], {"x": [2]}, ("y",)))
     assert read(np.array([-1, 1], np.float32)).tolist() == [1, 0]
+
+
+def test_many_nodes_in_the_wrong_order_are_put_in_order() -> None:
+    nodes = [node("Neg", f"v{at}", f"v{at + 1}") for at in range(5000)]
+    read = mind_mlir.from_onnx(model(nodes[::-1], {"v0": [1]}, ("v5000",)), bindings=None)
+    assert [each.name for each in read.inputs] == ["v0"]
+
+
+def test_functions_that_call_others_twice_each_do_not_run_for_ever() -> None:
+    opset = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("own", 1)]
+    functions = [onnx.helper.make_function("own", "F0", ["x"], ["y"], [node("Neg", "x", "y")], opset)]
+    for at in range(1, 40):
+        calls = [node(f"F{at - 1}", "x", "h", domain="own"), node(f"F{at - 1}", "h", "y", domain="own")]
+        functions.append(onnx.helper.make_function("own", f"F{at}", ["x"], ["y"], calls, opset))
+    made = model([node("F39", "x", "y", domain="own")], {"x": [1]}, ("y",), functions=tuple(functions))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mind_mlir.models.onnx.evaluation._MAX_NODES", 1000)
+        assert code_of(made, np.ones(1, np.float32)) == "E7001"
 
 
 def test_all_missing_operators_are_named_at_once() -> None:

@@ -28,6 +28,12 @@ def unsupported(message: str) -> NoReturn:
     raise NotSupportedError(message)
 
 
+def check_few(count: float, most: int, what: str) -> None:
+    """Refuse what there are too many of: all of them would be written out, or kept while a model is read."""
+    if not count <= most:
+        unsupported(f"there are {count:,} {what}, more than {most:,}")
+
+
 def unreadable(name: str, message: str, help: str | None = None) -> ParseError:
     """Return the error that a file is no ONNX model."""
     hint = help or "onnx.checker.check_model says more about a model of ONNX"

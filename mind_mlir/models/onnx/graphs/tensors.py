@@ -84,7 +84,7 @@ class Tensors:
     maps: dict[Path, mmap.mmap | bytes] = field(default_factory=dict)
 
     def array(self, tensor: Any) -> npt.NDArray[Any]:
-        """Return a TensorProto as an array, which is not to be written to.
+        """Return a TensorProto as an array, which may be written to; a file that is mapped stays as it is.
 
         Raises:
             ParseError: E1120, it does not hold what it says.
@@ -94,12 +94,15 @@ class Tensors:
             raise self._refused(tensor, f"its dtype is number {tensor.data_type}, which ONNX does not have")
         if any(extent < 0 for extent in shape):
             raise self._refused(tensor, f"its shape is {list(shape)}")
-        count = math.prod(shape)
-        if tensor.data_location == 1:
-            return self._of_bytes(tensor, self._external(tensor, dtype, count), dtype, shape)
-        if tensor.HasField("raw_data"):
-            return self._of_bytes(tensor, tensor.raw_data, dtype, shape)
-        return self._of_fields(tensor, dtype, shape)
+        try:
+            if tensor.data_location == 1:
+                data = self._external(tensor, dtype, math.prod(shape))
+                return self._of_bytes(tensor, data, dtype, shape)
+            if tensor.HasField("raw_data"):
+                return self._of_bytes(tensor, tensor.raw_data, dtype, shape)
+            return self._of_fields(tensor, dtype, shape)
+        except (ValueError, OverflowError) as error:  # numpy has no such shape, or the dtype no such number
+            raise self._refused(tensor, f"it cannot be an array: {error}") from None
 
     def _of_bytes(
         self, tensor: Any, data: bytes | memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]
@@ -117,7 +120,9 @@ class Tensors:
                 .reshape(shape)
             )
         found = np.frombuffer(data, dtype.newbyteorder("<") if dtype.kind in "iufc" else dtype)
-        return found.view(dtype).reshape(shape)
+        whole = found.view(dtype).reshape(shape)
+        # Calls take arrays without a copy where they are aligned.
+        return whole if whole.flags.writeable and whole.flags.aligned else whole.copy()
 
     def _of_fields(self, tensor: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
         kind, count = tensor.data_type, math.prod(shape)
@@ -141,7 +146,7 @@ class Tensors:
     def sparse(self, tensor: Any) -> npt.NDArray[Any]:
         """Return a SparseTensorProto as an array with all its elements."""
         values, places, shape = self.array(tensor.values), self.array(tensor.indices), tuple(tensor.dims)
-        if any(extent < 0 for extent in shape) or math.prod(shape) > 2**31:
+        if any(extent < 0 for extent in shape) or math.prod(shape) > 2**28:
             raise self._refused(tensor.values, f"its shape is {list(shape)}")
         found = np.zeros(math.prod(shape), values.dtype)
         try:
@@ -159,7 +164,7 @@ class Tensors:
             try:
                 with path.open("rb") as file:
                     empty = path.stat().st_size == 0
-                    self.maps[path] = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                    self.maps[path] = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
             except OSError as error:
                 raise self._refused(
                     tensor, f"its file '{path.name}' cannot be read: {error.strerror}"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.models.onnx.graphs.graph import Graph, Node
+    from mind_mlir.models.onnx.graphs.layouts import Layouts
     from mind_mlir.models.onnx.graphs.scope import Scope
 
 #: An array: traced, or of numpy where its numbers are known.
@@ -28,7 +29,9 @@ Value: TypeAlias = Any
 
 
 class Evaluator(Protocol):
-    """What evaluates graphs for rules."""
+    """What evaluates graphs for rules; ``layouts`` are images with their channels behind."""
+
+    layouts: Layouts
 
     def graph(self, graph: Graph, scope: Scope) -> list[Value]:
         """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
@@ -46,11 +49,13 @@ class Rule:
         is_plain: Whether it takes arrays of numpy as well, and computes with these at once: what computes
             shapes is so.
         folds: Whether it computes the same each time, so that what is made of known numbers is known.
+        is_elementwise: Whether it computes one result, element by element, of operands that broadcast.
     """
 
     emit: Callable[[Use], Any]
     is_plain: bool = False
     folds: bool = True
+    is_elementwise: bool = False
 
 
 @dataclass(slots=True)
@@ -141,6 +146,14 @@ class Use:
         if len(set(found)) < len(found):
             broken(f"axes {list(numbers)} name one twice")
         return found
+
+    def behind(self, place: int) -> Array:
+        """Return an image that is an operand, [N, C, ...], as [N, ..., C]."""
+        return self.evaluator.layouts.behind(self[place])
+
+    def in_front(self, x: Array) -> Array:
+        """Return an image [N, ..., C] as [N, C, ...]."""
+        return self.evaluator.layouts.in_front(x)
 
     @property
     def version(self) -> int:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def unary(function: Callable[[Array], Array]) -> Rule:
     """Return the rule of a function of one operand."""
-    return Rule(lambda use: function(use[0]))
+    return Rule(lambda use: function(use[0]), is_elementwise=True)
 
 
 def binary(function: Callable[[Array, Array], Array], *, is_plain: bool = False) -> Rule:
     """Return the rule of a function of two operands."""
-    return Rule(lambda use: function(use[0], use[1]), is_plain=is_plain)
+    return Rule(lambda use: function(use[0], use[1]), is_plain=is_plain, is_elementwise=True)
 
 
 def _variadic(function: Callable[[Array, Array], Array]) -> Rule:
@@ -106,23 +106,23 @@ def _extreme(traced: Callable[[Array, Array], Array], plain: Callable[[Array, Ar
     def emit(use: Use) -> Array:
         return reduce(plain if use.stays else traced, use.all())
 
-    return Rule(emit, is_plain=True)
+    return Rule(emit, is_plain=True, is_elementwise=True)
 
 
 RULES = {
     "Add": binary(lambda x, y: x + y, is_plain=True),
     "Sub": binary(lambda x, y: x - y, is_plain=True),
     "Mul": binary(lambda x, y: x * y, is_plain=True),
-    "Div": Rule(_plain_divide, is_plain=True),
-    "Pow": Rule(_power),
+    "Div": Rule(_plain_divide, is_plain=True, is_elementwise=True),
+    "Pow": Rule(_power, is_elementwise=True),
     "Mod": Rule(_modulo, is_plain=True),
-    "Sum": Rule(_sum),
-    "Mean": Rule(_mean),
+    "Sum": Rule(_sum, is_elementwise=True),
+    "Mean": Rule(_mean, is_elementwise=True),
     "Max": _extreme(mnp.maximum, np.maximum),
     "Min": _extreme(mnp.minimum, np.minimum),
-    "Clip": Rule(_clip),
+    "Clip": Rule(_clip, is_elementwise=True),
     "Abs": unary(mnp.abs),
-    "Neg": Rule(lambda use: -use[0], is_plain=True),
+    "Neg": Rule(lambda use: -use[0], is_plain=True, is_elementwise=True),
     "Sign": unary(mnp.sign),
     "Ceil": unary(mnp.ceil),
     "Floor": unary(mnp.floor),

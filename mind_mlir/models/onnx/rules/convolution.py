@@ -2,109 +2,55 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.windows import Windows, windows_of
-from mind_mlir.numpy.arrays import op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.models.onnx.graphs.use import Array, Use
 
-#: Depthwise convolutions with windows of so many elements are sums of products of slices.
-_MAX_TAPS = 128
 
-
-def convolve(x: Array, weights: Array, windows: Windows, groups: int) -> Array:
-    """Return a convolution.
+def convolve(
+    image: Array, weights: Array, windows: Windows, groups: int, gaps: Sequence[int] | None = None
+) -> Array:
+    """Return a convolution, [N, ..., O].
 
     Args:
-        x: The image, [N, C, ...].
+        image: The image, [N, ..., C].
         weights: The weights, [O, C / groups, ...].
-        windows: The windows.
+        windows: The windows; negative padding cuts elements off.
         groups: How many groups of channels are convolved by themselves.
+        gaps: How far apart the elements of the image are laid along each axis, with zeros between them.
     """
-    rank = x.ndim - 2
-    channels, outputs = x.shape[1], weights.shape[0]
+    extents = image.shape[1:-1]
+    channels, outputs = image.shape[-1], weights.shape[0]
     if groups < 1 or channels != weights.shape[1] * groups or outputs % groups:
         broken(f"{groups} groups of weights {list(weights.shape)} do not fit {channels} channels")
-    if min(windows.counts(x.shape[2:]), default=1) < 1:
-        broken(f"windows of {list(windows.spans)} do not fit {list(x.shape[2:])} with their padding")
-    image = mnp.moveaxis(x, 1, -1)
-    if groups == channels == outputs and math.prod(windows.kernel) <= _MAX_TAPS and groups > 1:
-        found = _depthwise(image, weights, windows)
-    elif groups == 1 and rank == 2 and max(windows.dilations) == 1 and x.dtype.name in _DIRECT:
-        found = mnp.conv2d(
-            image,
-            weights.transpose((2, 3, 1, 0)),
-            strides=windows.strides,
-            padding=tuple(zip(windows.low, windows.high, strict=True)),
-        )
-    else:
-        found = _by_patches(image, weights, windows, groups)
-    return mnp.moveaxis(found, -1, 1)
-
-
-_DIRECT = ("float32", "float64", "int32", "int64")
-
-
-def _by_patches(image: Array, weights: Array, windows: Windows, groups: int) -> Array:
-    """Return a convolution as a product of each group's weights with the windows, laid out as rows."""
-    outputs, depth = weights.shape[:2]
-    taps = math.prod(windows.kernel)
-    patches = mnp.extract_patches(
+    spacing = gaps or (1,) * len(extents)
+    spaced = [(extent - 1) * step + 1 for extent, step in zip(extents, spacing, strict=True)]
+    if min(windows.counts(spaced), default=1) < 1:
+        broken(f"windows of {list(windows.spans)} do not fit {list(extents)} with their padding")
+    found: Array = mnp.convolution(
         image,
-        window=windows.kernel,
+        weights.transpose((*range(2, weights.ndim), 1, 0)),
         strides=windows.strides,
-        dilation=windows.dilations,
         padding_low=windows.low,
         padding_high=windows.high,
-        pad_value=0,
+        base_dilation=spacing,
+        window_dilation=windows.dilations,
+        groups=groups,
     )
-    rows = math.prod(patches.shape[:-1])
-    split = (
-        patches.reshape((rows, taps, groups, depth))
-        .transpose((2, 0, 1, 3))
-        .reshape((groups, rows, taps * depth))
-    )
-    factors = mnp.moveaxis(weights.reshape((groups, outputs // groups, depth, taps)), -1, 2)
-    factors = factors.reshape((groups, outputs // groups, taps * depth))
-    found = mnp.dot_general(
-        split, factors, batch_lhs=(0,), batch_rhs=(0,), contract_lhs=(2,), contract_rhs=(2,)
-    )
-    return mnp.moveaxis(found, 0, 1).reshape((*patches.shape[:-1], outputs))
+    return found
 
 
-def _depthwise(image: Array, weights: Array, windows: Windows) -> Array:
-    """Return a convolution of each channel by itself, as a sum over the elements of a window."""
-    dtype = image.dtype
-    if dtype.itemsize < 4:  # sums of narrow numbers are made in wide ones
-        wide = "f32" if dtype.kind not in "iu" else "i32"
-        image, weights = image.astype(wide), weights.astype(wide)
-    margins = [(0, 0), *zip(windows.low, windows.high, strict=True), (0, 0)]
-    whole = mnp.pad(image, margins) if any(map(any, margins)) else image
-    counts = windows.counts(image.shape[1:-1])
-    total: Array = None
-    for places in itertools.product(*map(range, windows.kernel)):
-        starts = [place * step for place, step in zip(places, windows.dilations, strict=True)]
-        index = [
-            slice(start, start + (count - 1) * stride + 1, stride)
-            for start, count, stride in zip(starts, counts, windows.strides, strict=True)
-        ]
-        part = whole[(slice(None), *index, slice(None))] * weights[(slice(None), 0, *places)]
-        total = part if total is None else total + part
-    return total.astype(dtype)
-
-
-def with_bias(x: Array, bias: Array | None) -> Array:
-    """Return an array with a number added to each channel."""
-    return x if bias is None else x + bias.reshape((-1, *[1] * (x.ndim - 2)))
+def with_bias(use: Use, image: Array, bias: Array | None) -> Array:
+    """Return an image [N, ..., C] as [N, C, ...], with a number added to each channel."""
+    return use.in_front(image if bias is None else image + bias)
 
 
 def check_image(x: Array, what: str) -> None:
@@ -119,7 +65,7 @@ def _convolution(use: Use) -> Array:
     if weights.ndim != x.ndim:
         broken(f"its weights have rank {weights.ndim}, and its input {x.ndim}")
     windows = windows_of(use, x.shape[2:], weights.shape[2:])
-    return with_bias(convolve(x, weights, windows, use.attr("group", 1)), use.get(2))
+    return with_bias(use, convolve(use.behind(0), weights, windows, use.attr("group", 1)), use.get(2))
 
 
 def _transposed(use: Use) -> Array:
@@ -145,16 +91,8 @@ def _transposed(use: Use) -> Array:
     )
     before = [span - 1 - cut for span, cut in zip(spans, low, strict=True)]
     after = [span - 1 - cut + extra for span, cut, extra in zip(spans, high, more, strict=True)]
-    spaced = op(
-        "Pad",
-        x,
-        low=[0, 0, *before],
-        high=[0, 0, *after],
-        interior=[0, 0, *(stride - 1 for stride in strides)],
-        pad_value=0,
-    )
-    windows = Windows(tuple(kernel), ones, tuple(dilations), zeros, zeros)
-    return with_bias(convolve(spaced, flipped, windows, groups), use.get(2))
+    windows = Windows(tuple(kernel), ones, tuple(dilations), tuple(before), tuple(after))
+    return with_bias(use, convolve(use.behind(0), flipped, windows, groups, strides), use.get(2))
 
 
 def _cut(

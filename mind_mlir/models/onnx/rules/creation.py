@@ -9,7 +9,7 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
-from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _MAX_KNOWN = 1 << 16
 #: No array that a model asks for has more elements.
 _MOST = 2**40
+
+#: Ranges are known, and no longer than this.
+_MOST_COUNTED = 1 << 26
 
 _FORMS = ("value", "value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")
 
@@ -56,8 +59,7 @@ def _range(use: Use) -> Array:
     if not step:
         broken("its step is 0")
     count = max(math.ceil((limit.item() - start.item()) / step.item()), 0)
-    if count > 2**31:
-        unsupported(f"a range of {count} numbers is beyond all memory")
+    check_few(count, _MOST_COUNTED, "numbers in a range")
     return (np.arange(count) * step.item() + start.item()).astype(start.dtype)
 
 

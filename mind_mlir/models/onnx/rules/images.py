@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import Rule
-from mind_mlir.models.onnx.rules.convolution import with_bias
 from mind_mlir.models.onnx.rules.windows import windows_of
 
 if TYPE_CHECKING:
@@ -146,7 +145,8 @@ def _deformed(use: Use) -> Array:
     spread = values.transpose((0, 1, 4, 2, 3)).reshape((batch, groups, channels // groups * taps, points))
     factors = weights.reshape((groups, outputs // groups, -1))
     found = mnp.matmul(factors, spread).reshape((batch, outputs, *counts))
-    return with_bias(found, use.get(3))
+    bias = use.get(3)
+    return found if bias is None else found + bias.reshape((-1, 1, 1))
 
 
 def _columns(use: Use) -> Array:
@@ -157,6 +157,9 @@ def _columns(use: Use) -> Array:
     strides, dilations = use.attr("strides", ones), use.attr("dilations", ones)
     pads = use.attr("pads", (0,) * (2 * rank))
     taps = math.prod(kernel)
+    check_few(taps, 1024, "elements in a block")
+    if not len(kernel) == len(strides) == len(dilations) == rank or min(*kernel, *strides, *dilations, 1) < 1:
+        broken(f"blocks of {list(kernel)} at steps of {list(strides)} are none of {list(extents)}")
     counts = [
         (extent + pads[at] + pads[rank + at] - (kernel[at] - 1) * dilations[at] - 1) // strides[at] + 1
         for at, extent in enumerate(extents)

@@ -61,5 +61,5 @@ RULES = {
     "BitShift": Rule(_shift),
     "IsNaN": Rule(lambda use: mnp.isnan(use[0])),
     "IsInf": Rule(_infinite),
-    "Where": Rule(_where, is_plain=True),
+    "Where": Rule(_where, is_plain=True, is_elementwise=True),
 }

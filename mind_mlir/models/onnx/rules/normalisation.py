@@ -37,8 +37,10 @@ def _batch(use: Use) -> tuple[Array, ...]:
         mean, variance = now, spread
     factor = scale.astype(mean.dtype) * mnp.rsqrt(variance + epsilon)
     shift = bias.astype(mean.dtype) - mean * factor
-    wide = x.astype(mean.dtype)
-    return (wide * _of_channels(factor, x) + _of_channels(shift, x)).astype(x.dtype), *more
+    if x.ndim == 2:
+        return (x.astype(mean.dtype) * factor + shift).astype(x.dtype), *more
+    wide = use.behind(0).astype(mean.dtype)
+    return use.in_front((wide * factor + shift).astype(x.dtype)), *more
 
 
 def standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
@@ -84,9 +86,9 @@ def _local_response(use: Use) -> Array:
     if x.ndim < 3 or size < 1:
         broken(f"its size is {size}, and its input has rank {x.ndim}")
     alpha, beta, bias = use.attr("alpha", 1e-4), use.attr("beta", 0.75), use.attr("bias", 1.0)
-    rows = (x * x).reshape((x.shape[0], 1, x.shape[1], -1))
+    rows = (x * x).reshape((x.shape[0], x.shape[1], -1))
     low = (size - 1) // 2
-    windows = Windows((size, 1), (1, 1), (1, 1), (low, 0), (size - 1 - low, 0))
+    windows = Windows((size,), (1,), (1,), (low,), (size - 1 - low,))
     squares = reduced(rows, windows, "Sum").reshape(x.shape)
     return mnp.div(x, mnp.power(squares * (alpha / size) + bias, mnp.full((), beta, x.dtype)))
 

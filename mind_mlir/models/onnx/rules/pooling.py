@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 from mind_mlir.models.onnx.graphs.use import Rule
 from mind_mlir.models.onnx.rules.convolution import check_image
 from mind_mlir.models.onnx.rules.windows import Windows, windows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.models.onnx.graphs.use import Array, Use
+
+
+#: Where the greatest element of a larger window lies is not looked for: each of them is compared by itself.
+_MAX_TAPS = 1024
 
 
 def _windows(use: Use, extents: Sequence[int]) -> tuple[Windows, tuple[int, ...]]:
@@ -36,19 +40,19 @@ def _windows(use: Use, extents: Sequence[int]) -> tuple[Windows, tuple[int, ...]
     return windows._replace(high=tuple(high)), windows.high
 
 
-def reduced(x: Array, windows: Windows, kind: Literal["Sum", "Max"]) -> Array:
-    """Return the sum, the greatest or the least element of each window over the last axes."""
-    ones, zeros = (1, 1), (0, 0)
-    if min(windows.counts(x.shape[2:]), default=1) < 1:
-        broken(f"windows of {list(windows.spans)} do not fit {list(x.shape[2:])} with their padding")
+def reduced(image: Array, windows: Windows, kind: Literal["Sum", "Max"]) -> Array:
+    """Return the sum or the greatest element of each window of an image [N, ..., C]."""
+    extents = image.shape[1:-1]
+    if min(windows.counts(extents), default=1) < 1:
+        broken(f"windows of {list(windows.spans)} do not fit {list(extents)} with their padding")
     return mnp.reduce_window(
-        x,
-        window_dims=(*ones, *windows.kernel),
-        strides=(*ones, *windows.strides),
-        padding_low=(*zeros, *windows.low),
-        padding_high=(*zeros, *windows.high),
-        base_dilation=(1,) * x.ndim,
-        window_dilation=(*ones, *windows.dilations),
+        image,
+        window_dims=(1, *windows.kernel, 1),
+        strides=(1, *windows.strides, 1),
+        padding_low=(0, *windows.low, 0),
+        padding_high=(0, *windows.high, 0),
+        base_dilation=(1,) * image.ndim,
+        window_dilation=(1, *windows.dilations, 1),
         reduce=kind,
     )
 
@@ -58,12 +62,13 @@ def _max_pool(use: Use) -> tuple[Array, ...]:
     check_image(x, "input")
     windows, _ = _windows(use, x.shape[2:])
     if len(use.node.outputs) < 2 or not use.node.outputs[1]:
-        return (reduced(x, windows, "Max"),)
+        return (use.in_front(reduced(use.behind(0), windows, "Max")),)
     return _with_places(use, x, windows)
 
 
 def _with_places(use: Use, x: Array, windows: Windows) -> tuple[Array, Array]:
     """Return the greatest elements, and where they lie in the whole array."""
+    check_few(math.prod(windows.kernel), _MAX_TAPS, "elements in a window with places")
     extents = x.shape[2:]
     order = list(range(x.ndim))
     if use.attr("storage_order", 0):
@@ -97,11 +102,11 @@ def _average(use: Use) -> Array:
     x = use[0]
     check_image(x, "input")
     windows, given = _windows(use, x.shape[2:])
-    sums = reduced(x, windows, "Sum")
+    sums = reduced(use.behind(0), windows, "Sum")
     counts = _counted(x.shape[2:], windows, given, with_padding=bool(use.attr("count_include_pad", 0)))
     if np.all(counts == counts.flat[0]):
-        return mnp.div(sums, mnp.full((), float(counts.flat[0]), x.dtype))
-    return mnp.div(sums, mnp.asarray(counts.astype(x.dtype)))
+        return use.in_front(mnp.div(sums, mnp.full((), float(counts.flat[0]), x.dtype)))
+    return use.in_front(mnp.div(sums, mnp.asarray(counts[..., None].astype(x.dtype))))
 
 
 def _counted(
@@ -125,7 +130,7 @@ def _norm(use: Use) -> Array:
     x, order = use[0], use.attr("p", 2)
     check_image(x, "input")
     windows, _ = _windows(use, x.shape[2:])
-    return _root(reduced(_power(x, order), windows, "Sum"), order)
+    return use.in_front(_root(reduced(_power(use.behind(0), order), windows, "Sum"), order))
 
 
 def _power(x: Array, order: float) -> Array:
@@ -142,15 +147,17 @@ def _root(x: Array, order: float) -> Array:
     return mnp.sqrt(x) if order == 2 else x if order == 1 else mnp.power(x, mnp.full((), 1 / order, x.dtype))
 
 
-def _spatial(x: Array) -> tuple[int, ...]:
-    if x.ndim < 3:
-        broken(f"its input has rank {x.ndim}, and no axes behind the channels")
-    return tuple(range(2, x.ndim))
+def _whole(use: Use, reduce: Callable[[Array, tuple[int, ...]], Array]) -> Array:
+    """Return what is computed of all elements of each channel."""
+    if use[0].ndim < 3:
+        broken(f"its input has rank {use[0].ndim}, and no axes behind the channels")
+    image = use.behind(0)
+    return use.in_front(reduce(image, tuple(range(1, image.ndim - 1))))
 
 
 def _global_norm(use: Use) -> Array:
-    x, order = use[0], use.attr("p", 2)
-    return _root(_power(x, order).sum(axis=_spatial(x), keepdims=True), order)
+    order = use.attr("p", 2)
+    return _whole(use, lambda x, axes: _root(_power(x, order).sum(axis=axes, keepdims=True), order))
 
 
 def _unpool(use: Use) -> Array:
@@ -179,8 +186,8 @@ RULES = {
     "MaxPool": Rule(_max_pool),
     "AveragePool": Rule(_average),
     "LpPool": Rule(_norm),
-    "GlobalMaxPool": Rule(lambda use: use[0].max(axis=_spatial(use[0]), keepdims=True)),
-    "GlobalAveragePool": Rule(lambda use: use[0].mean(axis=_spatial(use[0]), keepdims=True)),
+    "GlobalMaxPool": Rule(lambda use: _whole(use, lambda x, axes: x.max(axis=axes, keepdims=True))),
+    "GlobalAveragePool": Rule(lambda use: _whole(use, lambda x, axes: x.mean(axis=axes, keepdims=True))),
     "GlobalLpPool": Rule(_global_norm),
     "MaxUnpool": Rule(_unpool),
 }

@@ -126,7 +126,8 @@ def _convolved(use: Use, x: Array, x_zero: Array | None, w: Array, w_zero: Array
     if w_zero is not None and w_zero.ndim == 1:
         w_zero = w_zero.reshape((-1, *[1] * (w.ndim - 1)))
     weights = w.astype("i32") if w_zero is None else w.astype("i32") - w_zero.astype("i32")
-    return convolve(_shifted(x, x_zero), weights, windows, use.attr("group", 1))
+    image = _shifted(mnp.moveaxis(x, 1, -1), x_zero)
+    return mnp.moveaxis(convolve(image, weights, windows, use.attr("group", 1)), -1, 1)
 
 
 def _convolution_of_integers(use: Use) -> Array:

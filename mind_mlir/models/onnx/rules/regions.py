@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import Rule
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def _pool(use: Use) -> Array:
     x, rois = use[0], use.known(1, "the regions")
     rows, columns = use.needed("pooled_shape", tuple)
     scale = use.attr("spatial_scale", 1.0)
+    check_few(rows * columns * len(rois), 4096, "parts of regions")
     found = []
     for batch, *corners in rois:
         left, top, right, bottom = [int(np.rint(each * scale)) for each in corners]

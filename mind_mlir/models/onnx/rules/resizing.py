@@ -221,6 +221,8 @@ def _upsample(use: Use) -> Array:
         broken(f"it has {len(scales)} scales for {x.ndim} axes")
     for place, scale in enumerate(scales):
         wanted = math.floor(x.shape[place] * scale)
+        if not 1 <= wanted <= 2**24:
+            broken(f"it would have an extent of {wanted}")
         axis = Axis(x.shape[place], wanted, scale, 0.0, 1.0)
         if wanted != axis.extent:
             x = _along(use, x, place, axis, coordinates(axis, "asymmetric"))

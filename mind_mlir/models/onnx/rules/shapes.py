@@ -76,7 +76,12 @@ def _concat(use: Use) -> Array:
     if not parts:
         broken("it is given nothing")
     axis = use.axis(use.needed("axis", int), parts[0].ndim)
-    return np.concatenate(parts, axis) if use.stays else mnp.concatenate(parts, axis)
+    if use.stays:
+        return np.concatenate(parts, axis)
+    behind = [use.evaluator.layouts.find(each) for each in parts]
+    if axis == 1 and all(each is not None for each in behind):
+        return use.in_front(mnp.concatenate(behind, -1))
+    return mnp.concatenate(parts, axis)
 
 
 def _shape(use: Use) -> Array:

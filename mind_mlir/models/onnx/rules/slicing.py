@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.models.onnx.graphs.use import Array, Use
+
+
+#: More parts, and wider margins that are no constants, are not made.
+_MOST = 1 << 20
 
 
 def _slice(use: Use) -> Array:
@@ -54,6 +58,7 @@ def _split(use: Use) -> tuple[Array, ...]:
     if sizes is None:
         if count < 1:
             broken(f"it has {count} parts")
+        check_few(count, _MOST, "parts")
         part = -(-extent // count)
         sizes = [max(0, min(part, extent - part * place)) for place in range(count)]
     if sum(sizes) != extent or any(size < 0 for size in sizes):
@@ -95,6 +100,7 @@ def extended(x: Array, axis: int, low: int, high: int, mode: str) -> Array:
     if not low and not high:
         return x
     extent = x.shape[axis]
+    check_few(abs(low) + abs(high), _MOST, "elements of margins")
     if not extent:
         broken("an axis without elements has none for margins")
     kept = np.arange(max(-low, 0), extent - max(-high, 0))

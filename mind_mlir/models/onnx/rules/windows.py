@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.models.onnx.graphs.refusals import broken
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.models.onnx.graphs.use import Use
+
+
+#: Windows that reach further are none that a model has.
+_MOST = 1 << 20
 
 
 class Windows(NamedTuple):
@@ -60,6 +64,7 @@ def windows_of(use: Use, extents: Sequence[int], kernel: Sequence[int] | None = 
     pads = use.attr("pads", (0,) * (2 * rank))
     if len(pads) != 2 * rank or min(pads, default=0) < 0:
         broken(f"its padding {list(pads)} is not two numbers for each of {rank} axes")
+    check_few(max((*sizes, *dilations, *pads), default=0), _MOST, "elements of a window or padding")
     found = Windows(tuple(sizes), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:]))
     return _padded(use, found, extents)
 
