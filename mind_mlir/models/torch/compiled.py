@@ -78,15 +78,18 @@ class CompiledGraph:
         self._orders = list(orders) or [None] * len(graph.outputs)
         self._is_random = is_random(graph)
         self._numbers = [place for place, each in enumerate(graph.inputs) if each.type is None]
-        self._places: list[int] = []
-        self._readers: list[Callable[[Any], Array]] = []
-        is_open = False
-        for place, each in enumerate(graph.inputs):
-            if each.type is not None and each.name not in self._constants:
-                read = reader_of(each.type.dtype)
-                self._places.append(place)
-                self._readers.append(_Lasting(read) if place in lasting else read)
-                is_open |= None in each.type.shape
+        self._places = [
+            place
+            for place, each in enumerate(graph.inputs)
+            if each.type is not None and each.name not in self._constants
+        ]
+        self._weights = _Weights([place for place in self._places if place in lasting], self)
+        self._others = [
+            (number, place, reader_of(self.type_of(place).dtype))
+            for number, place in enumerate(self._places)
+            if place not in self._weights.places
+        ]
+        is_open = any(None in self.type_of(place).shape for place in self._places)
         self._is_fixed = not self._numbers and not is_open
         self._programs: BindingCache[Hashable, GraphProgram] = BindingCache(DEFAULT_MAX_SIGNATURES)
         self._only: GraphProgram | None = None
@@ -99,9 +102,11 @@ class CompiledGraph:
             ExecutionError: As a call of an `Executable`.
         """
         try:
-            arrays = [read(values[place]) for read, place in zip(self._readers, self._places, strict=True)]
+            arrays = self._weights.arrays(values)
+            for number, place, read in self._others:
+                arrays[number] = read(values[place])
         except (TypeError, RuntimeError, AttributeError):  # said with care, or mended
-            arrays = [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
+            arrays = self._with_care(values)
         program = self._only or self._program(arrays, values)
         executable = program.executable
         if executable is None:
@@ -112,6 +117,20 @@ class CompiledGraph:
             found = executable(*arrays)
         return [output(found, values) for output in program.outputs]
 
+    def type_of(self, place: int) -> ArrayType:
+        """Return the type of an input that is an array."""
+        found = self.graph.inputs[place].type
+        assert found is not None, "it is no number"
+        return found
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Return the places of the inputs that the program takes."""
+        return self._places
+
+    def _with_care(self, values: Sequence[Any]) -> list[Array]:
+        return [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
+
     def prepare(self) -> None:
         """Compile the graph now, where all extents and numbers are known."""
         if self._is_fixed:
@@ -119,15 +138,14 @@ class CompiledGraph:
 
     def module_for(self, values: Sequence[Any]) -> Module | None:
         """Return the program for the arguments of a call, before it is compiled."""
-        arrays = [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
+        arrays = self._with_care(values)
         return self._traced([int(values[place]) for place in self._numbers], [each.shape for each in arrays])[
             1
         ]
 
     def program(self, values: Sequence[Any]) -> GraphProgram:
         """Return the program for the arguments of a call."""
-        arrays = [as_array(values[place], self.graph.inputs[place].name) for place in self._places]
-        return self._program(arrays, values)
+        return self._program(self._with_care(values), values)
 
     def _program(self, arrays: Sequence[Array], values: Sequence[Any]) -> GraphProgram:
         if self._is_fixed:
@@ -184,23 +202,37 @@ class CompiledGraph:
         return [*types, TensorType(DType.UI64)] if self._is_random else types
 
 
-class _Lasting:
-    """Reads a tensor that is mostly the same one: its array is kept while its memory is the same."""
+class _Weights:
+    """Inputs that are mostly the same tensors: their arrays are kept while their memory is the same.
 
-    __slots__ = ("_address", "_array", "_read")
+    Attributes:
+        places: Which inputs of the graph they are.
+    """
 
-    def __init__(self, read: Callable[[Any], Array]) -> None:
-        self._read, self._address = read, -1
-        self._array: Array | None = None
+    def __init__(self, places: Sequence[int], compiled: CompiledGraph) -> None:
+        """Begin without arrays."""
+        self.places = frozenset(places)
+        self._listed = [
+            (number, place, reader_of(compiled.type_of(place).dtype))
+            for number, place in enumerate(compiled.places)
+            if place in self.places
+        ]
+        self._addresses: list[int] = []
+        self._arrays: list[Any] = [None] * len(compiled.places)
 
-    def __call__(self, tensor: Any) -> Array:
-        if self._array is not None and tensor.data_ptr() == self._address and tensor.is_contiguous():
-            return self._array
-        array = self._read(tensor)
-        # The array keeps its memory, so that nothing else can come to lie there.
-        self._address = tensor.data_ptr() if tensor.is_contiguous() else -1
-        self._array = array if self._address > 0 else None
-        return array
+    def arrays(self, values: Sequence[Any]) -> list[Any]:
+        """Return the arrays of a program's inputs, with None for those that are no weights."""
+        # Of tensors that are not contiguous, which only torch's steps tell apart, none is kept.
+        found = [
+            tensor.data_ptr() if (tensor := values[place]).is_contiguous() else 0
+            for _, place, _ in self._listed
+        ]
+        if found != self._addresses or 0 in found:
+            # An array keeps its memory, so that nothing else can come to lie there.
+            for number, place, read in self._listed:
+                self._arrays[number] = read(values[place])
+            self._addresses = found
+        return self._arrays.copy()
 
 
 def _known(type_: ArrayType) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ class TorchModel:
         self.source = source
         self._options, self._dynamic, self._frozen = options, dynamic, frozen
         self._made: BindingCache[Hashable, Exported] = BindingCache(DEFAULT_MAX_SIGNATURES)
+        self._plain: dict[Hashable, Exported] = {}
         self._tree = load_torch().utils._pytree
         self._tensor = load_torch().Tensor
         self._first: tuple[Exported, list[Any]] | None = None
@@ -58,8 +59,29 @@ class TorchModel:
             ArgumentError: A tensor is none of this machine's memory (E6105), or does not fit (E61xx).
             ExecutionError: As a call of an `Executable`.
         """
-        leaves, spec = self._tree.tree_flatten((args, kwargs))
-        return self._exported(leaves, spec, args, kwargs)(leaves)
+        leaves: list[Any] = [*args, *kwargs.values()]
+        key = self._plain_key(leaves, kwargs)
+        found = None if key is None else self._plain.get(key)
+        if found is None:
+            leaves, spec = self._tree.tree_flatten((args, kwargs))
+            found = self._exported(leaves, spec, args, kwargs)
+            if key is not None:
+                self._remember(key, found)
+        return found(leaves)
+
+    def _plain_key(self, leaves: list[Any], kwargs: dict[str, Any]) -> Hashable:
+        """Return what says which program a call of tensors alone has, quickly; None for another call."""
+        key: list[Any] = [self.source.training, *kwargs]
+        for leaf in leaves:
+            if type(leaf) is not self._tensor:
+                return None
+            key += (leaf.shape, leaf.dtype)
+        return tuple(key)
+
+    def _remember(self, key: Hashable, found: Exported) -> None:
+        if len(self._plain) >= DEFAULT_MAX_SIGNATURES:
+            self._plain.clear()
+        self._plain[key] = found
 
     def _exported(
         self, leaves: list[Any], spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

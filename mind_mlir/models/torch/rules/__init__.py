@@ -16,12 +16,14 @@ from mind_mlir.models.torch.rules import (
     functions,
     indexing,
     normalisation,
+    ordering,
     pooling,
     products,
     random,
     reductions,
     scalars,
     shaping,
+    transformers,
 )
 from mind_mlir.support.frozen import FrozenDict
 
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from mind_mlir.models.torch.rules.use import Rule
 
 _FAMILIES = (
-    *(elementwise, functions, reductions, shaping, indexing, products, normalisation, attention),
+    *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
+    *(attention, transformers),
     *(convolution, pooling, creation, random, scalars, control),
 )
 #: Every rule, by what torch calls the operator.

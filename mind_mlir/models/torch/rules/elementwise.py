@@ -128,12 +128,16 @@ def _whole_power(to: Use, x: Operand, y: Operand) -> TracedArray:
             square = square * square if exponent else square
         return result
     base, exponents, one = cast(x, dtype), cast(y, dtype), number(1, dtype)
+    zero = number(0, dtype)
     result, square = one, base
-    for place in range(6):
-        is_set = operators.compare("NotEqual", exponents & number(1 << place, dtype), number(0, dtype))
+    for place in range(dtype.bits - 1):
+        is_set = operators.compare("NotEqual", exponents & number(1 << place, dtype), zero)
         result = result * operators.choose(is_set, square, one)
         square = square * square
-    return result
+    # The integer next to a power of a negative exponent is 0, but for powers of 1 and -1.
+    is_unit = operators.compare("Equal", base * base, one)
+    is_negative = operators.compare("Less", exponents, zero)
+    return operators.choose(is_negative & op("Not", is_unit), zero, result)
 
 
 def _clamped(to: Use, x: TracedArray, low: Operand | None = None, high: Operand | None = None) -> TracedArray:
@@ -192,7 +196,7 @@ def _is_negative(x: TracedArray) -> TracedArray:
     """Return where a number has a minus sign; zeros and NaN have signs, too."""
     dtype = dtype_of(x)
     if not dtype.is_float:
-        return operators.compare("Less", x, number(0, dtype)) if dtype.is_integer else truth(False)
+        return operators.compare("Less", x, number(0, dtype)) if dtype.is_integer else x & False
     bits = op("Bitcast", x, dtype=DType[f"SI{dtype.bits}"])
     return operators.compare("Less", bits, number(0, dtype_of(bits)))
 
@@ -205,6 +209,31 @@ def _hypot(x: TracedArray, y: TracedArray) -> TracedArray:
     found = large * op("Sqrt", ratio * ratio + 1.0)
     is_infinite = operators.compare("Equal", large, number(float("inf"), dtype_of(x)))
     return operators.choose(is_infinite, large, found)
+
+
+def _numbers_first(opcode: str) -> Rule:
+    """Return the rule of the greater or the lesser operand, which is NaN only where both are."""
+
+    def rule(to: Use, x: Operand, y: Operand) -> TracedArray:
+        one, two = cast(x, to.dtype), cast(y, to.dtype)
+        if not to.dtype.is_float:
+            return binary(opcode, of_truths="Or" if opcode == "Maximum" else "And")(to, one, two)
+        found = operators.binary(opcode, one, two)
+        found = operators.choose(operators.compare("NotEqual", one, one), two, found)
+        return operators.choose(operators.compare("NotEqual", two, two), one, found)
+
+    return rule
+
+
+def _rounded(to: Use, x: TracedArray, *, decimals: int) -> TracedArray:
+    if not to.dtype.is_float:
+        raise Unsupported("it rounds integers to decimals")
+    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    factor = number(10.0 ** abs(decimals), inner)
+    wide_x = cast(x, inner)
+    if decimals >= 0:
+        return cast(op("RoundEven", wide_x * factor) / factor, to.dtype)
+    return cast(op("RoundEven", wide_x / factor) * factor, to.dtype)
 
 
 def _to_copy(to: Use, x: TracedArray, **_: Any) -> TracedArray:
@@ -334,6 +363,9 @@ RULES: Mapping[str, Rule] = {
     "aten.floor": rounding("Floor"),
     "aten.ceil": rounding("Ceil"),
     "aten.round.default": rounding("RoundEven"),
+    "aten.round.decimals": _rounded,
+    "aten.fmax": _numbers_first("Maximum"),
+    "aten.fmin": _numbers_first("Minimum"),
     "aten.trunc": lambda _, x: x if dtype_of(x).is_integer else _truncated(x),
     "aten.frac": lambda _, x: x - _truncated(x),
     "aten._to_copy": _to_copy,

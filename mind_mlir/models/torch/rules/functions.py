@@ -83,7 +83,8 @@ def _atan(x: TracedArray) -> TracedArray:
     return binary("Atan2", x, number(1.0, dtype_of(x)))
 
 
-def _gelu(x: TracedArray, *, approximate: str = "none") -> TracedArray:
+def gelu(x: TracedArray, *, approximate: str = "none") -> TracedArray:
+    """Return what GELU makes of floats."""
     if approximate == "tanh":
         inner = _scaled(x + _scaled(x * x * x, 0.044715), math.sqrt(2 / math.pi))
         return _scaled(x, 0.5) * (op("Tanh", inner) + 1.0)
@@ -214,7 +215,7 @@ RULES: Mapping[str, Rule] = {
     "aten.sigmoid": unary("Logistic"),
     "aten.relu": _relu,
     "aten.hardtanh": _hardtanh,
-    "aten.gelu": wide(_gelu),
+    "aten.gelu": wide(gelu),
     "aten.silu": wide(_silu),
     "aten.softplus": wide(_softplus),
     "aten.elu": wide(_elu),

@@ -259,6 +259,33 @@ def _along(x: TracedArray, dim: int, index: TracedArray, values: TracedArray, ho
     return made
 
 
+def _index_reduce(
+    to: Use,
+    x: TracedArray,
+    dim: int,
+    index: TracedArray,
+    source: TracedArray,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> TracedArray:
+    if not x.ndim:
+        x, source = reshaped(x, (1,)), reshaped(source, (source.size,))
+        return reshaped(_index_reduce(to, x, 0, index, source, reduce, include_self=include_self), ())
+    axis = axis_of(dim, x.ndim)
+    shape = [index.size if each == axis else 1 for each in range(x.ndim)]
+    spread = expanded(reshaped(index, shape), source.shape)
+    return _scatter_reduce(to, x, axis, spread, source, reduce, include_self=include_self)
+
+
+def _put(
+    to: Use, x: TracedArray, index: TracedArray, source: TracedArray, accumulate: bool = False
+) -> TracedArray:
+    place = reshaped(x, (x.size,)).at[_places(reshaped(index, (index.size,)))]
+    values = cast(reshaped(source, (source.size,)), to.dtype)
+    return reshaped(place.add(values) if accumulate else place.set(values), x.shape)
+
+
 def _take(_: Use, x: TracedArray, index: TracedArray) -> TracedArray:
     places = _places(index)
     return rows(reshaped(x, (x.size,)), places)
@@ -279,5 +306,7 @@ RULES: Mapping[str, Rule] = {
     "aten.index_add": _index_add,
     "aten.index_copy": _index_copy,
     "aten.index_fill": _index_fill,
+    "aten.index_reduce": _index_reduce,
+    "aten.put": _put,
     "aten.take": _take,
 }

@@ -82,6 +82,13 @@ def _moments(x: TracedArray, axes: list[int], epsilon: float) -> tuple[TracedArr
     return apart, mean, op("Rsqrt", variance + number(epsilon, dtype_of(x)))
 
 
+def layer_normalised(x: TracedArray, weight: TracedArray, bias: TracedArray, epsilon: float) -> TracedArray:
+    """Return the last dimension of mean 0 and variance 1, scaled and shifted."""
+    inner = _inner(dtype_of(x))
+    apart, _, scale = _moments(cast(x, inner), [x.ndim - 1], epsilon)
+    return cast(apart * scale * cast(weight, inner) + cast(bias, inner), dtype_of(x))
+
+
 def _layer_norm(
     to: Use,
     x: TracedArray,
@@ -283,6 +290,25 @@ def _group_norm(
     return [cast(found, to.dtype), *ends]
 
 
+def _weight_norm(to: Use, v: TracedArray, g: TracedArray, dim: int = 0) -> list[TracedArray]:
+    inner = to.dtype_of(1)
+    axes = [axis for axis in range(v.ndim) if axis != dim]
+    wide = cast(v, inner)
+    size = op("Sqrt", summed(wide * wide, axes, keepdim=True))
+    return [cast(wide * (cast(g, inner) / size), to.dtype), size]
+
+
+def _weight_norm_backward(
+    _: Use, gradient: TracedArray, v: TracedArray, g: TracedArray, size: TracedArray, dim: int
+) -> list[TracedArray]:
+    inner = dtype_of(size)
+    axes = [axis for axis in range(v.ndim) if axis != dim]
+    wide, slope, factor = cast(v, inner), cast(gradient, inner), cast(g, inner)
+    along = summed(wide * slope, axes, keepdim=True) / size
+    of_v = (slope - wide * (along / size)) * (factor / size)
+    return [cast(of_v, dtype_of(v)), cast(along, dtype_of(g))]
+
+
 RULES: Mapping[str, Rule] = {
     "aten._softmax": _softmax,
     "aten._safe_softmax": _safe_softmax,
@@ -292,6 +318,8 @@ RULES: Mapping[str, Rule] = {
     "aten.native_layer_norm": _layer_norm,
     "aten.native_layer_norm_backward": _layer_norm_backward,
     "aten.native_group_norm": _group_norm,
+    "aten._weight_norm_interface": _weight_norm,
+    "aten._weight_norm_interface_backward": _weight_norm_backward,
     "aten.native_batch_norm_backward": _batch_norm_backward,
     "aten._native_batch_norm_legit_no_training": _batch_norm_inference,
     "aten._native_batch_norm_legit_functional": _batch_norm,

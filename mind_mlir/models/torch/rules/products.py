@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.types import DType
+from mind_mlir.models.torch.rules.reductions import summed
 from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number
 from mind_mlir.tracing import operators
 
@@ -38,6 +40,17 @@ def _added(
     return found + (bias if beta == 1 else bias * number(beta, dtype))
 
 
+def _added_batches(
+    to: Use, bias: TracedArray, x: TracedArray, y: TracedArray, *, beta: Any = 1, alpha: Any = 1
+) -> TracedArray:
+    dtype = to.dtype
+    inner = DType.F32 if dtype.is_narrow else dtype
+    found = summed(product(cast(x, inner), cast(y, inner)), [0], keepdim=False)
+    if alpha != 1:
+        found = found * number(alpha, inner)
+    return cast(found if beta == 0 else found + cast(bias, inner) * number(beta, inner), dtype)
+
+
 def _linear(to: Use, x: TracedArray, weight: TracedArray, bias: TracedArray | None = None) -> TracedArray:
     found = product(x, weight.T)
     return found if bias is None else found + bias
@@ -52,5 +65,7 @@ RULES: Mapping[str, Rule] = {
     "aten.addmm": _added,
     "aten.addmv": _added,
     "aten.baddbmm": _added,
+    "aten.addbmm": _added_batches,
     "aten.linear": _linear,
+    "aten.matmul": _product,
 }

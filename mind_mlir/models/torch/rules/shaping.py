@@ -283,15 +283,31 @@ def _select_scatter(to: Use, x: TracedArray, source: TracedArray, dim: int, inde
 def _as_strided(
     _: Use, x: TracedArray, size: Sequence[int], stride: Sequence[int], offset: int | None = None
 ) -> TracedArray:
-    """Return the elements of a contiguous array at other steps, where these make a view of numpy's kind."""
-    steps, expected = [], 1
-    for extent in reversed(size):
-        steps.append(expected)
-        expected *= extent
-    is_plain = all(s == e or n == 1 for s, e, n in zip(stride, reversed(steps), size, strict=True))
-    if not is_plain or offset or math.prod(size) != x.size:
-        raise Unsupported("it reads memory at steps of its own")
+    _require_rows(x, size, stride, offset)
     return reshaped(x, size)
+
+
+def _as_strided_scatter(
+    to: Use,
+    x: TracedArray,
+    source: TracedArray,
+    size: Sequence[int],
+    stride: Sequence[int],
+    offset: int | None = None,
+) -> TracedArray:
+    _require_rows(x, size, stride, offset)
+    return reshaped(cast(source, to.dtype), x.shape)
+
+
+def _require_rows(x: TracedArray, size: Sequence[int], stride: Sequence[int], offset: int | None) -> None:
+    """Refuse steps but those of all elements in row-major order: others are a matter of memory."""
+    expected = 1
+    for extent, step in zip(reversed(size), reversed(stride), strict=True):
+        if extent != 1 and step != expected:
+            raise Unsupported("it reads memory at steps of its own")
+        expected *= extent
+    if offset or expected != x.size:
+        raise Unsupported("it reads memory at steps of its own")
 
 
 def _unfold(_: Use, x: TracedArray, dim: int, size: int, step: int) -> TracedArray:
@@ -337,5 +353,6 @@ RULES: Mapping[str, Rule] = {
     "aten.slice_scatter": _slice_scatter,
     "aten.select_scatter": _select_scatter,
     "aten.as_strided": _as_strided,
+    "aten.as_strided_scatter": _as_strided_scatter,
     "aten.unfold": _unfold,
 }
