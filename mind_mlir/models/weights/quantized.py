@@ -47,7 +47,8 @@ def _to_q4_0(rows: _Floats) -> tuple[_Floats, npt.NDArray[np.uint8]]:
     places = np.abs(rows).argmax(axis=-1)[..., np.newaxis]
     scales = np.take_along_axis(rows, places, axis=-1) / np.float32(-8)
     steps = np.minimum(15, (rows * _inverse(scales) + np.float32(8.5)).astype(np.int8)).astype(np.uint8)
-    return scales, steps[..., : BLOCK // 2] | steps[..., BLOCK // 2 :] << 4
+    halves: npt.NDArray[np.uint8] = steps[..., : BLOCK // 2] | (steps[..., BLOCK // 2 :] << np.uint8(4))
+    return scales, halves
 
 
 def _inverse(scales: _Floats) -> _Floats:

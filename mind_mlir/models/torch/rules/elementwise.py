@@ -217,7 +217,10 @@ def _numbers_first(opcode: str) -> Rule:
     def rule(to: Use, x: Operand, y: Operand) -> TracedArray:
         one, two = cast(x, to.dtype), cast(y, to.dtype)
         if not to.dtype.is_float:
-            return binary(opcode, of_truths="Or" if opcode == "Maximum" else "And")(to, one, two)
+            exact: TracedArray = binary(opcode, of_truths="Or" if opcode == "Maximum" else "And")(
+                to, one, two
+            )
+            return exact
         found = operators.binary(opcode, one, two)
         found = operators.choose(operators.compare("NotEqual", one, one), two, found)
         return operators.choose(operators.compare("NotEqual", two, two), one, found)
