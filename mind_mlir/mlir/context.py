@@ -144,6 +144,13 @@ class LoweringContext:
             return literal.array
         return np.array(held.value if isinstance(held, ir.IntegerAttr) else ir.DenseElementsAttr(held))
 
+    def transposition(self, value: Value) -> tuple[Value, tuple[int, ...]] | None:
+        """Return what ``value`` is a transpose of, and its permutation; None if it is none."""
+        owner = definition(value)
+        if owner is None or owner.name != "linalg.transpose":
+            return None
+        return owner.operands[0], tuple(ir.DenseI64ArrayAttr(owner.attributes["permutation"]))
+
     def number(self, vector: Value, position: int) -> Value:
         """Return the element at ``position`` of a tensor of rank 1; what a scalar was reshaped to is that."""
         if not isinstance(vector, ir.BlockArgument):

@@ -20,7 +20,7 @@ from mind_mlir.ops.convolution_form import axes_of
 from mind_mlir.ops.dot_general_lowering import factor
 from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.padding import padded
-from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.sliding import Sliding
 
 if TYPE_CHECKING:
@@ -229,8 +229,10 @@ def _product(context: LoweringContext, image: _Tensor, filter_: _Tensor, rows: i
     inner = math.prod(filter_.shape[:-1])
     result = type_.with_shape((rows, columns))
     factors = [
-        _Tensor(reshape(context, each.value, each.type, shape), each.type.with_shape(shape))
-        for each, shape in ((image, (rows, inner)), (filter_, (inner, columns)))
+        _Tensor(
+            reshape(context, image.value, image.type, (rows, inner)), image.type.with_shape((rows, inner))
+        ),
+        _matrix(context, filter_),
     ]
     if {each.type.dtype for each in factors} == {type_.dtype}:
         operands = [each.value for each in factors]
@@ -238,6 +240,27 @@ def _product(context: LoweringContext, image: _Tensor, filter_: _Tensor, rows: i
     else:
         found = _sums(context, factors, [[(0,), (2,)], [(2,), (1,)], [(0,), (1,)]], 1, result)
     return reshape(context, found, result, type_.extents)
+
+
+def _matrix(context: LoweringContext, filter_: _Tensor) -> _Tensor:
+    """Return a filter as a matrix whose columns are features.
+
+    One of single elements that is transposed from ``[F, C, 1, ...]`` is a transposed matrix: products read
+    through that, but not through what has more dimensions.
+    """
+    inner, columns = math.prod(filter_.shape[:-1]), filter_.shape[-1]
+    type_ = filter_.type.with_shape((inner, columns))
+    found = context.transposition(filter_.value) if inner == filter_.shape[-2] else None
+    if found is not None:
+        source, order = found
+        if order[-1] < order[-2]:
+            turned = filter_.type.with_shape((columns, inner))
+            shape = [0] * len(order)
+            for axis, extent in zip(order, filter_.shape, strict=True):
+                shape[axis] = extent
+            source = reshape(context, source, filter_.type.with_shape(tuple(shape)), turned.extents)
+            return _Tensor(transposed(context, source, turned, (1, 0)), type_)
+    return _Tensor(reshape(context, filter_.value, filter_.type, type_.extents), type_)
 
 
 def _grouped(

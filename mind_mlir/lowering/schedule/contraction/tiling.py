@@ -63,7 +63,7 @@ def choose_matmul_schedule(
     often, few = m * planes >= _PACK_ROWS, m * planes <= _COPIED_FOR
     packs = vnni > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
     has_panels = prepacked[1] and right > target.l1_bytes // 2
-    least = 1 if not far else m if m <= _ONCE_READ else min(m, _PANEL_ROWS) if has_panels else 1
+    least = 1 if not far else m if m <= _ONCE_READ else min(m, _PANEL_ROWS)
     apart = near and far and often and few and step > _CLOSE and not (has_panels or vnni > 1)
     smallest = _LARGE if apart else (least, 1)
     rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=smallest)
