@@ -182,7 +182,8 @@ _COPIED_FOR, _WIDE, _PAGE = 640, 256, 4096
 #: The least tile where the right factor is far and read in place, with rows more bytes than this apart: tiles
 #: of 8 x 32 take up to a quarter longer than those of 6 x 64 there.
 _LARGE, _CLOSE = (6, 3), 2048
-#: Rows of a tile, at most, that are looked for where panels are packed when compiled, and read from afar.
+#: So many rows a tile has at least, if the result has them, where the right factor is far: each row of tiles
+#: reads all of it again.
 _PANEL_ROWS = 4
 #: Bytes of panels that a macro-tile packs for itself, at most; of their steps, a multiple of so many is
 #: there.

@@ -199,6 +199,14 @@ def test_small_products_do_not_pack() -> None:
     assert chosen(2048, 2048, 2048, AVX512).pack
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(9, 3072, 768), (13, 2048, 2048), (26, 4096, 1024), (37, 3072, 768)]
+)
+def test_a_far_right_factor_is_not_read_for_two_rows_at_a_time(m: int, n: int, k: int) -> None:
+    """Tiles of 2 x 64 waste fewest rows of such results, and take up to twice as long."""
+    assert chosen(m, n, k, AVX512).rows >= 4
+
+
 def test_a_far_right_factor_is_read_by_one_tile_of_few_rows() -> None:
     for m in (5, 6, 7, 8):
         assert chosen(m, 4096, 4096, AVX512).rows >= m
