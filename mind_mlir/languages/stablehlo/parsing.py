@@ -30,6 +30,11 @@ _RESOURCE = re.compile(
     r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[\w.$-]+))\s*:\s*"0x(?P<digits>[0-9A-Fa-f]*)"'
 )
 _ALIGNMENT = 4
+#: How Shardy names devices, and how it says where a value is to be.
+_MESH = re.compile(r"^[ \t]*sdy\.mesh @.*$", re.MULTILINE)
+_CONSTRAINT = re.compile(
+    r"\bsdy\.sharding_constraint (%[\w#.$-]+) <[^\n]*> : (tensor<[^\s()]*>)(?=\s)",
+)
 #: Infers shapes from those of arguments and constants, where types say less.
 _REFINED = "builtin.module(stablehlo-refine-shapes)"
 _UNKNOWN = re.compile(r"tensor<[^>]*\?")
@@ -96,13 +101,23 @@ def resources_of(text: str) -> dict[str, bytes]:
 
 def _parsed(program: str | bytes, context: Context) -> Module:
     if isinstance(program, str):
-        return ir.Module.parse(program)
+        return ir.Module.parse(_on_one_device(program))
     if not program.startswith(BYTECODE):
         raise ValueError("it does not begin as MLIR's bytecode does")
     try:
         return stablehlo().deserialize_portable_artifact(context, program)
     except (MLIRError, ValueError, RuntimeError):
         return ir.Module.parse(program)  # bytecode of StableHLO itself, of this version
+
+
+def _on_one_device(program: str) -> str:
+    """Return a text without operations of Shardy, a dialect that is not in the bindings; lines stay lines.
+
+    They say how values are to be spread over devices, which changes no value.
+    """
+    if "sdy." not in program:
+        return program
+    return _CONSTRAINT.sub(r"stablehlo.custom_call @Sharding(\1) : (\2) -> \2", _MESH.sub("", program))
 
 
 def _refined(module: Module, program: str | bytes, context: Context) -> Module:

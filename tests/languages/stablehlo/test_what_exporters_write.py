@@ -281,6 +281,21 @@ def test_data_that_does_not_fit_is_a_finding(change: tuple[str, str], reason: st
         mind_mlir.from_stablehlo(text)
 
 
+def test_where_values_are_to_be_does_not_matter() -> None:
+    """jax writes operations of a dialect that the bindings lack, also for its typed random keys."""
+    text = """
+module @m attributes {mhlo.num_partitions = 1 : i32} {
+  sdy.mesh @mesh = <["x"=1]> {stablehlo.mesh = {axes = [{name = "x", size = 1 : i64}]}}
+  func.func public @main(%x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<2xf32> {
+    %0 = sdy.sharding_constraint %x <@mesh, [{"x"}]> : tensor<2xf32>
+    %1 = stablehlo.add %0, %0 : tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}"""
+    (found,) = mind_mlir.compile(mind_mlir.from_stablehlo(text))(X[0, :2])
+    np.testing.assert_array_equal(found, 2 * X[0, :2])
+
+
 def test_assertions_that_may_fail_are_refused() -> None:
     text = CASES["calls that do nothing"][0].replace("dense<true>", "dense<false>")
     with pytest.raises(mind_mlir.UnsupportedError, match="an assertion that is not known to hold"):
