@@ -26,7 +26,7 @@ from mind_mlir.ops.quantized_formats import (
     BLOCK,
     EIGHT_BITS,
     FORMATS,
-    Format,
+    WeightFormat,
     in_8_bits,
     steps_and_scales,
 )
@@ -77,7 +77,7 @@ def _type(context: TypeContext) -> TensorType:
     return x.with_shape((*x.shape[:-1], weights.shape[0]))
 
 
-def _check_form(context: TypeContext, kind: Format) -> None:
+def _check_form(context: TypeContext, kind: WeightFormat) -> None:
     """Check the dtype of the weights, how many tensors follow them, and what activations become."""
     weights, *parameters = context.operands[1:]
     if weights.dtype not in kind.dtypes:
@@ -116,7 +116,7 @@ def _check_form(context: TypeContext, kind: Format) -> None:
         )
 
 
-def _depth(context: TypeContext, kind: Format) -> int:
+def _depth(context: TypeContext, kind: WeightFormat) -> int:
     """Return how many elements a row of weights has."""
     weights = context.operands[1]
     rank = 3 if kind.block_bytes else 2
@@ -153,7 +153,7 @@ def _depth(context: TypeContext, kind: Format) -> int:
     return depth
 
 
-def _check_parameter(context: TypeContext, kind: Format, place: int, depth: int) -> None:
+def _check_parameter(context: TypeContext, kind: WeightFormat, place: int, depth: int) -> None:
     name, type_ = ("scale", "zero point")[place], context.operands[2 + place]
     wanted = DType.F32 if place == 0 else context.operands[1].dtype
     if type_.dtype not in (_REAL if place == 0 else (wanted,)):

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES, Format
+from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES, WeightFormat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def _needed(context: VjpContext) -> Sequence[tuple[Value, bool]]:
     ]
 
 
-def _steps(context: VjpContext, kind: Format) -> tuple[Value, Value]:
+def _steps(context: VjpContext, kind: WeightFormat) -> tuple[Value, Value]:
     """Append the weights in steps of their scales, ``[N, G, elements of a group]``, and the scales: f32."""
     weights, *parameters = context.operands[1:]
     rows = weights.shape[0]
@@ -71,7 +71,7 @@ def _steps(context: VjpContext, kind: Format) -> tuple[Value, Value]:
     return numbers, scales
 
 
-def _numbers(context: VjpContext, kind: Format, held: Value, shape: tuple[int, ...]) -> Value:
+def _numbers(context: VjpContext, kind: WeightFormat, held: Value, shape: tuple[int, ...]) -> Value:
     """Append the numbers that ``held`` holds, as f32 of ``shape``."""
     if kind.bits == 4:
         dtype = held.type.dtype

@@ -31,7 +31,7 @@ EIGHT_BITS = (DType.FP8_E4M3, DType.FP8_E5M2)
 
 
 @dataclasses.dataclass(frozen=True)
-class Format:
+class WeightFormat:
     """A format of weights.
 
     Attributes:
@@ -68,16 +68,16 @@ class Format:
 FORMATS = {
     each.name: each
     for each in (
-        Format("q8_0", (DType.UI8,), SCALE_BYTES + BLOCK),
-        Format("q4_0", (DType.UI8,), SCALE_BYTES + BLOCK // 2, bits=4, middle=8),
-        Format("int8", (DType.SI8,), zero_points=True),
-        Format("int4", (DType.UI8,), bits=4, middle=8, pairs=True, zero_points=True),
-        Format("fp8", EIGHT_BITS),
+        WeightFormat("q8_0", (DType.UI8,), SCALE_BYTES + BLOCK),
+        WeightFormat("q4_0", (DType.UI8,), SCALE_BYTES + BLOCK // 2, bits=4, middle=8),
+        WeightFormat("int8", (DType.SI8,), zero_points=True),
+        WeightFormat("int4", (DType.UI8,), bits=4, middle=8, pairs=True, zero_points=True),
+        WeightFormat("fp8", EIGHT_BITS),
     )
 }
 
 
-def dequantized(kind: Format, weights: Array, parameters: Sequence[Array]) -> Array:
+def dequantized(kind: WeightFormat, weights: Array, parameters: Sequence[Array]) -> Array:
     """Return weights as numbers of f64, exactly, in shape ``[N, K]``.
 
     Args:
@@ -90,7 +90,7 @@ def dequantized(kind: Format, weights: Array, parameters: Sequence[Array]) -> Ar
         return np.asarray(steps * scales[:, :, np.newaxis]).reshape(weights.shape[0], -1)
 
 
-def steps_and_scales(kind: Format, weights: Array, parameters: Sequence[Array]) -> tuple[Array, Array]:
+def steps_and_scales(kind: WeightFormat, weights: Array, parameters: Sequence[Array]) -> tuple[Array, Array]:
     """Return weights in steps of their scales ``[N, B, 32]``, and the scales ``[N, B]`` of blocks, both f64.
 
     Args:
@@ -114,7 +114,7 @@ def steps_and_scales(kind: Format, weights: Array, parameters: Sequence[Array]) 
     return steps - zero, of_blocks(parameters[0])
 
 
-def _unpacked(kind: Format, held: Array) -> Array:
+def _unpacked(kind: WeightFormat, held: Array) -> Array:
     """Return the numbers that bytes hold, as f64, in the order of elements along the last dimension."""
     if kind.is_float:
         return numbers.widened(held).astype(np.float64)

@@ -11,7 +11,7 @@ from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST, SCALE_BYTE
 if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
-    from mind_mlir.ops.quantized_formats import Format
+    from mind_mlir.ops.quantized_formats import WeightFormat
 
 
 def quantized_dot(context: StablehloContext) -> HloValue:
@@ -49,7 +49,9 @@ def _in_8_bits(context: StablehloContext, blocks: HloValue) -> tuple[HloValue, H
     return context.minimum(context.maximum(steps, -GREATEST), GREATEST), scales
 
 
-def _weights(context: StablehloContext, kind: Format, shape: tuple[int, ...]) -> tuple[HloValue, HloValue]:
+def _weights(
+    context: StablehloContext, kind: WeightFormat, shape: tuple[int, ...]
+) -> tuple[HloValue, HloValue]:
     """Append the numbers of the weights as f32 of ``shape``, and a scale for each block."""
     weights, *parameters = context.operands[1:]
     rows, blocks, _ = shape
@@ -76,7 +78,7 @@ def _of_blocks(context: StablehloContext, values: HloValue, blocks: int) -> HloV
     return context.reshape(spread, (rows, blocks))
 
 
-def _numbers(context: StablehloContext, kind: Format, held: HloValue) -> HloValue:
+def _numbers(context: StablehloContext, kind: WeightFormat, held: HloValue) -> HloValue:
     if kind.bits == 8:
         signed = context.bitcast(held, DType.SI8) if held.dtype is DType.UI8 else held
         return context.convert(signed, DType.F32)

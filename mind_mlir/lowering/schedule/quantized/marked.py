@@ -20,7 +20,7 @@ from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
 from mind_mlir.mlir.bindings import Operation, Type, ir
 from mind_mlir.mlir.records import read_record, record_attribute
-from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, Format
+from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class QuantizedProduct:
         zeros: Whether there are zero points.
     """
 
-    format: Format
+    format: WeightFormat
     integers: bool
     rows: int
     columns: int
