@@ -1,4 +1,4 @@
-"""Convolutions over one to three axes; channels stand in front of these in ONNX, and behind them here."""
+"""Convolutions over any number of axes; channels stand in front of these in ONNX, and behind them here."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def with_bias(use: Use, image: Array, bias: Array | None) -> Array:
 
 
 def check_image(x: Array, what: str) -> None:
-    """Check that an array has a batch, channels, and one to three axes more."""
-    if not 3 <= x.ndim <= 5:
-        broken(f"its {what} has rank {x.ndim}; it is a batch, channels, and one to three axes")
+    """Check that an array has a batch, channels, and further axes."""
+    if x.ndim < 3:
+        broken(f"its {what} has rank {x.ndim}; it is a batch, channels, and one axis or more")
 
 
 def _convolution(use: Use) -> Array:
