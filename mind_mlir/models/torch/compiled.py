@@ -217,22 +217,25 @@ class _Weights:
             for number, place in enumerate(compiled.places)
             if place in self.places
         ]
-        self._addresses: list[int] = []
-        self._arrays: list[Any] = [None] * len(compiled.places)
+        self._count = len(compiled.places)
+        #: Addresses and arrays are replaced together, for several threads may call.
+        self._known: tuple[list[int], list[Any]] = ([], [None] * self._count)
 
     def arrays(self, values: Sequence[Any]) -> list[Any]:
         """Return the arrays of a program's inputs, with None for those that are no weights."""
         # Of tensors that are not contiguous, which only torch's steps tell apart, none is kept.
-        found = [
+        addresses = [
             tensor.data_ptr() if (tensor := values[place]).is_contiguous() else 0
             for _, place, _ in self._listed
         ]
-        if found != self._addresses or 0 in found:
+        known, arrays = self._known
+        if addresses != known or 0 in addresses:
             # An array keeps its memory, so that nothing else can come to lie there.
+            arrays = [None] * self._count
             for number, place, read in self._listed:
-                self._arrays[number] = read(values[place])
-            self._addresses = found
-        return self._arrays.copy()
+                arrays[number] = read(values[place])
+            self._known = (addresses, arrays)
+        return arrays.copy()
 
 
 def _known(type_: ArrayType) -> tuple[int, ...]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mind_mlir.models.torch.rules import RULES
+from mind_mlir.models.torch.rules import find_rule
 from mind_mlir.models.torch.tensors import load_torch
 
 #: Taken apart although the core operators do not ask for it.
 _MORE = (
-    *("addcdiv", "addcmul", "bernoulli", "bucketize", "celu", "elu_backward", "glu", "grid_sampler_2d"),
+    *("bernoulli", "bucketize", "celu", "elu_backward", "glu", "grid_sampler_2d"),
     *("im2col", "col2im", "mish", "native_group_norm_backward", "pixel_shuffle", "prelu", "rrelu_with_noise"),
     *("upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_trilinear3d"),
     *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d"),
@@ -21,8 +21,6 @@ _MORE = (
     *("view_copy", "permute_copy", "narrow_copy", "unbind_copy", "dist", "ldexp"),
     *("_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "reflection_pad2d_backward"),
 )
-#: Operators with rules that are better taken apart all the same.
-_APART = frozenset({"aten.addcdiv", "aten.addcmul"})
 
 
 def decompositions() -> dict[Any, Any]:
@@ -38,5 +36,4 @@ def decompositions() -> dict[Any, Any]:
 
 def is_kept(operator: str) -> bool:
     """Return whether an operator is read as it is."""
-    family = operator.rpartition(".")[0]
-    return (operator in RULES or family in RULES) and family not in _APART
+    return find_rule(operator) is not None

@@ -25,6 +25,7 @@ from mind_mlir.models.torch.rules import (
     shaping,
     transformers,
 )
+from mind_mlir.models.torch.rules.lists import rule_of_lists
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ _DRAWS = frozenset(random.RULES)
 
 def find_rule(operator: str) -> Rule | None:
     """Return the rule of an operator; None where there is none."""
-    return RULES.get(operator) or RULES.get(operator.rpartition(".")[0])
+    found = RULES.get(operator) or RULES.get(operator.rpartition(".")[0])
+    return found or rule_of_lists(operator, find_rule)
 
 
 def draws(operator: str, kwargs: Mapping[str, object], args: tuple[object, ...]) -> bool:

@@ -61,7 +61,7 @@ def comparison(relation: str) -> Rule:
 
 
 def _added(sign: int) -> Rule:
-    def rule(to: Use, x: Operand, y: Operand, *, alpha: Any = 1) -> TracedArray:
+    def rule(to: Use, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
         dtype = to.dtype
         if dtype is DType.I1:
             return operators.binary("Or", cast(x, dtype), cast(y, dtype))
@@ -167,12 +167,12 @@ def _shift(opcode: str) -> Rule:
     return rule
 
 
-def _addcmul(x: TracedArray, one: TracedArray, two: TracedArray, *, value: Any = 1) -> TracedArray:
+def _addcmul(x: TracedArray, one: TracedArray, two: TracedArray, value: Any = 1) -> TracedArray:
     product = one * two
     return x + (product if value == 1 else product * number(value, dtype_of(product)))
 
 
-def _addcdiv(x: TracedArray, one: TracedArray, two: TracedArray, *, value: Any = 1) -> TracedArray:
+def _addcdiv(x: TracedArray, one: TracedArray, two: TracedArray, value: Any = 1) -> TracedArray:
     scaled = one if value == 1 else one * number(value, dtype_of(one))
     return x + scaled / two
 
@@ -351,6 +351,7 @@ RULES: Mapping[str, Rule] = {
     "aten.masked_fill": _masked_fill,
     "aten.addcmul": wide(_addcmul),
     "aten.addcdiv": wide(_addcdiv),
+    "prims.fma": wide(lambda x, y, z: x * y + z),
     "aten.lerp": wide(_lerp),
     "aten.abs": _absolute,
     "aten.neg": _negated,
