@@ -11,7 +11,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.weights.errors import UnknownType, WeightsProblem
-from mind_mlir.models.weights.gguf_metadata import Cursor, TensorInfo, read_tensor_info
+from mind_mlir.models.weights.gguf_metadata import MetadataReader, TensorInfo, read_tensor_info
 from mind_mlir.models.weights.mapped_file import size_of
 from mind_mlir.models.weights.other_blocks import other_layout
 from mind_mlir.models.weights.quantized import BLOCK, LAYOUTS, QuantizedWeights
@@ -66,25 +66,25 @@ def read_gguf(file: MappedFile, *, dequantize: bool) -> Contents:
         UnknownType: Tensors are of types that are not known, or that are not kept as they lie.
         UnsupportedError: E7003, the package gguf is needed, and not installed.
     """
-    cursor = Cursor(file, len(MAGIC))
-    version = cursor.number("I")
+    reader = MetadataReader(file, len(MAGIC))
+    version = reader.number("I")
     if version not in _VERSIONS:
         order = ", in the byte order of another machine" if version and not version & 0xFFFF else ""
         raise WeightsProblem(f"its format is of version {version}{order}; versions 2 and 3 are read")
-    tensor_count, entry_count = cursor.numbers("Q", 2)
-    cursor.expect(entry_count, _LEAST_ENTRY)
+    tensor_count, entry_count = reader.numbers("Q", 2)
+    reader.expect(entry_count, _LEAST_ENTRY)
     metadata: dict[str, Any] = {}
     for _ in range(entry_count):
-        key = cursor.text()
+        key = reader.text()
         if key in metadata:
             raise WeightsProblem(f"it has '{key}' twice")
-        metadata[key] = cursor.value(cursor.number("I"))
-    cursor.expect(tensor_count, _LEAST_TENSOR)
-    infos = [read_tensor_info(cursor) for _ in range(tensor_count)]
+        metadata[key] = reader.value(reader.number("I"))
+    reader.expect(tensor_count, _LEAST_TENSOR)
+    infos = [read_tensor_info(reader) for _ in range(tensor_count)]
     if not dequantize:
         _refuse_others(infos)
     alignment = _alignment(metadata)
-    start = -(-cursor.offset // alignment) * alignment
+    start = -(-reader.offset // alignment) * alignment
     stored = [_stored(file, start, info, dequantize=dequantize) for info in infos]
     _check(infos, stored, alignment, file.size)
     return Contents("GGUF", {each.name: each.make for each in stored}, metadata)

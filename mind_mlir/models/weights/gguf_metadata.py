@@ -22,8 +22,8 @@ _MOST_NESTED = 4
 _LEAST = {_TEXT: 8, _ARRAY: 12}
 
 
-class Cursor:
-    """A place in a file, behind what has been read.
+class MetadataReader:
+    """Reads a file on from a place.
 
     Attributes:
         file: The file.
@@ -100,9 +100,9 @@ class TensorInfo(NamedTuple):
     offset: int
 
 
-def read_tensor_info(cursor: Cursor) -> TensorInfo:
+def read_tensor_info(reader: MetadataReader) -> TensorInfo:
     """Return the description of the next tensor."""
-    name = cursor.text()
-    rank = cursor.number("I")
-    extents = cursor.numbers("Q", rank)
-    return TensorInfo(name, tuple(reversed(extents)), cursor.number("I"), cursor.number("Q"))
+    name = reader.text()
+    rank = reader.number("I")
+    extents = reader.numbers("Q", rank)
+    return TensorInfo(name, tuple(reversed(extents)), reader.number("I"), reader.number("Q"))
