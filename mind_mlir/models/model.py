@@ -11,7 +11,7 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationErro
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.models.needed import Needed
 from mind_mlir.models.ports import checked, checked_bindings, example_types, placed
-from mind_mlir.models.programs import Program, traced, type_of
+from mind_mlir.models.programs import ModelProgram, traced, type_of
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
@@ -84,9 +84,9 @@ class Model:
         self._evaluate, self._options, self._bindings = evaluate, options, dict(bindings)
         #: The inputs, and the weights, whose numbers are part of programs.
         self._static, self._known = frozenset(static), frozenset[str]()
-        self._programs: BindingCache[Hashable, tuple[Program, Executable]] = BindingCache(_MAX_PROGRAMS)
+        self._programs: BindingCache[Hashable, tuple[ModelProgram, Executable]] = BindingCache(_MAX_PROGRAMS)
         #: What calls with arrays alone run, by their classes, dtypes and shapes; nothing of it is static.
-        self._recent: dict[Any, tuple[Program, Executable]] = {}
+        self._recent: dict[Any, tuple[ModelProgram, Executable]] = {}
 
     def __repr__(self) -> str:
         return f"<Model {self.name}({', '.join(each.name for each in self.inputs)})>"
@@ -184,7 +184,7 @@ class Model:
         leaves, form = pytrees.flatten(checked(self.inputs, types, settled))
         return self._program(form, leaves).frozen(self.weights)
 
-    def _run(self, program: Program, executable: Executable, arrays: Sequence[Array]) -> Any:
+    def _run(self, program: ModelProgram, executable: Executable, arrays: Sequence[Array]) -> Any:
         given = [arrays[place] for place in program.inputs]
         if not self.frozen:
             weights = self.weights
@@ -214,8 +214,8 @@ class Model:
         except Needed as needed:
             raise self._undecided(needed) from None
 
-    def _compiled(self, form: pytrees.Form, arrays: Sequence[Array]) -> tuple[Program, Executable]:
-        def make() -> tuple[Program, Executable]:
+    def _compiled(self, form: pytrees.Form, arrays: Sequence[Array]) -> tuple[ModelProgram, Executable]:
+        def make() -> tuple[ModelProgram, Executable]:
             program = self._program(form, arrays)
             if self._static != static:
                 raise _LearnedError
@@ -233,7 +233,7 @@ class Model:
             except _LearnedError:
                 continue
 
-    def _module(self, program: Program) -> Module:
+    def _module(self, program: ModelProgram) -> Module:
         return program.frozen(self.weights) if self.frozen else program.module
 
     def _places(self, form: pytrees.Form) -> list[str]:
@@ -242,7 +242,7 @@ class Model:
             port.name for port, part in zip(self.inputs, form.parts, strict=True) for _ in range(part.count)
         ]
 
-    def _program(self, form: pytrees.Form, leaves: Sequence[Any]) -> Program:
+    def _program(self, form: pytrees.Form, leaves: Sequence[Any]) -> ModelProgram:
         """Trace the model until all numbers are known that it asks for."""
         while True:
             try:
@@ -250,7 +250,7 @@ class Model:
             except Needed as needed:
                 self._learn(needed, form, leaves)
 
-    def _traced(self, form: pytrees.Form, leaves: Sequence[Any]) -> Program:
+    def _traced(self, form: pytrees.Form, leaves: Sequence[Any]) -> ModelProgram:
         places, names = self._places(form), [port.name for port in self.inputs]
         for place, leaf in zip(places, leaves, strict=True):
             if place in self._static and not isinstance(leaf, np.ndarray):

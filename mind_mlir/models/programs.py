@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ModelProgram:
     """A model for arguments of some shapes.
 
     Attributes:
@@ -50,7 +50,7 @@ def traced(
     inputs: Mapping[int, tuple[str, TensorType]],
     weights: Mapping[str, TensorType],
     name: str,
-) -> Program:
+) -> ModelProgram:
     """Return the program that a function appends to a trace.
 
     Args:
@@ -75,7 +75,7 @@ def traced(
     labels = distinct([*(label for label, _ in inputs.values()), *weights])
     module = unit.module(instance, labels)
     taken = dict(zip(labels[len(inputs) :], weights, strict=True))
-    return Program(module, tuple(inputs), taken, instance.form)
+    return ModelProgram(module, tuple(inputs), taken, instance.form)
 
 
 def type_of(leaf: Any) -> TensorType:

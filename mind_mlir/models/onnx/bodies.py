@@ -15,11 +15,11 @@ from mind_mlir.models.onnx.graphs.tensors import NUMBERS, Tensors
 from mind_mlir.models.onnx.reading import function_data
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.graph import Function, Node
-    from mind_mlir.models.onnx.graphs.use import Use, Value
+    from mind_mlir.models.onnx.graphs.graph import Function, OnnxNode
+    from mind_mlir.models.onnx.graphs.use import NodeUse, Value
 
 
-def has_body(node: Node) -> bool:
+def has_body(node: OnnxNode) -> bool:
     """Return whether a node's operator is a function."""
     schema = _schema(node.operator, node.version)
     return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
@@ -41,7 +41,7 @@ def _schema(operator: tuple[str, str], version: int) -> Any:
     return found
 
 
-def body_of(use: Use) -> Function:
+def body_of(use: NodeUse) -> Function:
     """Return the function that a node's operator is, for the types of its operands."""
     onnx_package()
     node = use.node
@@ -63,7 +63,7 @@ def _body(proto: Any) -> Function:
     return function_data(proto, Tensors(proto.name, None), opsets)
 
 
-def _of_context(use: Use, schema: Any) -> Any:
+def _of_context(use: NodeUse, schema: Any) -> Any:
     import onnx  # noqa: PLC0415 -- who has a model has it
 
     node = use.node

@@ -23,8 +23,8 @@ from mind_mlir.models.onnx.graphs.refusals import (
     node_broken,
     node_unsupported,
 )
-from mind_mlir.models.onnx.graphs.scope import NOTHING, Scope
-from mind_mlir.models.onnx.graphs.use import Use
+from mind_mlir.models.onnx.graphs.scope import NOTHING, GraphScope
+from mind_mlir.models.onnx.graphs.use import NodeUse
 from mind_mlir.models.onnx.rules import RULES
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.jit import JitFunction
@@ -33,7 +33,7 @@ from mind_mlir.tracing.value import TracedValue
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.models.onnx.graphs.graph import Function, Graph, ModelData, Node
+    from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, OnnxNode
     from mind_mlir.models.onnx.graphs.use import Value
 
 #: Operands of more bytes are computed with when the model runs, unless a rule of shapes takes them.
@@ -49,7 +49,7 @@ _NAMED = ("E2420", "E7001", "E7003")
 
 
 @dataclass(slots=True)
-class Evaluator:
+class ModelEvaluator:
     """Evaluates the graphs of one model.
 
     Attributes:
@@ -64,7 +64,7 @@ class Evaluator:
     layouts: Layouts = field(default_factory=Layouts)
     count: int = 0
 
-    def graph(self, graph: Graph, scope: Scope) -> list[Value]:
+    def graph(self, graph: OnnxGraph, scope: GraphScope) -> list[Value]:
         """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
         for name, array in graph.initializers.items():
             if name not in scope.values:
@@ -72,12 +72,12 @@ class Evaluator:
         self.nodes(graph.nodes, scope)
         return [scope.find(each.name)[0] for each in graph.outputs]
 
-    def nodes(self, nodes: Sequence[Node], scope: Scope) -> None:
+    def nodes(self, nodes: Sequence[OnnxNode], scope: GraphScope) -> None:
         """Evaluate nodes one after the other."""
         for node in nodes:
             self.node(node, scope)
 
-    def node(self, node: Node, scope: Scope) -> None:
+    def node(self, node: OnnxNode, scope: GraphScope) -> None:
         """Evaluate a node, and give its outputs their names.
 
         Raises:
@@ -102,21 +102,21 @@ class Evaluator:
             if name:
                 scope.set(name, value, NOTHING if isinstance(value, np.ndarray) else sources)
 
-    def _evaluated(self, node: Node, scope: Scope) -> tuple[Sequence[Value], frozenset[str]]:
+    def _evaluated(self, node: OnnxNode, scope: GraphScope) -> tuple[Sequence[Value], frozenset[str]]:
         """Return the results of a node, and what they follow from."""
         self.count += 1
         check_few(self.count, _MAX_NODES, "nodes, those of loops and functions counted each time,")
         found = [scope.find(name) for name in node.inputs]
         around = [scope.find(name)[1] for name in reads(node) - set(node.inputs)] if node.graphs else []
         sources = NOTHING.union(*(each for _, each in found), *around)
-        use = Use(self, node, scope, [value for value, _ in found], [each for _, each in found])
+        use = NodeUse(self, node, scope, [value for value, _ in found], [each for _, each in found])
         results = self._results(use)
         wanted = [name for name in node.outputs[len(results) :] if name]
         if wanted:
             raise RuleBrokenError(f"it has {len(results)} results, and none for {wanted[0]!r}")
         return results, sources
 
-    def _results(self, use: Use) -> Sequence[Value]:
+    def _results(self, use: NodeUse) -> Sequence[Value]:
         node = use.node
         function = self.data.functions.get(node.operator)
         if function is not None:
@@ -156,13 +156,13 @@ class Evaluator:
         known = [np.asarray(next(arrays)) if isinstance(leaf, TracedValue) else leaf for leaf in leaves]
         return form.unflatten(known)
 
-    def call(self, function: Function, use: Use) -> Sequence[Value]:
+    def call(self, function: Function, use: NodeUse) -> Sequence[Value]:
         """Evaluate a function for a node that calls it."""
         if len(use.operands) > len(function.inputs):
             raise RuleBrokenError(f"it has {len(use.operands)} inputs, of {len(function.inputs)}")
         if self.depth >= _MAX_DEPTH:
             raise RuleBrokenError(f"functions call one another more than {_MAX_DEPTH} deep")
-        scope = Scope(attributes={**function.attributes, **use.attributes()})
+        scope = GraphScope(attributes={**function.attributes, **use.attributes()})
         for place, name in enumerate(function.inputs):
             is_there = place < len(use.operands)
             scope.set(
@@ -196,7 +196,7 @@ def _listed(found: Any) -> Sequence[Value]:
 
 def missing_operators(data: ModelData) -> UnsupportedError | None:
     """Return the error that names all operators of a model for which there is no rule, or None."""
-    counts: dict[tuple[str, str], list[Node]] = {}
+    counts: dict[tuple[str, str], list[OnnxNode]] = {}
     bodies = [data.graph.all_nodes()]
     bodies += [_all(function.nodes) for function in data.functions.values()]
     for nodes in bodies:
@@ -208,20 +208,20 @@ def missing_operators(data: ModelData) -> UnsupportedError | None:
     return UnsupportedError([_missing(*each) for each in counts.items()])
 
 
-def _all(nodes: Sequence[Node]) -> Any:
+def _all(nodes: Sequence[OnnxNode]) -> Any:
     for node in nodes:
         yield node
         for graph in node.graphs:
             yield from graph.all_nodes()
 
 
-def _has_body(node: Node) -> bool:
+def _has_body(node: OnnxNode) -> bool:
     from mind_mlir.models.onnx.bodies import has_body  # noqa: PLC0415 -- asks the package onnx
 
     return has_body(node)
 
 
-def _missing(operator: tuple[str, str], nodes: Sequence[Node]) -> Diagnostic:
+def _missing(operator: tuple[str, str], nodes: Sequence[OnnxNode]) -> Diagnostic:
     domain, name = operator
     shown = f"{domain}.{name}" if domain else name
     count = "once" if len(nodes) == 1 else f"{len(nodes)} times"

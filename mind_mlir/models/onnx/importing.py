@@ -9,9 +9,9 @@ import numpy as np
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.models.model import Model
-from mind_mlir.models.onnx.evaluation import Evaluator, missing_operators
+from mind_mlir.models.onnx.evaluation import ModelEvaluator, missing_operators
 from mind_mlir.models.onnx.files import current, load
-from mind_mlir.models.onnx.graphs.scope import Scope
+from mind_mlir.models.onnx.graphs.scope import GraphScope
 from mind_mlir.models.onnx.graphs.tensors import Tensors
 from mind_mlir.models.onnx.reading import model_data
 from mind_mlir.models.ports import checked_bindings
@@ -81,10 +81,10 @@ def _model(
     weights = {key: array for key, array in graph.initializers.items() if _is_weight(array)}
 
     def evaluate(values: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
-        scope = Scope()
+        scope = GraphScope()
         for key, value in (*given.items(), *values.items()):
             scope.set(key, value, frozenset((key,)))
-        return Evaluator(data).graph(graph, scope)
+        return ModelEvaluator(data).graph(graph, scope)
 
     return Model(
         name,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mind_mlir.models.onnx.graphs.graph import Function, Graph, ModelData, Node, Reference, reads
+from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, OnnxNode, Reference, reads
 from mind_mlir.models.onnx.graphs.refusals import unreadable
 from mind_mlir.models.onnx.graphs.tensors import Tensors, dtype_of
 from mind_mlir.models.ports import Extent, Port
@@ -88,7 +88,7 @@ class _Reader:
         """Return what reads names."""
         return _Texts(self.tensors.name)
 
-    def graph(self, proto: Any, depth: int = 0, around: frozenset[str] = frozenset()) -> Graph:
+    def graph(self, proto: Any, depth: int = 0, around: frozenset[str] = frozenset()) -> OnnxGraph:
         """Return a GraphProto as data; ``around`` are the names of graphs that it is within."""
         if depth > _MAX_DEPTH:
             raise self._refused(f"graphs are nested more than {_MAX_DEPTH} deep")
@@ -109,9 +109,9 @@ class _Reader:
         for each in outputs:
             if each.name not in known:
                 raise self._refused(f"output '{each.name}' of {what} is defined nowhere")
-        return Graph(self.texts.text(proto.name), tuple(ports), outputs, nodes, arrays)
+        return OnnxGraph(self.texts.text(proto.name), tuple(ports), outputs, nodes, arrays)
 
-    def nodes(self, protos: Iterable[Any], known: set[str], what: str, depth: int) -> tuple[Node, ...]:
+    def nodes(self, protos: Iterable[Any], known: set[str], what: str, depth: int) -> tuple[OnnxNode, ...]:
         """Return nodes in an order in which each reads what is defined before it."""
         known = set(known)
         defined = {name for proto in protos for name in self.texts.all(proto.output) if name}
@@ -126,8 +126,8 @@ class _Reader:
         return self._ordered(found, known, defined, what)
 
     def _ordered(
-        self, nodes: Sequence[Node], known: set[str], defined: set[str], what: str
-    ) -> tuple[Node, ...]:
+        self, nodes: Sequence[OnnxNode], known: set[str], defined: set[str], what: str
+    ) -> tuple[OnnxNode, ...]:
         """Return nodes in order; files are to have them so, and some have not."""
         waiting: dict[str, list[int]] = {}  # the nodes that wait for a name
         missing = []
@@ -142,7 +142,7 @@ class _Reader:
                 waiting.setdefault(name, []).append(place)
         ready = [place for place, count in enumerate(missing) if not count]
         heapify(ready)
-        ordered: list[Node] = []
+        ordered: list[OnnxNode] = []
         while ready:
             node = nodes[heappop(ready)]
             ordered.append(node)
@@ -156,7 +156,7 @@ class _Reader:
             raise self._refused(f"nodes of {what} wait for one another, among them {rest}")
         return tuple(ordered)
 
-    def _node(self, proto: Any, depth: int, around: frozenset[str]) -> Node:
+    def _node(self, proto: Any, depth: int, around: frozenset[str]) -> OnnxNode:
         texts = self.texts
         operator = (texts.domain(proto.domain), texts.text(proto.op_type))
         attributes = {texts.text(each.name): self.attribute(each, depth, around) for each in proto.attribute}
@@ -164,7 +164,7 @@ class _Reader:
         graphs = {each.name: each for each in proto.attribute if is_kept and each.type in (_GRAPH, _GRAPHS)}
         inputs, outputs = texts.all(proto.input), texts.all(proto.output)
         version = self.opsets.get(operator[0], 0)
-        return Node(operator, texts.text(proto.name), inputs, outputs, attributes, version, graphs)
+        return OnnxNode(operator, texts.text(proto.name), inputs, outputs, attributes, version, graphs)
 
     def attribute(self, proto: Any, depth: int, around: frozenset[str] = frozenset()) -> Any:
         """Return what an AttributeProto holds."""

@@ -1,7 +1,7 @@
 """An ONNX model as data: graphs of nodes with attributes, whose names have been checked.
 
-Model ::= Graph, functions, opset versions        Graph ::= inputs, initializers, nodes, outputs
-Node  ::= operator, inputs, outputs, attributes   attribute ::= number | string | array | Graph | Reference
+Model ::= graph, functions, opset versions        graph     ::= inputs, initializers, nodes, outputs
+node  ::= operator, inputs, outputs, attributes   attribute ::= number | string | array | graph | reference
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Reference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OnnxNode:
     """An operator applied to values.
 
     Attributes:
@@ -50,9 +50,9 @@ class Node:
     graph_protos: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def graphs(self) -> tuple[Graph, ...]:
+    def graphs(self) -> tuple[OnnxGraph, ...]:
         """Return the graphs among its attributes."""
-        return tuple([each for each in self.attributes.values() if isinstance(each, Graph)])
+        return tuple([each for each in self.attributes.values() if isinstance(each, OnnxGraph)])
 
     def __str__(self) -> str:
         domain, name = self.operator
@@ -62,7 +62,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Graph:
+class OnnxGraph:
     """Nodes, each of which reads what is defined before it.
 
     Attributes:
@@ -76,7 +76,7 @@ class Graph:
     name: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[OnnxNode, ...]
     initializers: Mapping[str, npt.NDArray[Any]]
 
     @cached_property
@@ -90,7 +90,7 @@ class Graph:
         found |= {each.name for each in self.outputs} - known
         return frozenset(found)
 
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[OnnxNode]:
         """Yield its nodes, and those of graphs within them."""
         for node in self.nodes:
             yield node
@@ -98,7 +98,7 @@ class Graph:
                 yield from graph.all_nodes()
 
 
-def reads(node: Node) -> set[str]:
+def reads(node: OnnxNode) -> set[str]:
     """Return the names that a node reads, and graphs within it of those around."""
     found = {name for name in node.inputs if name}
     for graph in node.graphs:
@@ -120,7 +120,7 @@ class Function:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
-    nodes: tuple[Node, ...]
+    nodes: tuple[OnnxNode, ...]
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class ModelData:
         ir_version: The version of the format.
     """
 
-    graph: Graph
+    graph: OnnxGraph
     functions: Mapping[Operator, Function] = field(default_factory=dict)
     opsets: Mapping[str, int] = field(default_factory=dict)
     ir_version: int = 0

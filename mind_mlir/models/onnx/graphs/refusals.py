@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.diagnostics import Diagnostic, ParseError, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.graph import Node
+    from mind_mlir.models.onnx.graphs.graph import OnnxNode
 
 
 class RuleBrokenError(Exception):
@@ -42,7 +42,7 @@ def unreadable(name: str, message: str, help: str | None = None) -> ParseError:
     )
 
 
-def node_broken(node: Node, message: str, notes: tuple[str, ...] = ()) -> VerificationError:
+def node_broken(node: OnnxNode, message: str, notes: tuple[str, ...] = ()) -> VerificationError:
     """Return the error that a node breaks a rule of its operator."""
     found = Diagnostic(
         "E2420",
@@ -54,7 +54,7 @@ def node_broken(node: Node, message: str, notes: tuple[str, ...] = ()) -> Verifi
     return VerificationError(found)
 
 
-def node_unsupported(node: Node, message: str) -> UnsupportedError:
+def node_unsupported(node: OnnxNode, message: str) -> UnsupportedError:
     """Return the error that a node is of a form that is not read."""
     found = Diagnostic(
         "E7001",
@@ -65,5 +65,5 @@ def node_unsupported(node: Node, message: str) -> UnsupportedError:
     return UnsupportedError(found)
 
 
-def _facts(node: Node) -> dict[str, Any]:
+def _facts(node: OnnxNode) -> dict[str, Any]:
     return {"operation": node.operator[1], "name": node.name}

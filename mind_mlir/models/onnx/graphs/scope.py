@@ -1,4 +1,4 @@
-"""`Scope`: the names that nodes see, and what they stand for."""
+"""`GraphScope`: the names that nodes see, and what they stand for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class Scope:
+class GraphScope:
     """Names and their values.
 
     Attributes:
@@ -28,13 +28,13 @@ class Scope:
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    around: Scope | None = None
+    around: GraphScope | None = None
 
     def find(self, name: str) -> tuple[Any, frozenset[str]]:
         """Return a value and its sources; "" is what is left out."""
         if not name:
             return None, NOTHING
-        scope: Scope | None = self
+        scope: GraphScope | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name], scope.sources.get(name, NOTHING)
@@ -46,6 +46,6 @@ class Scope:
         self.values[name] = value
         self.sources[name] = sources
 
-    def within(self) -> Scope:
+    def within(self) -> GraphScope:
         """Return a scope for a graph within."""
-        return Scope(attributes=self.attributes, around=self)
+        return GraphScope(attributes=self.attributes, around=self)

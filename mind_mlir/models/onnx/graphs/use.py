@@ -1,4 +1,4 @@
-"""`Use`: a node as a rule sees it, with its operands and attributes."""
+"""`NodeUse`: a node as a rule sees it, with its operands and attributes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mind_mlir.tracing.value import TracedValue
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.models.onnx.graphs.graph import Graph, Node
+    from mind_mlir.models.onnx.graphs.graph import OnnxGraph, OnnxNode
     from mind_mlir.models.onnx.graphs.layouts import Layouts
-    from mind_mlir.models.onnx.graphs.scope import Scope
+    from mind_mlir.models.onnx.graphs.scope import GraphScope
 
 #: An array: traced, or of numpy where its numbers are known.
 Array: TypeAlias = Any
@@ -33,7 +33,7 @@ class Evaluator(Protocol):
 
     layouts: Layouts
 
-    def graph(self, graph: Graph, scope: Scope) -> list[Value]:
+    def graph(self, graph: OnnxGraph, scope: GraphScope) -> list[Value]:
         """Evaluate a graph whose inputs have values in ``scope``, and return its outputs."""
 
     def at_once(self, emit: Callable[[], Any]) -> Any:
@@ -41,7 +41,7 @@ class Evaluator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class OnnxRule:
     """What an operator does.
 
     Attributes:
@@ -52,14 +52,14 @@ class Rule:
         is_elementwise: Whether it computes one result, element by element, of operands that broadcast.
     """
 
-    emit: Callable[[Use], Any]
+    emit: Callable[[NodeUse], Any]
     is_plain: bool = False
     folds: bool = True
     is_elementwise: bool = False
 
 
 @dataclass(slots=True)
-class Use:
+class NodeUse:
     """A node that is evaluated.
 
     Attributes:
@@ -72,8 +72,8 @@ class Use:
     """
 
     evaluator: Evaluator
-    node: Node
-    scope: Scope
+    node: OnnxNode
+    scope: GraphScope
     operands: Sequence[Value]
     sources: Sequence[frozenset[str]]
     stays: bool = False
@@ -199,7 +199,7 @@ def traced(array: np.ndarray[Any, Any]) -> Array:
     return mnp.asarray(array)
 
 
-def dtype_for(use: Use, number: int) -> np.dtype[Any]:
+def dtype_for(use: NodeUse, number: int) -> np.dtype[Any]:
     """Return numpy's dtype for ONNX's number of one, which is one that arrays have here."""
     found = dtype_of(number)
     if found is None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.models.onnx.graphs.graph import Operator
-    from mind_mlir.models.onnx.graphs.use import Rule
+    from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 _FAMILIES = (
     activations,
@@ -69,7 +69,7 @@ _FAMILIES = (
 )
 
 #: The rules of ONNX's own operators, and of the domains beside them.
-RULES: Mapping[Operator, Rule] = {
+RULES: Mapping[Operator, OnnxRule] = {
     ("", name) if isinstance(name, str) else name: rule
     for family in _FAMILIES
     for name, rule in family.RULES.items()

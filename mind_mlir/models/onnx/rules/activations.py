@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.arithmetic import unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _leaky(use: Use) -> Array:
+def _leaky(use: NodeUse) -> Array:
     x = use[0]
     return mnp.where(x < 0, x * use.attr("alpha", 0.01), x)
 
 
-def _prelu(use: Use) -> Array:
+def _prelu(use: NodeUse) -> Array:
     x, slope = use[0], use[1]
     return mnp.where(x < 0, x * slope, x)
 
 
-def _elu(use: Use) -> Array:
+def _elu(use: NodeUse) -> Array:
     x = use[0]
     return mnp.where(x < 0, mnp.expm1(x) * use.attr("alpha", 1.0), x)
 
 
-def _celu(use: Use) -> Array:
+def _celu(use: NodeUse) -> Array:
     x, alpha = use[0], use.attr("alpha", 1.0)
     return mnp.maximum(x, 0.0) + mnp.minimum(mnp.expm1(x / alpha) * alpha, 0.0)
 
 
-def _selu(use: Use) -> Array:
+def _selu(use: NodeUse) -> Array:
     x = use[0]
     alpha, gamma = use.attr("alpha", 1.67326319217681884765625), use.attr("gamma", 1.05070102214813232421875)
     return mnp.where(x <= 0, mnp.expm1(x) * alpha, x) * gamma
@@ -52,7 +52,7 @@ def softplus(x: Array) -> Array:
     return mnp.maximum(x, 0.0) + mnp.log1p(mnp.exp(-abs(x)))
 
 
-def _gelu(use: Use) -> Array:
+def _gelu(use: NodeUse) -> Array:
     x, approximate = use[0], use.attr("approximate", "none")
     if approximate == "tanh":
         return x * 0.5 * (mnp.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1.0)
@@ -61,7 +61,7 @@ def _gelu(use: Use) -> Array:
     return x * 0.5 * (mnp.erf(x * math.sqrt(0.5)) + 1.0)
 
 
-def _shrink(use: Use) -> Array:
+def _shrink(use: NodeUse) -> Array:
     x, lambd, bias = use[0], use.attr("lambd", 0.5), use.attr("bias", 0.0)
     if x.dtype.kind in "iu":
         wide = x.astype("f32")
@@ -73,7 +73,7 @@ def _shrunk(x: Array, lambd: float, bias: float) -> Array:
     return mnp.where(x < -lambd, x + bias, mnp.where(x > lambd, x - bias, mnp.zeros_like(x)))
 
 
-def _threshold(use: Use) -> Array:
+def _threshold(use: NodeUse) -> Array:
     x = use[0]
     return mnp.where(x > use.attr("alpha", 1.0), x, mnp.zeros_like(x))
 
@@ -95,8 +95,8 @@ def _hardmax(x: Array, axis: int) -> Array:
     return found.astype(x.dtype)
 
 
-def _along(function: Callable[[Array, int], Array]) -> Rule:
-    def emit(use: Use) -> Array:
+def _along(function: Callable[[Array, int], Array]) -> OnnxRule:
+    def emit(use: NodeUse) -> Array:
         x = use[0]
         if not x.ndim:
             return function(x.reshape(1), 0).reshape(())
@@ -107,28 +107,30 @@ def _along(function: Callable[[Array, int], Array]) -> Rule:
         rows = x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
         return function(rows, 1).reshape(x.shape)
 
-    return Rule(emit)
+    return OnnxRule(emit)
 
 
 RULES = {
     "Relu": unary(mnp.relu),
     "Sigmoid": unary(mnp.logistic),
-    "LeakyRelu": Rule(_leaky, is_elementwise=True),
-    "PRelu": Rule(_prelu, is_elementwise=True),
-    "Elu": Rule(_elu, is_elementwise=True),
-    "Celu": Rule(_celu, is_elementwise=True),
-    "Selu": Rule(_selu, is_elementwise=True),
-    "HardSigmoid": Rule(
+    "LeakyRelu": OnnxRule(_leaky, is_elementwise=True),
+    "PRelu": OnnxRule(_prelu, is_elementwise=True),
+    "Elu": OnnxRule(_elu, is_elementwise=True),
+    "Celu": OnnxRule(_celu, is_elementwise=True),
+    "Selu": OnnxRule(_selu, is_elementwise=True),
+    "HardSigmoid": OnnxRule(
         lambda use: hard_sigmoid(use[0], use.attr("alpha", 0.2), use.attr("beta", 0.5)), is_elementwise=True
     ),
     "HardSwish": unary(lambda x: x * hard_sigmoid(x, 1 / 6, 0.5)),
     "Softplus": unary(softplus),
     "Softsign": unary(lambda x: mnp.div(x, abs(x) + 1.0)),
     "Mish": unary(lambda x: x * mnp.tanh(softplus(x))),
-    "Gelu": Rule(_gelu, is_elementwise=True),
-    "Swish": Rule(lambda use: use[0] * mnp.logistic(use[0] * use.attr("alpha", 1.0)), is_elementwise=True),
-    "Shrink": Rule(_shrink, is_elementwise=True),
-    "ThresholdedRelu": Rule(_threshold, is_elementwise=True),
+    "Gelu": OnnxRule(_gelu, is_elementwise=True),
+    "Swish": OnnxRule(
+        lambda use: use[0] * mnp.logistic(use[0] * use.attr("alpha", 1.0)), is_elementwise=True
+    ),
+    "Shrink": OnnxRule(_shrink, is_elementwise=True),
+    "ThresholdedRelu": OnnxRule(_threshold, is_elementwise=True),
     "Softmax": _along(softmax),
     "LogSoftmax": _along(log_softmax),
     "Hardmax": _along(_hardmax),

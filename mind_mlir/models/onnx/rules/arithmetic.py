@@ -9,26 +9,26 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def unary(function: Callable[[Array], Array]) -> Rule:
+def unary(function: Callable[[Array], Array]) -> OnnxRule:
     """Return the rule of a function of one operand."""
-    return Rule(lambda use: function(use[0]), is_elementwise=True)
+    return OnnxRule(lambda use: function(use[0]), is_elementwise=True)
 
 
-def binary(function: Callable[[Array, Array], Array], *, is_plain: bool = False) -> Rule:
+def binary(function: Callable[[Array, Array], Array], *, is_plain: bool = False) -> OnnxRule:
     """Return the rule of a function of two operands."""
-    return Rule(lambda use: function(use[0], use[1]), is_plain=is_plain, is_elementwise=True)
+    return OnnxRule(lambda use: function(use[0], use[1]), is_plain=is_plain, is_elementwise=True)
 
 
-def _variadic(function: Callable[[Array, Array], Array]) -> Rule:
-    return Rule(lambda use: reduce(function, use.all()))
+def _variadic(function: Callable[[Array, Array], Array]) -> OnnxRule:
+    return OnnxRule(lambda use: reduce(function, use.all()))
 
 
 def divide(x: Array, y: Array) -> Array:
@@ -36,7 +36,7 @@ def divide(x: Array, y: Array) -> Array:
     return mnp.div(x, y)
 
 
-def _plain_divide(use: Use) -> Array:
+def _plain_divide(use: NodeUse) -> Array:
     x, y = use[0], use[1]
     if not use.stays:
         return divide(x, y)
@@ -46,7 +46,7 @@ def _plain_divide(use: Use) -> Array:
     return (quotient * np.sign(x) * np.sign(y)).astype(x.dtype)
 
 
-def _power(use: Use) -> Array:
+def _power(use: NodeUse) -> Array:
     base, exponent = use[0], use[1]
     if base.dtype == exponent.dtype:
         if use.is_known(1) and use.operands[1].size == 1 and base.dtype.kind == "f":
@@ -67,7 +67,7 @@ def _known_power(base: Array, number: float, exponent: Array) -> Array:
     return mnp.sqrt(base) if number == 0.5 else base ** int(number)
 
 
-def _modulo(use: Use) -> Array:
+def _modulo(use: NodeUse) -> Array:
     x, y = use[0], use[1]
     fmod = use.attr("fmod", 0)
     if use.stays:
@@ -75,15 +75,15 @@ def _modulo(use: Use) -> Array:
     return mnp.fmod(x, y) if fmod else x % y
 
 
-def _sum(use: Use) -> Array:
+def _sum(use: NodeUse) -> Array:
     return reduce(lambda x, y: x + y, use.all())
 
 
-def _mean(use: Use) -> Array:
+def _mean(use: NodeUse) -> Array:
     return _sum(use) / len(use.operands)
 
 
-def _clip(use: Use) -> Array:
+def _clip(use: NodeUse) -> Array:
     x = use[0]
     low, high = use.attr("min"), use.attr("max")
     if low is None:
@@ -102,27 +102,27 @@ def _scalar(limit: Array) -> Array:
     return limit if isinstance(limit, float) else limit.reshape(())
 
 
-def _extreme(traced: Callable[[Array, Array], Array], plain: Callable[[Array, Array], Array]) -> Rule:
-    def emit(use: Use) -> Array:
+def _extreme(traced: Callable[[Array, Array], Array], plain: Callable[[Array, Array], Array]) -> OnnxRule:
+    def emit(use: NodeUse) -> Array:
         return reduce(plain if use.stays else traced, use.all())
 
-    return Rule(emit, is_plain=True, is_elementwise=True)
+    return OnnxRule(emit, is_plain=True, is_elementwise=True)
 
 
 RULES = {
     "Add": binary(lambda x, y: x + y, is_plain=True),
     "Sub": binary(lambda x, y: x - y, is_plain=True),
     "Mul": binary(lambda x, y: x * y, is_plain=True),
-    "Div": Rule(_plain_divide, is_plain=True, is_elementwise=True),
-    "Pow": Rule(_power, is_elementwise=True),
-    "Mod": Rule(_modulo, is_plain=True),
-    "Sum": Rule(_sum, is_elementwise=True),
-    "Mean": Rule(_mean, is_elementwise=True),
+    "Div": OnnxRule(_plain_divide, is_plain=True, is_elementwise=True),
+    "Pow": OnnxRule(_power, is_elementwise=True),
+    "Mod": OnnxRule(_modulo, is_plain=True),
+    "Sum": OnnxRule(_sum, is_elementwise=True),
+    "Mean": OnnxRule(_mean, is_elementwise=True),
     "Max": _extreme(mnp.maximum, np.maximum),
     "Min": _extreme(mnp.minimum, np.minimum),
-    "Clip": Rule(_clip, is_elementwise=True),
+    "Clip": OnnxRule(_clip, is_elementwise=True),
     "Abs": unary(mnp.abs),
-    "Neg": Rule(lambda use: -use[0], is_plain=True, is_elementwise=True),
+    "Neg": OnnxRule(lambda use: -use[0], is_plain=True, is_elementwise=True),
     "Sign": unary(mnp.sign),
     "Ceil": unary(mnp.ceil),
     "Floor": unary(mnp.floor),

@@ -9,9 +9,9 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.diagnostics import TracingError
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.onnx.graphs.graph import Graph
+from mind_mlir.models.onnx.graphs.graph import OnnxGraph
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule, traced
+from mind_mlir.models.onnx.graphs.use import OnnxRule, traced
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.control import cond, scan, while_loop
 from mind_mlir.tracing.value import TracedValue
@@ -19,7 +19,7 @@ from mind_mlir.tracing.value import TracedValue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Use, Value
+    from mind_mlir.models.onnx.graphs.use import NodeUse, Value
 
 #: Loops whose steps are known are written out, up to so many nodes.
 _MAX_UNROLLED = 4096
@@ -27,13 +27,13 @@ _MAX_UNROLLED = 4096
 _MAX_STEPS = 32
 
 
-def _branch(use: Use) -> tuple[Value, ...]:
-    then, otherwise = use.needed("then_branch", Graph), use.needed("else_branch", Graph)
+def _branch(use: NodeUse) -> tuple[Value, ...]:
+    then, otherwise = use.needed("then_branch", OnnxGraph), use.needed("else_branch", OnnxGraph)
     if use.is_known(0):
         chosen = then if use.operands[0].reshape(-1)[:1].all() else otherwise
         return tuple(use.evaluator.graph(chosen, use.scope.within()))
 
-    def of(graph: Graph) -> Any:
+    def of(graph: OnnxGraph) -> Any:
         return lambda: [_arrays(each) for each in use.evaluator.graph(graph, use.scope.within())]
 
     predicate = use[0].reshape(())
@@ -52,8 +52,8 @@ def _arrays(value: Value) -> Value:
     return traced(value) if isinstance(value, np.ndarray) else value
 
 
-def _loop(use: Use) -> tuple[Value, ...]:
-    body = use.needed("body", Graph)
+def _loop(use: NodeUse) -> tuple[Value, ...]:
+    body = use.needed("body", OnnxGraph)
     if len(body.inputs) < 2 or len(body.outputs) != len(body.inputs) - 1 + _scanned(use, body):
         broken("its body does not take and return what the loop carries")
     count = None if not use.has(0) else use.operands[0]
@@ -69,12 +69,12 @@ def _loop(use: Use) -> tuple[Value, ...]:
     return _while(use, body)
 
 
-def _scanned(use: Use, body: Graph) -> int:
+def _scanned(use: NodeUse, body: OnnxGraph) -> int:
     """Return how many arrays a loop stacks, one of each step."""
     return max(len(body.outputs) - 1 - max(len(use.operands) - 2, 0), 0)
 
 
-def _written_out(use: Use, body: Graph, steps: int) -> tuple[Value, ...] | None:
+def _written_out(use: NodeUse, body: OnnxGraph, steps: int) -> tuple[Value, ...] | None:
     """Return the results of a loop whose steps are all known; None where a step decides whether to go on."""
     if steps > _MAX_STEPS and _is_plain(use, body):
         return _counted(use, body, steps)
@@ -97,7 +97,7 @@ def _written_out(use: Use, body: Graph, steps: int) -> tuple[Value, ...] | None:
     return (*carried, *(_stacked(body, at, row, len(carried)) for at, row in enumerate(rows)))
 
 
-def _stacked(body: Graph, at: int, rows: Sequence[Value], carried: int) -> Value:
+def _stacked(body: OnnxGraph, at: int, rows: Sequence[Value], carried: int) -> Value:
     if rows and all(isinstance(each, np.ndarray) for each in rows):
         return np.stack(rows)
     if rows:
@@ -108,7 +108,9 @@ def _stacked(body: Graph, at: int, rows: Sequence[Value], carried: int) -> Value
     return np.zeros((0, *(extent if isinstance(extent, int) else 0 for extent in port.shape)), port.dtype)
 
 
-def _step(use: Use, body: Graph, number: Value, goes_on: Value, carried: Sequence[Value]) -> list[Value]:
+def _step(
+    use: NodeUse, body: OnnxGraph, number: Value, goes_on: Value, carried: Sequence[Value]
+) -> list[Value]:
     """Evaluate the body of a loop once."""
     scope, sources = use.scope.within(), use.all_sources()
     for port, value in zip(body.inputs, (number, goes_on, *carried), strict=True):
@@ -116,7 +118,7 @@ def _step(use: Use, body: Graph, number: Value, goes_on: Value, carried: Sequenc
     return use.evaluator.graph(body, scope)
 
 
-def _is_plain(use: Use, body: Graph) -> bool:
+def _is_plain(use: NodeUse, body: OnnxGraph) -> bool:
     """Return whether a loop carries arrays alone, and its body never ends it."""
     if any(isinstance(each, list) or each is None for each in use.operands[2:]):
         return False
@@ -130,7 +132,7 @@ def _is_plain(use: Use, body: Graph) -> bool:
     return condition in names or bool(np.all(body.initializers.get(condition, False)))
 
 
-def _counted(use: Use, body: Graph, steps: int) -> tuple[Value, ...]:
+def _counted(use: NodeUse, body: OnnxGraph, steps: int) -> tuple[Value, ...]:
     """Return the results of a loop of many steps that all happen."""
     carried = [_arrays(each) for each in use.operands[2:]]
 
@@ -142,7 +144,7 @@ def _counted(use: Use, body: Graph, steps: int) -> tuple[Value, ...]:
     return (*last, *stacked)
 
 
-def _while(use: Use, body: Graph) -> tuple[Value, ...]:
+def _while(use: NodeUse, body: OnnxGraph) -> tuple[Value, ...]:
     """Return the results of a loop that decides itself when it ends."""
     if _scanned(use, body):
         raise Needed(use.all_sources(), "how many steps of a loop are stacked")
@@ -173,9 +175,9 @@ def _while(use: Use, body: Graph) -> tuple[Value, ...]:
     return tuple(last)
 
 
-def _scan(use: Use) -> tuple[Value, ...]:
+def _scan(use: NodeUse) -> tuple[Value, ...]:
     """Return the results of a Scan; before version 9, which carries batches, it is not read."""
-    body, count = use.needed("body", Graph), use.needed("num_scan_inputs", int)
+    body, count = use.needed("body", OnnxGraph), use.needed("num_scan_inputs", int)
     if use.version < 9:
         return _batched_scan(use, body, count)
     operands = [_arrays(each) for each in use.operands]
@@ -183,7 +185,9 @@ def _scan(use: Use) -> tuple[Value, ...]:
     return _scanned_once(use, body, operands[:kept], operands[kept:])
 
 
-def _scanned_once(use: Use, body: Graph, carried: list[Value], slices: list[Value]) -> tuple[Value, ...]:
+def _scanned_once(
+    use: NodeUse, body: OnnxGraph, carried: list[Value], slices: list[Value]
+) -> tuple[Value, ...]:
     count = len(slices)
     if not count or len(body.inputs) != len(carried) + count:
         broken(f"its body takes {len(body.inputs)} values, and it is given {len(carried)} and {count}")
@@ -208,7 +212,7 @@ def _scanned_once(use: Use, body: Graph, carried: list[Value], slices: list[Valu
     return (*last, *moved)
 
 
-def _batched_scan(use: Use, body: Graph, count: int) -> tuple[Value, ...]:
+def _batched_scan(use: NodeUse, body: OnnxGraph, count: int) -> tuple[Value, ...]:
     """Return the results of a Scan of version 8, whose first operand says how long each sequence is."""
     if use.has(0):
         unsupported("a Scan of version 8 with lengths of sequences")
@@ -224,7 +228,7 @@ def _batched_scan(use: Use, body: Graph, count: int) -> tuple[Value, ...]:
 
 
 RULES = {
-    "If": Rule(_branch),
-    "Loop": Rule(_loop),
-    "Scan": Rule(_scan),
+    "If": OnnxRule(_branch),
+    "Loop": OnnxRule(_loop),
+    "Scan": OnnxRule(_scan),
 }

@@ -9,23 +9,23 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 _FP8 = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
 
 
-def _cast(use: Use) -> Array:
+def _cast(use: NodeUse) -> Array:
     return cast(use, use[0], dtype_for(use, use.needed("to", int)))
 
 
-def _cast_like(use: Use) -> Array:
+def _cast_like(use: NodeUse) -> Array:
     return cast(use, use[0], np.dtype(use[1].dtype))
 
 
-def cast(use: Use, x: Array, dtype: np.dtype[Any]) -> Array:
+def cast(use: NodeUse, x: Array, dtype: np.dtype[Any]) -> Array:
     """Return the elements of ``x`` as ``dtype``."""
     if use.stays:
         if x.dtype.hasobject:
@@ -36,7 +36,7 @@ def cast(use: Use, x: Array, dtype: np.dtype[Any]) -> Array:
     return _cast_to(use, x, dtype)
 
 
-def _cast_to(use: Use, x: Array, dtype: np.dtype[Any]) -> Array:
+def _cast_to(use: NodeUse, x: Array, dtype: np.dtype[Any]) -> Array:
     if dtype in _FP8 and x.dtype != dtype:
         return to_fp8(x, dtype, saturate=bool(use.attr("saturate", 1)))
     if dtype.name in ("int4", "uint4"):
@@ -62,7 +62,7 @@ def to_fp8(x: Array, dtype: np.dtype[Any], *, saturate: bool) -> Array:
     return mnp.where(mnp.isnan(x), x, held).astype(dtype)
 
 
-def _bitcast(use: Use) -> Array:
+def _bitcast(use: NodeUse) -> Array:
     x, dtype = use[0], dtype_for(use, use.needed("to", int))
     if x.dtype.itemsize != dtype.itemsize:
         broken(f"elements of {x.dtype} and {dtype} differ in size")
@@ -73,8 +73,8 @@ def _bitcast(use: Use) -> Array:
 
 
 RULES = {
-    "Cast": Rule(_cast, is_plain=True),
-    "CastLike": Rule(_cast_like, is_plain=True),
-    "BitCast": Rule(_bitcast),
-    "Identity": Rule(lambda use: use.operands[0], is_plain=True),
+    "Cast": OnnxRule(_cast, is_plain=True),
+    "CastLike": OnnxRule(_cast_like, is_plain=True),
+    "BitCast": OnnxRule(_bitcast),
+    "Identity": OnnxRule(lambda use: use.operands[0], is_plain=True),
 }

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
-from mind_mlir.models.onnx.rules.windows import Windows, windows_of
+from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.rules.windows import SlidingWindows, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 def convolve(
-    image: Array, weights: Array, windows: Windows, groups: int, gaps: Sequence[int] | None = None
+    image: Array, weights: Array, windows: SlidingWindows, groups: int, gaps: Sequence[int] | None = None
 ) -> Array:
     """Return a convolution, [N, ..., O].
 
@@ -48,7 +48,7 @@ def convolve(
     return found
 
 
-def with_bias(use: Use, image: Array, bias: Array | None) -> Array:
+def with_bias(use: NodeUse, image: Array, bias: Array | None) -> Array:
     """Return an image [N, ..., C] as [N, C, ...], with a number added to each channel."""
     return use.in_front(image if bias is None else image + bias)
 
@@ -59,7 +59,7 @@ def check_image(x: Array, what: str) -> None:
         broken(f"its {what} has rank {x.ndim}; it is a batch, channels, and one axis or more")
 
 
-def _convolution(use: Use) -> Array:
+def _convolution(use: NodeUse) -> Array:
     x, weights = use[0], use[1]
     check_image(x, "input")
     if weights.ndim != x.ndim:
@@ -68,7 +68,7 @@ def _convolution(use: Use) -> Array:
     return with_bias(use, convolve(use.behind(0), weights, windows, use.attr("group", 1)), use.get(2))
 
 
-def _transposed(use: Use) -> Array:
+def _transposed(use: NodeUse) -> Array:
     """Return what the gradient of a convolution is: one of an image with zeros between its elements."""
     x, weights, groups = use[0], use[1], use.attr("group", 1)
     check_image(x, "input")
@@ -91,12 +91,12 @@ def _transposed(use: Use) -> Array:
     )
     before = [span - 1 - cut for span, cut in zip(spans, low, strict=True)]
     after = [span - 1 - cut + extra for span, cut, extra in zip(spans, high, more, strict=True)]
-    windows = Windows(tuple(kernel), ones, tuple(dilations), tuple(before), tuple(after))
+    windows = SlidingWindows(tuple(kernel), ones, tuple(dilations), tuple(before), tuple(after))
     return with_bias(use, convolve(use.behind(0), flipped, windows, groups, strides), use.get(2))
 
 
 def _cut(
-    use: Use, extents: Sequence[int], full: Sequence[int], strides: Sequence[int]
+    use: NodeUse, extents: Sequence[int], full: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """Return how many elements are cut off in front and behind of what a transposed convolution gives."""
     rank = len(full)
@@ -115,6 +115,6 @@ def _cut(
 
 
 RULES = {
-    "Conv": Rule(_convolution),
-    "ConvTranspose": Rule(_transposed),
+    "Conv": OnnxRule(_convolution),
+    "ConvTranspose": OnnxRule(_transposed),
 }

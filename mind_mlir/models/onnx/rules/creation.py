@@ -10,10 +10,10 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Arrays of more elements are made when the model runs.
 _MAX_KNOWN = 1 << 16
@@ -26,7 +26,7 @@ _MOST_COUNTED = 1 << 26
 _FORMS = ("value", "value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")
 
 
-def _constant(use: Use) -> Array:
+def _constant(use: NodeUse) -> Array:
     given = [(name, use.attr(name)) for name in (*_FORMS, "sparse_value") if use.attr(name) is not None]
     if len(given) != 1:
         broken("it has no value, or several")
@@ -37,7 +37,7 @@ def _constant(use: Use) -> Array:
     return np.array(value, dtype)
 
 
-def _filled(use: Use) -> Array:
+def _filled(use: NodeUse) -> Array:
     value = use.attr("value", np.zeros(1, np.float32))
     shape = use.ints(0, "the shape")
     if value.size != 1 or any(extent < 0 for extent in shape):
@@ -54,7 +54,7 @@ def full(shape: tuple[int, ...], value: np.ndarray[Any, Any]) -> Array:
     return mnp.broadcast_to(mnp.asarray(value), shape)
 
 
-def _range(use: Use) -> Array:
+def _range(use: NodeUse) -> Array:
     start, limit, step = [use.known(place, "a bound of the range").reshape(()) for place in range(3)]
     if not step:
         broken("its step is 0")
@@ -63,7 +63,7 @@ def _range(use: Use) -> Array:
     return (np.arange(count) * step.item() + start.item()).astype(start.dtype)
 
 
-def _eye_like(use: Use) -> Array:
+def _eye_like(use: NodeUse) -> Array:
     x = use[0]
     if x.ndim != 2:
         broken(f"it is given rank {x.ndim}, no matrix")
@@ -72,7 +72,7 @@ def _eye_like(use: Use) -> Array:
     return mnp.eye(x.shape[0], x.shape[1], k=use.attr("k", 0), dtype="i32").astype(dtype)
 
 
-def _one_hot(use: Use) -> Array:
+def _one_hot(use: NodeUse) -> Array:
     places, depth, values = use[0], int(use.known(1, "the depth").reshape(-1)[0]), use[2]
     axis = use.axis(use.attr("axis", -1), places.ndim + 1)
     if places.dtype.kind == "f":
@@ -87,8 +87,8 @@ def _one_hot(use: Use) -> Array:
     return mnp.where(hit, values[1], values[0])
 
 
-def _window(cosines: tuple[float, ...]) -> Rule:
-    def emit(use: Use) -> Array:
+def _window(cosines: tuple[float, ...]) -> OnnxRule:
+    def emit(use: NodeUse) -> Array:
         size = int(use.known(0, "the size of the window").reshape(()))
         dtype = dtype_for(use, use.attr("output_datatype", 1))
         if not 0 <= size <= 2**24:
@@ -97,15 +97,15 @@ def _window(cosines: tuple[float, ...]) -> Rule:
         angle = np.arange(size) * (2 * np.pi / max(count, 1))
         return sum(factor * np.cos(order * angle) for order, factor in enumerate(cosines)).astype(dtype)
 
-    return Rule(emit, is_plain=True)
+    return OnnxRule(emit, is_plain=True)
 
 
 RULES = {
-    "Constant": Rule(_constant, is_plain=True),
-    "ConstantOfShape": Rule(_filled, is_plain=True),
-    "Range": Rule(_range, is_plain=True),
-    "EyeLike": Rule(_eye_like),
-    "OneHot": Rule(_one_hot),
+    "Constant": OnnxRule(_constant, is_plain=True),
+    "ConstantOfShape": OnnxRule(_filled, is_plain=True),
+    "Range": OnnxRule(_range, is_plain=True),
+    "EyeLike": OnnxRule(_eye_like),
+    "OneHot": OnnxRule(_one_hot),
     "HannWindow": _window((0.5, -0.5)),
     "HammingWindow": _window((25 / 46, -21 / 46)),
     "BlackmanWindow": _window((0.42, -0.5, 0.08)),

@@ -10,13 +10,13 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.windows import windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 def sampled(
@@ -86,7 +86,7 @@ def _held(index: Array, extent: int, padding: str, *, aligned: bool) -> tuple[Ar
     return held, None if padding == "border" else (index >= 0) & (index <= last)
 
 
-def _grid_sample(use: Use) -> Array:
+def _grid_sample(use: NodeUse) -> Array:
     x, grid = use[0], use[1]
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(
         use.attr("mode", "linear"), use.attr("mode", "linear")
@@ -108,7 +108,7 @@ def _grid_sample(use: Use) -> Array:
     return mnp.moveaxis(found, -1, 1).reshape((x.shape[0], x.shape[1], *grid.shape[1:-1]))
 
 
-def _deformed(use: Use) -> Array:
+def _deformed(use: NodeUse) -> Array:
     x, weights, offsets = use[0], use[1], use[2]
     if x.ndim != 4:
         unsupported(f"deformable convolutions of rank {x.ndim}; there are those of two axes")
@@ -149,7 +149,7 @@ def _deformed(use: Use) -> Array:
     return found if bias is None else found + bias.reshape((-1, 1, 1))
 
 
-def _columns(use: Use) -> Array:
+def _columns(use: NodeUse) -> Array:
     x = use[0]
     extents, kernel = use.ints(1, "the shape of the image"), use.ints(2, "the shape of a block")
     rank = len(extents)
@@ -182,4 +182,8 @@ def _columns(use: Use) -> Array:
     return total[(slice(None), slice(None), *cut)]
 
 
-RULES = {"GridSample": Rule(_grid_sample), "DeformConv": Rule(_deformed), "Col2Im": Rule(_columns)}
+RULES = {
+    "GridSample": OnnxRule(_grid_sample),
+    "DeformConv": OnnxRule(_deformed),
+    "Col2Im": OnnxRule(_columns),
+}

@@ -8,13 +8,13 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _gather(use: Use) -> Array:
+def _gather(use: NodeUse) -> Array:
     x, places = use[0], use[1]
     axis = use.axis(use.attr("axis", 0), x.ndim)
     if use.stays:
@@ -33,7 +33,7 @@ def _one(x: Array, place: int, axis: int, rank: int) -> Array:
     return found.reshape((*x.shape[:axis], *[1] * rank, *x.shape[axis + 1 :]))
 
 
-def _gather_elements(use: Use) -> Array:
+def _gather_elements(use: NodeUse) -> Array:
     x, places = use[0], use[1]
     axis = use.axis(use.attr("axis", 0), x.ndim)
     if any(
@@ -44,7 +44,7 @@ def _gather_elements(use: Use) -> Array:
     return mnp.take_along_axis(x[cut], places, axis)
 
 
-def _gather_nd(use: Use) -> Array:
+def _gather_nd(use: NodeUse) -> Array:
     x, places = use[0], use[1]
     batch = use.attr("batch_dims", 0)
     depth = places.shape[-1]
@@ -59,7 +59,7 @@ def _gather_nd(use: Use) -> Array:
     return x[tuple(index)]
 
 
-def _compress(use: Use) -> Array:
+def _compress(use: NodeUse) -> Array:
     x, chosen = use[0], np.flatnonzero(use.known(1, "which slices are kept"))
     axis = use.attr("axis")
     if axis is None:
@@ -67,13 +67,13 @@ def _compress(use: Use) -> Array:
     return mnp.take(x, chosen, use.axis(axis, x.ndim))
 
 
-def _non_zero(use: Use) -> Array:
+def _non_zero(use: NodeUse) -> Array:
     x = use.known(0, "how many elements the result has")
     found = np.nonzero(x) if x.ndim else (np.zeros(int(bool(x)), np.int64),)
     return np.array(found, np.int64).reshape((x.ndim, -1) if x.ndim else (0, int(bool(x))))
 
 
-def _unique(use: Use) -> tuple[Array, ...]:
+def _unique(use: NodeUse) -> tuple[Array, ...]:
     x = use.known(0, "how many elements the result has")
     axis = use.attr("axis")
     values, first, inverse, counts = np.unique(
@@ -87,7 +87,7 @@ def _unique(use: Use) -> tuple[Array, ...]:
     return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
 
 
-def _reverse_sequence(use: Use) -> Array:
+def _reverse_sequence(use: NodeUse) -> Array:
     x, lengths = use[0], use[1]
     time, batch = use.attr("time_axis", 0), use.attr("batch_axis", 1)
     if x.ndim < 2 or {time, batch} != {0, 1}:
@@ -100,17 +100,17 @@ def _reverse_sequence(use: Use) -> Array:
     return mnp.take_along_axis(x, whole, time)
 
 
-def _array_features(use: Use) -> Array:
+def _array_features(use: NodeUse) -> Array:
     return mnp.take(use[0], use[1].reshape(-1), use[0].ndim - 1)
 
 
 RULES = {
-    "Gather": Rule(_gather, is_plain=True),
-    "GatherElements": Rule(_gather_elements),
-    "GatherND": Rule(_gather_nd),
-    "Compress": Rule(_compress),
-    "NonZero": Rule(_non_zero, is_plain=True),
-    "Unique": Rule(_unique, is_plain=True),
-    "ReverseSequence": Rule(_reverse_sequence),
-    ("ai.onnx.ml", "ArrayFeatureExtractor"): Rule(_array_features),
+    "Gather": OnnxRule(_gather, is_plain=True),
+    "GatherElements": OnnxRule(_gather_elements),
+    "GatherND": OnnxRule(_gather_nd),
+    "Compress": OnnxRule(_compress),
+    "NonZero": OnnxRule(_non_zero, is_plain=True),
+    "Unique": OnnxRule(_unique, is_plain=True),
+    "ReverseSequence": OnnxRule(_reverse_sequence),
+    ("ai.onnx.ml", "ArrayFeatureExtractor"): OnnxRule(_array_features),
 }

@@ -8,14 +8,14 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.arithmetic import binary
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _shift(use: Use) -> Array:
+def _shift(use: NodeUse) -> Array:
     x, count = use[0], use[1]
     direction = use.needed("direction", str)
     if direction not in ("LEFT", "RIGHT"):
@@ -25,7 +25,7 @@ def _shift(use: Use) -> Array:
     return x >> count  # the sign stays where there is one
 
 
-def _infinite(use: Use) -> Array:
+def _infinite(use: NodeUse) -> Array:
     x = use[0]
     found = x == np.inf if use.attr("detect_positive", 1) else None
     if use.attr("detect_negative", 1):
@@ -34,18 +34,18 @@ def _infinite(use: Use) -> Array:
     return mnp.zeros(x.shape, "i1") if found is None else found
 
 
-def _where(use: Use) -> Array:
+def _where(use: NodeUse) -> Array:
     if use.stays:
         return np.where(use[0], use[1], use[2])
     return mnp.where(use[0], use[1], use[2])
 
 
-def _equal(use: Use) -> Array:
+def _equal(use: NodeUse) -> Array:
     return use[0] == use[1]
 
 
 RULES = {
-    "Equal": Rule(_equal, is_plain=True),
+    "Equal": OnnxRule(_equal, is_plain=True),
     "Less": binary(lambda x, y: x < y, is_plain=True),
     "LessOrEqual": binary(lambda x, y: x <= y, is_plain=True),
     "Greater": binary(lambda x, y: x > y, is_plain=True),
@@ -53,13 +53,13 @@ RULES = {
     "And": binary(lambda x, y: x & y, is_plain=True),
     "Or": binary(lambda x, y: x | y, is_plain=True),
     "Xor": binary(lambda x, y: x ^ y, is_plain=True),
-    "Not": Rule(lambda use: ~use[0], is_plain=True),
+    "Not": OnnxRule(lambda use: ~use[0], is_plain=True),
     "BitwiseAnd": binary(lambda x, y: x & y, is_plain=True),
     "BitwiseOr": binary(lambda x, y: x | y, is_plain=True),
     "BitwiseXor": binary(lambda x, y: x ^ y, is_plain=True),
-    "BitwiseNot": Rule(lambda use: ~use[0], is_plain=True),
-    "BitShift": Rule(_shift),
-    "IsNaN": Rule(lambda use: mnp.isnan(use[0])),
-    "IsInf": Rule(_infinite),
-    "Where": Rule(_where, is_plain=True, is_elementwise=True),
+    "BitwiseNot": OnnxRule(lambda use: ~use[0], is_plain=True),
+    "BitShift": OnnxRule(_shift),
+    "IsNaN": OnnxRule(lambda use: mnp.isnan(use[0])),
+    "IsInf": OnnxRule(_infinite),
+    "Where": OnnxRule(_where, is_plain=True, is_elementwise=True),
 }

@@ -8,19 +8,19 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.pooling import reduced
-from mind_mlir.models.onnx.rules.windows import Windows
+from mind_mlir.models.onnx.rules.windows import SlidingWindows
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 def _of_channels(numbers: Array, like: Array) -> Array:
     return numbers.reshape((-1, *[1] * (like.ndim - 2)))
 
 
-def _batch(use: Use) -> tuple[Array, ...]:
+def _batch(use: NodeUse) -> tuple[Array, ...]:
     x, scale, bias, mean, variance = [use[place] for place in range(5)]
     epsilon = use.attr("epsilon", 1e-5)
     if x.ndim < 2:
@@ -51,7 +51,7 @@ def standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array
     return apart * factor, mean, factor
 
 
-def _instance(use: Use) -> Array:
+def _instance(use: NodeUse) -> Array:
     x, scale, bias = use[0], use[1], use[2]
     if x.ndim < 3:
         broken(f"its input has rank {x.ndim}, and no axes behind the channels")
@@ -59,7 +59,7 @@ def _instance(use: Use) -> Array:
     return found * _of_channels(scale, x) + _of_channels(bias, x)
 
 
-def _layer(use: Use) -> tuple[Array, ...]:
+def _layer(use: NodeUse) -> tuple[Array, ...]:
     x, scale = use[0], use[1]
     axis = use.axis(use.attr("axis", -1), x.ndim)
     wide = x.astype("f32") if use.attr("stash_type", 1) == 1 and x.dtype.itemsize < 4 else x
@@ -68,7 +68,7 @@ def _layer(use: Use) -> tuple[Array, ...]:
     return (found + use[2] if use.has(2) else found), mean, factor
 
 
-def _norm(use: Use) -> Array:
+def _norm(use: NodeUse) -> Array:
     x, order = use[0], use.attr("p", 2)
     axis = use.axis(use.attr("axis", -1), x.ndim)
     if order not in (1, 2):
@@ -81,19 +81,19 @@ def _norm(use: Use) -> Array:
     return mnp.where(size == 0, mnp.zeros_like(x), mnp.div(x, size))
 
 
-def _local_response(use: Use) -> Array:
+def _local_response(use: NodeUse) -> Array:
     x, size = use[0], use.needed("size", int)
     if x.ndim < 3 or size < 1:
         broken(f"its size is {size}, and its input has rank {x.ndim}")
     alpha, beta, bias = use.attr("alpha", 1e-4), use.attr("beta", 0.75), use.attr("bias", 1.0)
     rows = (x * x).reshape((x.shape[0], x.shape[1], -1))
     low = (size - 1) // 2
-    windows = Windows((size,), (1,), (1,), (low,), (size - 1 - low,))
+    windows = SlidingWindows((size,), (1,), (1,), (low,), (size - 1 - low,))
     squares = reduced(rows, windows, "Sum").reshape(x.shape)
     return mnp.div(x, mnp.power(squares * (alpha / size) + bias, mnp.full((), beta, x.dtype)))
 
 
-def _mean_variance(use: Use) -> Array:
+def _mean_variance(use: NodeUse) -> Array:
     x = use[0]
     axes = use.axes(use.attr("axes", (0, 2, 3)), x.ndim)
     apart = x - x.mean(axis=axes, keepdims=True)
@@ -102,10 +102,10 @@ def _mean_variance(use: Use) -> Array:
 
 
 RULES = {
-    "BatchNormalization": Rule(_batch),
-    "InstanceNormalization": Rule(_instance),
-    "LayerNormalization": Rule(_layer),
-    "LpNormalization": Rule(_norm),
-    "LRN": Rule(_local_response),
-    "MeanVarianceNormalization": Rule(_mean_variance),
+    "BatchNormalization": OnnxRule(_batch),
+    "InstanceNormalization": OnnxRule(_instance),
+    "LayerNormalization": OnnxRule(_layer),
+    "LpNormalization": OnnxRule(_norm),
+    "LRN": OnnxRule(_local_response),
+    "MeanVarianceNormalization": OnnxRule(_mean_variance),
 }

@@ -10,21 +10,21 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.convolution import check_image
-from mind_mlir.models.onnx.rules.windows import Windows, windows_of
+from mind_mlir.models.onnx.rules.windows import SlidingWindows, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 #: Where the greatest element of a larger window lies is not looked for: each of them is compared by itself.
 _MAX_TAPS = 1024
 
 
-def _windows(use: Use, extents: Sequence[int]) -> tuple[Windows, tuple[int, ...]]:
+def _windows(use: NodeUse, extents: Sequence[int]) -> tuple[SlidingWindows, tuple[int, ...]]:
     """Return the windows of a node, and what is added behind so that the last ones, cut short, count."""
     windows = windows_of(use, extents)
     if not use.attr("ceil_mode", 0):
@@ -40,7 +40,7 @@ def _windows(use: Use, extents: Sequence[int]) -> tuple[Windows, tuple[int, ...]
     return windows._replace(high=tuple(high)), windows.high
 
 
-def reduced(image: Array, windows: Windows, kind: Literal["Sum", "Max"]) -> Array:
+def reduced(image: Array, windows: SlidingWindows, kind: Literal["Sum", "Max"]) -> Array:
     """Return the sum or the greatest element of each window of an image [N, ..., C]."""
     extents = image.shape[1:-1]
     if min(windows.counts(extents), default=1) < 1:
@@ -57,7 +57,7 @@ def reduced(image: Array, windows: Windows, kind: Literal["Sum", "Max"]) -> Arra
     )
 
 
-def _max_pool(use: Use) -> tuple[Array, ...]:
+def _max_pool(use: NodeUse) -> tuple[Array, ...]:
     x = use[0]
     check_image(x, "input")
     windows, _ = _windows(use, x.shape[2:])
@@ -66,7 +66,7 @@ def _max_pool(use: Use) -> tuple[Array, ...]:
     return _with_places(use, x, windows)
 
 
-def _with_places(use: Use, x: Array, windows: Windows) -> tuple[Array, Array]:
+def _with_places(use: NodeUse, x: Array, windows: SlidingWindows) -> tuple[Array, Array]:
     """Return the greatest elements, and where they lie in the whole array."""
     check_few(math.prod(windows.kernel), _MAX_TAPS, "elements in a window with places")
     extents = x.shape[2:]
@@ -98,7 +98,7 @@ def _with_places(use: Use, x: Array, windows: Windows) -> tuple[Array, Array]:
     return best, where
 
 
-def _average(use: Use) -> Array:
+def _average(use: NodeUse) -> Array:
     x = use[0]
     check_image(x, "input")
     windows, given = _windows(use, x.shape[2:])
@@ -110,7 +110,7 @@ def _average(use: Use) -> Array:
 
 
 def _counted(
-    extents: Sequence[int], windows: Windows, given: Sequence[int], *, with_padding: bool
+    extents: Sequence[int], windows: SlidingWindows, given: Sequence[int], *, with_padding: bool
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return of each window how many elements count; those beyond the padding that is given never do."""
     total = np.ones((), np.float64)
@@ -126,7 +126,7 @@ def _counted(
     return np.maximum(total, 1)
 
 
-def _norm(use: Use) -> Array:
+def _norm(use: NodeUse) -> Array:
     x, order = use[0], use.attr("p", 2)
     check_image(x, "input")
     windows, _ = _windows(use, x.shape[2:])
@@ -147,7 +147,7 @@ def _root(x: Array, order: float) -> Array:
     return mnp.sqrt(x) if order == 2 else x if order == 1 else mnp.power(x, mnp.full((), 1 / order, x.dtype))
 
 
-def _whole(use: Use, reduce: Callable[[Array, tuple[int, ...]], Array]) -> Array:
+def _whole(use: NodeUse, reduce: Callable[[Array, tuple[int, ...]], Array]) -> Array:
     """Return what is computed of all elements of each channel."""
     if use[0].ndim < 3:
         broken(f"its input has rank {use[0].ndim}, and no axes behind the channels")
@@ -155,12 +155,12 @@ def _whole(use: Use, reduce: Callable[[Array, tuple[int, ...]], Array]) -> Array
     return use.in_front(reduce(image, tuple(range(1, image.ndim - 1))))
 
 
-def _global_norm(use: Use) -> Array:
+def _global_norm(use: NodeUse) -> Array:
     order = use.attr("p", 2)
     return _whole(use, lambda x, axes: _root(_power(x, order).sum(axis=axes, keepdims=True), order))
 
 
-def _unpool(use: Use) -> Array:
+def _unpool(use: NodeUse) -> Array:
     x, places = use[0], use[1]
     windows = windows_of(use, x.shape[2:])
     extents = [
@@ -183,11 +183,11 @@ def _unpool(use: Use) -> Array:
 
 
 RULES = {
-    "MaxPool": Rule(_max_pool),
-    "AveragePool": Rule(_average),
-    "LpPool": Rule(_norm),
-    "GlobalMaxPool": Rule(lambda use: _whole(use, lambda x, axes: x.max(axis=axes, keepdims=True))),
-    "GlobalAveragePool": Rule(lambda use: _whole(use, lambda x, axes: x.mean(axis=axes, keepdims=True))),
-    "GlobalLpPool": Rule(_global_norm),
-    "MaxUnpool": Rule(_unpool),
+    "MaxPool": OnnxRule(_max_pool),
+    "AveragePool": OnnxRule(_average),
+    "LpPool": OnnxRule(_norm),
+    "GlobalMaxPool": OnnxRule(lambda use: _whole(use, lambda x, axes: x.max(axis=axes, keepdims=True))),
+    "GlobalAveragePool": OnnxRule(lambda use: _whole(use, lambda x, axes: x.mean(axis=axes, keepdims=True))),
+    "GlobalLpPool": OnnxRule(_global_norm),
+    "MaxUnpool": OnnxRule(_unpool),
 }

@@ -8,16 +8,16 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Determinants of greater matrices would take too many operations, each row being written out.
 _MAX_ROWS = 16
 
 
-def _gemm(use: Use) -> Array:
+def _gemm(use: NodeUse) -> Array:
     x, y = use[0], use[1]
     if x.ndim != 2 or y.ndim != 2:
         broken(f"it multiplies arrays of rank {x.ndim} and {y.ndim}, no matrices")
@@ -36,7 +36,7 @@ def scaled(x: Array, factor: float) -> Array:
     return x * (int(factor) if x.dtype.kind in "iu" else factor)
 
 
-def _einsum(use: Use) -> Array:
+def _einsum(use: NodeUse) -> Array:
     equation = use.needed("equation", str).replace(" ", "")
     operands = use.all()
     shown, arrow, result = equation.partition("->")
@@ -85,7 +85,7 @@ def _diagonal(term: str, x: Array) -> Array:
     return x
 
 
-def _determinant(use: Use) -> Array:
+def _determinant(use: NodeUse) -> Array:
     """Return determinants, by elimination with the greatest pivot of each column."""
     x = use[0]
     size = x.shape[-1]
@@ -113,8 +113,8 @@ def _determinant(use: Use) -> Array:
 
 
 RULES = {
-    "MatMul": Rule(lambda use: use[0] @ use[1]),
-    "Gemm": Rule(_gemm),
-    "Einsum": Rule(_einsum),
-    "Det": Rule(_determinant),
+    "MatMul": OnnxRule(lambda use: use[0] @ use[1]),
+    "Gemm": OnnxRule(_gemm),
+    "Einsum": OnnxRule(_einsum),
+    "Det": OnnxRule(_determinant),
 }

@@ -8,20 +8,20 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 from mind_mlir.models.onnx.rules.conversion import to_fp8
 from mind_mlir.models.onnx.rules.convolution import check_image, convolve
 from mind_mlir.models.onnx.rules.windows import windows_of
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: The least and the greatest number of each dtype.
 _ENDS = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255)}
 _ENDS |= {"int16": (-32768, 32767), "uint16": (0, 65535)}
 
 
-def spread(numbers: Array, use: Use, x: Array) -> Array:
+def spread(numbers: Array, use: NodeUse, x: Array) -> Array:
     """Return scales or zero points in a shape that broadcasts to that of what they are for."""
     if not numbers.ndim or numbers.shape == (1,):
         return numbers.reshape(())
@@ -36,7 +36,7 @@ def spread(numbers: Array, use: Use, x: Array) -> Array:
     return numbers.reshape([-1 if at == axis else 1 for at in range(x.ndim)])
 
 
-def _quantize(use: Use) -> Array:
+def _quantize(use: NodeUse) -> Array:
     x, scale = use[0], use[1]
     if use.has(2):
         dtype = np.dtype(use.operands[2].dtype)
@@ -64,7 +64,7 @@ def to_integers(ratio: Array, zero: Array | None, dtype: np.dtype[Any]) -> Array
     return held.astype("i32").astype(dtype)
 
 
-def _dequantize(use: Use) -> Array:
+def _dequantize(use: NodeUse) -> Array:
     x, scale = use[0], use[1]
     number = use.attr("output_dtype", 0)
     dtype = dtype_for(use, number) if number else np.dtype(scale.dtype)
@@ -80,7 +80,7 @@ def _dequantize(use: Use) -> Array:
     return (wide * factor.astype("f32")).astype(dtype)
 
 
-def _dynamic_quantize(use: Use) -> tuple[Array, Array, Array]:
+def _dynamic_quantize(use: NodeUse) -> tuple[Array, Array, Array]:
     x = use[0]
     least, most = mnp.minimum(x.min(), 0.0), mnp.maximum(x.max(), 0.0)
     scale = mnp.div(most - least, mnp.full((), 255.0, x.dtype))
@@ -102,11 +102,11 @@ def _shifted(x: Array, zero: Array | None, *, rows: bool = False) -> Array:
     return wide - zero
 
 
-def _product_of_integers(use: Use) -> Array:
+def _product_of_integers(use: NodeUse) -> Array:
     return _shifted(use[0], use.get(2), rows=True) @ _shifted(use[1], use.get(3))
 
 
-def _quantised_product(use: Use) -> Array:
+def _quantised_product(use: NodeUse) -> Array:
     a, b = _shifted(use[0], use[2], rows=True), _shifted(use[3], use[5])
     scale_a, scale_b, scale = use[1], use[4], use[6]
     if scale_a.ndim == 1 and scale_a.shape[0] > 1:
@@ -120,7 +120,7 @@ def _quantised_product(use: Use) -> Array:
     )
 
 
-def _convolved(use: Use, x: Array, x_zero: Array | None, w: Array, w_zero: Array | None) -> Array:
+def _convolved(use: NodeUse, x: Array, x_zero: Array | None, w: Array, w_zero: Array | None) -> Array:
     check_image(x, "input")
     windows = windows_of(use, x.shape[2:], w.shape[2:])
     if w_zero is not None and w_zero.ndim == 1:
@@ -130,11 +130,11 @@ def _convolved(use: Use, x: Array, x_zero: Array | None, w: Array, w_zero: Array
     return mnp.moveaxis(convolve(image, weights, windows, use.attr("group", 1)), -1, 1)
 
 
-def _convolution_of_integers(use: Use) -> Array:
+def _convolution_of_integers(use: NodeUse) -> Array:
     return _convolved(use, use[0], use.get(2), use[1], use.get(3))
 
 
-def _quantised_convolution(use: Use) -> Array:
+def _quantised_convolution(use: NodeUse) -> Array:
     found = _convolved(use, use[0], use[2], use[3], use[5])
     rank = found.ndim - 2
     if use.has(8):
@@ -146,11 +146,11 @@ def _quantised_convolution(use: Use) -> Array:
 
 
 RULES = {
-    "QuantizeLinear": Rule(_quantize),
-    "DequantizeLinear": Rule(_dequantize),
-    "DynamicQuantizeLinear": Rule(_dynamic_quantize),
-    "MatMulInteger": Rule(_product_of_integers),
-    "QLinearMatMul": Rule(_quantised_product),
-    "ConvInteger": Rule(_convolution_of_integers),
-    "QLinearConv": Rule(_quantised_convolution),
+    "QuantizeLinear": OnnxRule(_quantize),
+    "DequantizeLinear": OnnxRule(_dequantize),
+    "DynamicQuantizeLinear": OnnxRule(_dynamic_quantize),
+    "MatMulInteger": OnnxRule(_product_of_integers),
+    "QLinearMatMul": OnnxRule(_quantised_product),
+    "ConvInteger": OnnxRule(_convolution_of_integers),
+    "QLinearConv": OnnxRule(_quantised_convolution),
 }

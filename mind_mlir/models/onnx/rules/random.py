@@ -9,15 +9,15 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _drawn(use: Use, shape: Sequence[int], dtype: np.dtype[Any], *, normal: bool) -> Array:
+def _drawn(use: NodeUse, shape: Sequence[int], dtype: np.dtype[Any], *, normal: bool) -> Array:
     """Return random numbers of a shape: between 0 and 1, or of the standard normal distribution."""
     given = use.attr("seed")
     name = use.node.name or next(filter(None, use.node.outputs), "")
@@ -33,31 +33,31 @@ def _drawn(use: Use, shape: Sequence[int], dtype: np.dtype[Any], *, normal: bool
     return found.astype(dtype)
 
 
-def _dtype(use: Use, like: np.dtype[Any]) -> np.dtype[Any]:
+def _dtype(use: NodeUse, like: np.dtype[Any]) -> np.dtype[Any]:
     number = use.attr("dtype")
     return like if number is None else dtype_for(use, number)
 
 
-def _uniform(use: Use, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+def _uniform(use: NodeUse, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     low, high = use.attr("low", 0.0), use.attr("high", 1.0)
     return _drawn(use, shape, dtype, normal=False) * (high - low) + low
 
 
-def _normal(use: Use, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+def _normal(use: NodeUse, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     return _drawn(use, shape, dtype, normal=True) * use.attr("scale", 1.0) + use.attr("mean", 0.0)
 
 
 _F32 = np.dtype(np.float32)
 
 
-def _bernoulli(use: Use) -> Array:
+def _bernoulli(use: NodeUse) -> Array:
     x = use[0]
     return (_drawn(use, x.shape, np.dtype(np.float32), normal=False) < x.astype("f32")).astype(
         _dtype(use, x.dtype)
     )
 
 
-def _multinomial(use: Use) -> Array:
+def _multinomial(use: NodeUse) -> Array:
     logits, count = use[0], use.attr("sample_size", 1)
     if logits.ndim != 2 or count < 1:
         broken(f"it draws {count} samples by {list(logits.shape)} numbers")
@@ -68,7 +68,7 @@ def _multinomial(use: Use) -> Array:
     return mnp.minimum(places, logits.shape[1] - 1).astype(_dtype(use, np.dtype(np.int32)))
 
 
-def _dropout(use: Use) -> tuple[Array, Array]:
+def _dropout(use: NodeUse) -> tuple[Array, Array]:
     x = use[0]
     keeps_all = mnp.ones(x.shape, "i1")
     training = bool(use.known(2, "whether the model is trained").reshape(())) if use.has(2) else False
@@ -82,17 +82,19 @@ def _dropout(use: Use) -> tuple[Array, Array]:
 
 
 RULES = {
-    "RandomUniform": Rule(
+    "RandomUniform": OnnxRule(
         lambda use: _uniform(use, use.needed("shape", tuple), _dtype(use, _F32)), folds=False
     ),
-    "RandomNormal": Rule(
+    "RandomNormal": OnnxRule(
         lambda use: _normal(use, use.needed("shape", tuple), _dtype(use, _F32)), folds=False
     ),
-    "RandomUniformLike": Rule(
+    "RandomUniformLike": OnnxRule(
         lambda use: _uniform(use, use[0].shape, _dtype(use, use[0].dtype)), folds=False
     ),
-    "RandomNormalLike": Rule(lambda use: _normal(use, use[0].shape, _dtype(use, use[0].dtype)), folds=False),
-    "Bernoulli": Rule(_bernoulli, folds=False),
-    "Multinomial": Rule(_multinomial, folds=False),
-    "Dropout": Rule(_dropout, folds=False),
+    "RandomNormalLike": OnnxRule(
+        lambda use: _normal(use, use[0].shape, _dtype(use, use[0].dtype)), folds=False
+    ),
+    "Bernoulli": OnnxRule(_bernoulli, folds=False),
+    "Multinomial": OnnxRule(_multinomial, folds=False),
+    "Dropout": OnnxRule(_dropout, folds=False),
 }

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.activations import hard_sigmoid, softplus
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Activations by name, of a number and two parameters.
 _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {
@@ -31,7 +31,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, flo
 }
 
 
-class Layer:
+class RecurrentLayer:
     """A recurrent node: its operands, taken apart by direction.
 
     Attributes:
@@ -40,7 +40,7 @@ class Layer:
         hidden: How many numbers the state of one has.
     """
 
-    def __init__(self, use: Use, gates: int, default: tuple[str, ...]) -> None:
+    def __init__(self, use: NodeUse, gates: int, default: tuple[str, ...]) -> None:
         """Take a node apart whose cells have so many gates."""
         self.use, self.gates = use, gates
         self.batch_first = bool(use.attr("layout", 0))
@@ -139,8 +139,8 @@ def _plus(x: Array, bias: Array | None) -> Array:
     return x if bias is None else x + bias
 
 
-def _lstm(use: Use) -> tuple[Array, ...]:
-    layer = Layer(use, 4, ("Sigmoid", "Tanh", "Tanh"))
+def _lstm(use: NodeUse) -> tuple[Array, ...]:
+    layer = RecurrentLayer(use, 4, ("Sigmoid", "Tanh", "Tanh"))
     hidden, coupled = layer.hidden, bool(use.attr("input_forget", 0))
     found = []
     for direction in range(layer.directions):
@@ -174,8 +174,8 @@ def _lstm(use: Use) -> tuple[Array, ...]:
     return layer.results(found)
 
 
-def _gru(use: Use) -> tuple[Array, ...]:
-    layer = Layer(use, 3, ("Sigmoid", "Tanh"))
+def _gru(use: NodeUse) -> tuple[Array, ...]:
+    layer = RecurrentLayer(use, 3, ("Sigmoid", "Tanh"))
     hidden, after = layer.hidden, bool(use.attr("linear_before_reset", 0))
     found = []
     for direction in range(layer.directions):
@@ -203,8 +203,8 @@ def _gru(use: Use) -> tuple[Array, ...]:
     return layer.results(found)
 
 
-def _rnn(use: Use) -> tuple[Array, ...]:
-    layer = Layer(use, 1, ("Tanh",))
+def _rnn(use: NodeUse) -> tuple[Array, ...]:
+    layer = RecurrentLayer(use, 1, ("Tanh",))
     found = []
     for direction in range(layer.directions):
         (f,) = layer.activations[direction]
@@ -220,7 +220,7 @@ def _rnn(use: Use) -> tuple[Array, ...]:
 
 
 RULES = {
-    "LSTM": Rule(_lstm),
-    "GRU": Rule(_gru),
-    "RNN": Rule(_rnn),
+    "LSTM": OnnxRule(_lstm),
+    "GRU": OnnxRule(_gru),
+    "RNN": OnnxRule(_rnn),
 }

@@ -8,15 +8,15 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def axes_of(use: Use, rank: int, place: int = 1) -> tuple[int, ...] | None:
+def axes_of(use: NodeUse, rank: int, place: int = 1) -> tuple[int, ...] | None:
     """Return the axes that a node names as attribute or operand; None where it names none."""
     axes = use.attr("axes")
     if axes is None and use.has(place):
@@ -24,8 +24,8 @@ def axes_of(use: Use, rank: int, place: int = 1) -> tuple[int, ...] | None:
     return None if axes is None or not len(axes) else use.axes(axes, rank)
 
 
-def _reduction(function: Callable[[Array, tuple[int, ...], bool], Array]) -> Rule:
-    def emit(use: Use) -> Array:
+def _reduction(function: Callable[[Array, tuple[int, ...], bool], Array]) -> OnnxRule:
+    def emit(use: NodeUse) -> Array:
         x = use[0]
         axes = axes_of(use, x.ndim)
         if axes is None:
@@ -34,7 +34,7 @@ def _reduction(function: Callable[[Array, tuple[int, ...], bool], Array]) -> Rul
             axes = tuple(range(x.ndim))
         return function(x, axes, bool(use.attr("keepdims", 1)))
 
-    return Rule(emit)
+    return OnnxRule(emit)
 
 
 def total(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -93,8 +93,8 @@ def _through_floats(x: Array, function: Callable[[Array], Array]) -> Array:
     return function(x) if x.dtype.kind not in "iu" else function(x.astype("f64")).astype(x.dtype)
 
 
-def _place_of_extreme(*, least: bool) -> Rule:
-    def emit(use: Use) -> Array:
+def _place_of_extreme(*, least: bool) -> OnnxRule:
+    def emit(use: NodeUse) -> Array:
         x = use[0]
         axis = use.axis(use.attr("axis", 0), max(x.ndim, 1))
         if not x.ndim:
@@ -104,7 +104,7 @@ def _place_of_extreme(*, least: bool) -> Rule:
         found = (seen.argmin if least else seen.argmax)(axis=axis, keepdims=keepdims)
         return (x.shape[axis] - 1) - found if last else found
 
-    return Rule(emit)
+    return OnnxRule(emit)
 
 
 RULES = {

@@ -9,15 +9,15 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _align(use: Use) -> Array:
+def _align(use: NodeUse) -> Array:
     x, rois, batches = use[0], use[1], use[2]
     rows, columns = use.attr("output_height", 1), use.attr("output_width", 1)
     ratio, scale = use.attr("sampling_ratio", 0), use.attr("spatial_scale", 1.0)
@@ -71,7 +71,7 @@ def _corners(x: Array, batches: Array, at: list[Array]) -> list[Array]:
     return found
 
 
-def _pool(use: Use) -> Array:
+def _pool(use: NodeUse) -> Array:
     """Return the greatest elements of the parts of regions, which are known: they decide on the windows."""
     x, rois = use[0], use.known(1, "the regions")
     rows, columns = use.needed("pooled_shape", tuple)
@@ -101,12 +101,12 @@ def _pool(use: Use) -> Array:
     return mnp.stack(found)
 
 
-def _chosen(_: Use) -> NoReturn:
+def _chosen(_: NodeUse) -> NoReturn:
     unsupported("its result has as many rows as its data says, and no shape before the model runs")
 
 
 RULES = {
-    "RoiAlign": Rule(_align),
-    "MaxRoiPool": Rule(_pool),
-    "NonMaxSuppression": Rule(_chosen),
+    "RoiAlign": OnnxRule(_align),
+    "MaxRoiPool": OnnxRule(_pool),
+    "NonMaxSuppression": OnnxRule(_chosen),
 }

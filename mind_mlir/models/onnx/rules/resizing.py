@@ -9,14 +9,14 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Axes with more neighbours than this are products with a matrix of weights.
 _MAX_NEIGHBOURS = 4
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
     end: float
 
 
-def _resize(use: Use) -> Array:
+def _resize(use: NodeUse) -> Array:
     x = use[0]
     axes = use.axes(use.attr("axes", tuple(range(x.ndim))), x.ndim)
     found = _axes(use, [x.shape[axis] for axis in axes])
@@ -67,7 +67,7 @@ def _resize(use: Use) -> Array:
     )
 
 
-def _axes(use: Use, extents: Sequence[int]) -> list[Axis]:
+def _axes(use: NodeUse, extents: Sequence[int]) -> list[Axis]:
     rank = len(extents)
     is_old = use.version < 11
     at = 1 if is_old else 2
@@ -133,7 +133,7 @@ _WAYS: Mapping[str, Callable[[Axis, Any, float], Any]] = {
 }
 
 
-def _along(use: Use, x: Array, place: int, axis: Axis, at: npt.NDArray[np.float64]) -> Array:
+def _along(use: NodeUse, x: Array, place: int, axis: Axis, at: npt.NDArray[np.float64]) -> Array:
     """Return an array resized along one axis."""
     mode = use.attr("mode", "nearest")
     if mode == "nearest":
@@ -172,7 +172,7 @@ def _rounded(at: npt.NDArray[np.float64], how: str) -> npt.NDArray[np.int64]:
 
 
 def _neighbours(
-    use: Use, axis: Axis, at: npt.NDArray[np.float64], mode: str
+    use: NodeUse, axis: Axis, at: npt.NDArray[np.float64], mode: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return the places that elements are sums of, and their weights; a filter widens where it shrinks."""
     shrinks = min(axis.scale, 1.0) if use.attr("antialias", 0) else 1.0
@@ -212,7 +212,7 @@ def _weighted(x: Array, place: int, places: npt.NDArray[np.int64], weights: npt.
     return total
 
 
-def _upsample(use: Use) -> Array:
+def _upsample(use: NodeUse) -> Array:
     x = use[0]
     scales = use.attr("scales")
     if scales is None:
@@ -229,4 +229,4 @@ def _upsample(use: Use) -> Array:
     return x
 
 
-RULES = {"Resize": Rule(_resize), "Upsample": Rule(_upsample)}
+RULES = {"Resize": OnnxRule(_resize), "Upsample": OnnxRule(_upsample)}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 _METHODS = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min"}
 
@@ -29,7 +29,7 @@ def along(shape: tuple[int, ...], axis: int) -> np.ndarray[Any, Any]:
     return np.arange(shape[axis]).reshape(extents)
 
 
-def _scatter_elements(use: Use) -> Array:
+def _scatter_elements(use: NodeUse) -> Array:
     x, places, values = use[0], use[1], use[2]
     axis = use.axis(use.attr("axis", 0), x.ndim)
     if places.shape != values.shape:
@@ -40,7 +40,7 @@ def _scatter_elements(use: Use) -> Array:
     return updated(x, index, values, use.attr("reduction", "none"))
 
 
-def _scatter_nd(use: Use) -> Array:
+def _scatter_nd(use: NodeUse) -> Array:
     x, places, values = use[0], use[1], use[2]
     if not places.size:
         return x
@@ -48,7 +48,7 @@ def _scatter_nd(use: Use) -> Array:
     return updated(x, index, values, use.attr("reduction", "none"))
 
 
-def _tensor_scatter(use: Use) -> Array:
+def _tensor_scatter(use: NodeUse) -> Array:
     past, new = use[0], use[1]
     axis = use.axis(use.attr("axis", -2), past.ndim)
     extent = past.shape[axis]
@@ -63,8 +63,8 @@ def _tensor_scatter(use: Use) -> Array:
 
 
 RULES = {
-    "Scatter": Rule(_scatter_elements),
-    "ScatterElements": Rule(_scatter_elements),
-    "ScatterND": Rule(_scatter_nd),
-    "TensorScatter": Rule(_tensor_scatter),
+    "Scatter": OnnxRule(_scatter_elements),
+    "ScatterElements": OnnxRule(_scatter_elements),
+    "ScatterND": OnnxRule(_scatter_nd),
+    "TensorScatter": OnnxRule(_tensor_scatter),
 }

@@ -8,14 +8,14 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.slicing import parts
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use, Value
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse, Value
 
 
-def _place(use: Use, at: int, length: int, default: int) -> int:
+def _place(use: NodeUse, at: int, length: int, default: int) -> int:
     if not use.has(at):
         return default
     place = int(use.known(at, "the place in a sequence").reshape(()))
@@ -24,24 +24,24 @@ def _place(use: Use, at: int, length: int, default: int) -> int:
     return place + length if place < 0 else place
 
 
-def _at(use: Use) -> Array:
+def _at(use: NodeUse) -> Array:
     listed = use.sequence(0)
     return listed[_place(use, 1, len(listed), 0)]
 
 
-def _insert(use: Use) -> list[Array]:
+def _insert(use: NodeUse) -> list[Array]:
     listed = list(use.sequence(0))
     listed.insert(_place(use, 2, len(listed), len(listed)), use.operands[1])
     return listed
 
 
-def _erase(use: Use) -> list[Array]:
+def _erase(use: NodeUse) -> list[Array]:
     listed = list(use.sequence(0))
     del listed[_place(use, 1, len(listed), len(listed) - 1)]
     return listed
 
 
-def _split(use: Use) -> list[Array]:
+def _split(use: NodeUse) -> list[Array]:
     x = use[0]
     axis = use.axis(use.attr("axis", 0), x.ndim)
     extent = x.shape[axis]
@@ -64,7 +64,7 @@ def _split(use: Use) -> list[Array]:
     return list(parts(x, sizes, axis))
 
 
-def _concat(use: Use) -> Array:
+def _concat(use: NodeUse) -> Array:
     listed = use.sequence(0)
     axis, is_new = use.needed("axis", int), bool(use.attr("new_axis", 0))
     if not listed:
@@ -76,30 +76,30 @@ def _concat(use: Use) -> Array:
     return mnp.stack(arrays, axis) if is_new else mnp.concatenate(arrays, axis)
 
 
-def _is_there(use: Use) -> Array:
+def _is_there(use: NodeUse) -> Array:
     return np.array(use.has(0))
 
 
-def _element(use: Use) -> Value:
+def _element(use: NodeUse) -> Value:
     if not use.has(0):
         broken("it asks an empty optional for its value")
     return use.operands[0]
 
 
-def _optional(use: Use) -> Value:
+def _optional(use: NodeUse) -> Value:
     return use.operands[0] if use.operands else None
 
 
 RULES = {
-    "SequenceEmpty": Rule(lambda _: []),
-    "SequenceConstruct": Rule(lambda use: list(use.operands)),
-    "SequenceAt": Rule(_at, is_plain=True),
-    "SequenceInsert": Rule(_insert, is_plain=True),
-    "SequenceErase": Rule(_erase, is_plain=True),
-    "SequenceLength": Rule(lambda use: np.array(len(use.sequence(0)), np.int64), is_plain=True),
-    "SplitToSequence": Rule(_split, is_plain=True),
-    "ConcatFromSequence": Rule(_concat, is_plain=True),
-    "Optional": Rule(_optional, is_plain=True),
-    "OptionalHasElement": Rule(_is_there, is_plain=True),
-    "OptionalGetElement": Rule(_element, is_plain=True),
+    "SequenceEmpty": OnnxRule(lambda _: []),
+    "SequenceConstruct": OnnxRule(lambda use: list(use.operands)),
+    "SequenceAt": OnnxRule(_at, is_plain=True),
+    "SequenceInsert": OnnxRule(_insert, is_plain=True),
+    "SequenceErase": OnnxRule(_erase, is_plain=True),
+    "SequenceLength": OnnxRule(lambda use: np.array(len(use.sequence(0)), np.int64), is_plain=True),
+    "SplitToSequence": OnnxRule(_split, is_plain=True),
+    "ConcatFromSequence": OnnxRule(_concat, is_plain=True),
+    "Optional": OnnxRule(_optional, is_plain=True),
+    "OptionalHasElement": OnnxRule(_is_there, is_plain=True),
+    "OptionalGetElement": OnnxRule(_element, is_plain=True),
 }

@@ -9,14 +9,14 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.reductions import axes_of
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _reshape(use: Use) -> Array:
+def _reshape(use: NodeUse) -> Array:
     x = use[0]
     wanted = use.attr("shape") if not use.has(1) else use.ints(1, "the shape")
     if wanted is None:
@@ -37,12 +37,12 @@ def _reshape(use: Use) -> Array:
     return x.reshape(tuple(extents))
 
 
-def _transpose(use: Use) -> Array:
+def _transpose(use: NodeUse) -> Array:
     x = use[0]
     return x.transpose(use.attr("perm", tuple(range(x.ndim))[::-1]))
 
 
-def _squeeze(use: Use) -> Array:
+def _squeeze(use: NodeUse) -> Array:
     x = use[0]
     axes = axes_of(use, x.ndim)
     if axes is None:
@@ -52,7 +52,7 @@ def _squeeze(use: Use) -> Array:
     return x.reshape([extent for axis, extent in enumerate(x.shape) if axis not in axes])
 
 
-def _unsqueeze(use: Use) -> Array:
+def _unsqueeze(use: NodeUse) -> Array:
     x = use[0]
     axes = use.attr("axes")
     if axes is None:
@@ -62,7 +62,7 @@ def _unsqueeze(use: Use) -> Array:
     return x.reshape([1 if place in places else next(extents) for place in range(x.ndim + len(places))])
 
 
-def _flatten(use: Use) -> Array:
+def _flatten(use: NodeUse) -> Array:
     x = use[0]
     axis = use.attr("axis", 1)
     if not -x.ndim <= axis <= x.ndim:
@@ -71,7 +71,7 @@ def _flatten(use: Use) -> Array:
     return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
-def _concat(use: Use) -> Array:
+def _concat(use: NodeUse) -> Array:
     parts = use.all()
     if not parts:
         broken("it is given nothing")
@@ -84,18 +84,18 @@ def _concat(use: Use) -> Array:
     return mnp.concatenate(parts, axis)
 
 
-def _shape(use: Use) -> Array:
+def _shape(use: NodeUse) -> Array:
     x = use.operands[0]
     shape = use[0].shape if x is not None else ()
     start, end = use.attr("start", 0), use.attr("end", len(shape))
     return np.array(shape[start:end] if end >= start or end < 0 else (), np.int64)
 
 
-def _size(use: Use) -> Array:
+def _size(use: NodeUse) -> Array:
     return np.array(math.prod(use[0].shape), np.int64)
 
 
-def _expand(use: Use) -> Array:
+def _expand(use: NodeUse) -> Array:
     x, wanted = use[0], use.ints(1, "the shape")
     if any(extent < 0 for extent in wanted):
         broken(f"its shape is {list(wanted)}")
@@ -103,7 +103,7 @@ def _expand(use: Use) -> Array:
     return np.broadcast_to(x, shape) if use.stays else mnp.broadcast_to(x, shape)
 
 
-def _tile(use: Use) -> Array:
+def _tile(use: NodeUse) -> Array:
     x, repeats = use[0], use.ints(1, "the repeats")
     if len(repeats) != x.ndim or any(count < 0 for count in repeats):
         broken(f"its repeats are {list(repeats)} for rank {x.ndim}")
@@ -112,7 +112,7 @@ def _tile(use: Use) -> Array:
     return mnp.tile(x, repeats)
 
 
-def _depth_to_space(use: Use) -> Array:
+def _depth_to_space(use: NodeUse) -> Array:
     x, size = use[0], use.needed("blocksize", int)
     batch, channels, height, width = x.shape
     rest = channels // size**2
@@ -123,7 +123,7 @@ def _depth_to_space(use: Use) -> Array:
     return split.reshape((batch, rest, height * size, width * size))
 
 
-def _space_to_depth(use: Use) -> Array:
+def _space_to_depth(use: NodeUse) -> Array:
     x, size = use[0], use.needed("blocksize", int)
     batch, channels, height, width = x.shape
     split = x.reshape((batch, channels, height // size, size, width // size, size))
@@ -131,7 +131,7 @@ def _space_to_depth(use: Use) -> Array:
     return split.transpose(order).reshape((batch, channels * size**2, height // size, width // size))
 
 
-def _triangle(use: Use) -> Array:
+def _triangle(use: NodeUse) -> Array:
     x = use[0]
     k = int(use.known(1, "the diagonal").reshape(())) if use.has(1) else 0
     if x.ndim < 2:
@@ -145,17 +145,17 @@ def _triangle(use: Use) -> Array:
 
 
 RULES = {
-    "Reshape": Rule(_reshape, is_plain=True),
-    "Transpose": Rule(_transpose, is_plain=True),
-    "Squeeze": Rule(_squeeze, is_plain=True),
-    "Unsqueeze": Rule(_unsqueeze, is_plain=True),
-    "Flatten": Rule(_flatten, is_plain=True),
-    "Concat": Rule(_concat, is_plain=True),
-    "Shape": Rule(_shape, is_plain=True),
-    "Size": Rule(_size, is_plain=True),
-    "Expand": Rule(_expand, is_plain=True),
-    "Tile": Rule(_tile),
-    "DepthToSpace": Rule(_depth_to_space),
-    "SpaceToDepth": Rule(_space_to_depth),
-    "Trilu": Rule(_triangle),
+    "Reshape": OnnxRule(_reshape, is_plain=True),
+    "Transpose": OnnxRule(_transpose, is_plain=True),
+    "Squeeze": OnnxRule(_squeeze, is_plain=True),
+    "Unsqueeze": OnnxRule(_unsqueeze, is_plain=True),
+    "Flatten": OnnxRule(_flatten, is_plain=True),
+    "Concat": OnnxRule(_concat, is_plain=True),
+    "Shape": OnnxRule(_shape, is_plain=True),
+    "Size": OnnxRule(_size, is_plain=True),
+    "Expand": OnnxRule(_expand, is_plain=True),
+    "Tile": OnnxRule(_tile),
+    "DepthToSpace": OnnxRule(_depth_to_space),
+    "SpaceToDepth": OnnxRule(_space_to_depth),
+    "Trilu": OnnxRule(_triangle),
 }

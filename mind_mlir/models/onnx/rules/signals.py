@@ -8,18 +8,18 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule, dtype_for
+from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Longer transforms would take a matrix of too many numbers.
 _MAX_LENGTH = 4096
 
 
-def _dft(use: Use) -> Array:
+def _dft(use: NodeUse) -> Array:
     x = use[0]
     inverse, one_sided = bool(use.attr("inverse", 0)), bool(use.attr("onesided", 0))
     if use.version >= 20:
@@ -63,7 +63,7 @@ def _of(matrix: npt.NDArray[Any], like: Array) -> Array:
     return mnp.asarray(np.ascontiguousarray(matrix).astype(like.dtype))
 
 
-def _short_time(use: Use) -> Array:
+def _short_time(use: NodeUse) -> Array:
     x, step = use[0], int(use.known(1, "the step of the frames").reshape(()))
     window = use.get(2)
     length = int(use.known(3, "the length of a frame").reshape(())) if use.has(3) else None
@@ -81,7 +81,7 @@ def _short_time(use: Use) -> Array:
     return transformed(frames, 2, length, inverse=False, one_sided=bool(use.attr("onesided", 1)))
 
 
-def _mel(use: Use) -> Array:
+def _mel(use: NodeUse) -> Array:
     bins, length, rate, low, high = [
         use.known(place, "the frequencies").reshape(()).item() for place in range(5)
     ]
@@ -99,4 +99,8 @@ def _mel(use: Use) -> Array:
     return found.astype(dtype_for(use, use.attr("output_datatype", 1)))
 
 
-RULES = {"DFT": Rule(_dft), "STFT": Rule(_short_time), "MelWeightMatrix": Rule(_mel, is_plain=True)}
+RULES = {
+    "DFT": OnnxRule(_dft),
+    "STFT": OnnxRule(_short_time),
+    "MelWeightMatrix": OnnxRule(_mel, is_plain=True),
+}

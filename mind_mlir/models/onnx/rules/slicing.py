@@ -8,19 +8,19 @@ import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 #: More parts, and wider margins that are no constants, are not made.
 _MOST = 1 << 20
 
 
-def _slice(use: Use) -> Array:
+def _slice(use: NodeUse) -> Array:
     x = use[0]
     starts = use.attr("starts")
     if starts is None:
@@ -48,7 +48,7 @@ def _range(start: int, end: int, step: int, extent: int) -> slice:
     return slice(first, None if last < 0 else last, by)
 
 
-def _split(use: Use) -> tuple[Array, ...]:
+def _split(use: NodeUse) -> tuple[Array, ...]:
     x = use[0]
     axis = use.axis(use.attr("axis", 0), x.ndim)
     extent, count = x.shape[axis], use.attr("num_outputs", len(use.node.outputs))
@@ -75,7 +75,7 @@ def parts(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
     return tuple(found)
 
 
-def _pad(use: Use) -> Array:
+def _pad(use: NodeUse) -> Array:
     x, mode = use[0], use.attr("mode", "constant")
     widths = use.attr("pads")
     if widths is None:
@@ -110,7 +110,7 @@ def extended(x: Array, axis: int, low: int, high: int, mode: str) -> Array:
     return mnp.take(x, places, axis)
 
 
-def _with_constant(use: Use, x: Array, low: Sequence[int], high: Sequence[int]) -> Array:
+def _with_constant(use: NodeUse, x: Array, low: Sequence[int], high: Sequence[int]) -> Array:
     value = use.attr("value", 0.0) if use.attr("pads") is not None else 0
     if use.has(2):
         if not use.is_known(2):
@@ -143,7 +143,7 @@ def _margins(x: Array, low: Sequence[int], high: Sequence[int], value: Any) -> A
 
 
 RULES = {
-    "Slice": Rule(_slice, is_plain=True),
-    "Split": Rule(_split, is_plain=True),
-    "Pad": Rule(_pad),
+    "Slice": OnnxRule(_slice, is_plain=True),
+    "Split": OnnxRule(_split, is_plain=True),
+    "Pad": OnnxRule(_pad),
 }

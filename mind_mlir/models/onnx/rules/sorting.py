@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
-def _top_k(use: Use) -> tuple[Array, Array]:
+def _top_k(use: NodeUse) -> tuple[Array, Array]:
     x = use[0]
     axis = use.axis(use.attr("axis", -1), x.ndim)
     count = use.attr("k")
@@ -27,8 +27,8 @@ def _top_k(use: Use) -> tuple[Array, Array]:
     return values, places
 
 
-def _cumulative(combine: Callable[[Array, Array], Array], first: int) -> Rule:
-    def emit(use: Use) -> Array:
+def _cumulative(combine: Callable[[Array, Array], Array], first: int) -> OnnxRule:
+    def emit(use: NodeUse) -> Array:
         x = use[0]
         axis = use.axis(int(use.known(1, "the axis").reshape(())), x.ndim)
         reverse, exclusive = bool(use.attr("reverse", 0)), bool(use.attr("exclusive", 0))
@@ -44,11 +44,11 @@ def _cumulative(combine: Callable[[Array, Array], Array], first: int) -> Rule:
         _, found = scan(step, begin, rows, reverse=reverse)
         return mnp.moveaxis(found, 0, axis)
 
-    return Rule(emit)
+    return OnnxRule(emit)
 
 
 RULES = {
-    "TopK": Rule(_top_k),
+    "TopK": OnnxRule(_top_k),
     "CumSum": _cumulative(lambda total, row: total + row, 0),
     "CumProd": _cumulative(lambda total, row: total * row, 1),
 }

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import Rule
+from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.models.onnx.graphs.use import Array, Use
+    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 _DOMAIN = "ai.onnx.preview.training"
 
 
-def _each(states: int, step: Callable[[Use, Array, Array, list[Array]], tuple[Array, ...]]) -> Rule:
+def _each(states: int, step: Callable[[NodeUse, Array, Array, list[Array]], tuple[Array, ...]]) -> OnnxRule:
     """Return the rule of an optimiser with so many states for each tensor."""
 
-    def emit(use: Use) -> tuple[Array, ...]:
+    def emit(use: NodeUse) -> tuple[Array, ...]:
         tensors = use.all()[2:]
         count, rest = divmod(len(tensors), states + 2)
         if rest or not count:
@@ -28,21 +28,21 @@ def _each(states: int, step: Callable[[Use, Array, Array, list[Array]], tuple[Ar
         found = [step(use, x, slope, list(more)) for x, slope, *more in zip(*grouped, strict=True)]
         return tuple([each for listed in zip(*found, strict=True) for each in listed])
 
-    return Rule(emit)
+    return OnnxRule(emit)
 
 
-def _rate(use: Use) -> Array:
+def _rate(use: NodeUse) -> Array:
     rate, count = use[0].reshape(()), use[1].reshape(())
     return mnp.div(rate, count.astype(rate.dtype) * use.attr("decay_factor", 0.0) + 1.0)
 
 
-def _adagrad(use: Use, x: Array, slope: Array, states: list[Array]) -> tuple[Array, ...]:
+def _adagrad(use: NodeUse, x: Array, slope: Array, states: list[Array]) -> tuple[Array, ...]:
     slope = slope + x * use.attr("norm_coefficient", 0.0)
     squares = states[0] + slope * slope
     return x - mnp.div(slope * _rate(use), mnp.sqrt(squares) + use.attr("epsilon", 0.0)), squares
 
 
-def _adam(use: Use, x: Array, slope: Array, states: list[Array]) -> tuple[Array, ...]:
+def _adam(use: NodeUse, x: Array, slope: Array, states: list[Array]) -> tuple[Array, ...]:
     alpha, beta = use.attr("alpha", 0.9), use.attr("beta", 0.999)
     slope = slope + x * use.attr("norm_coefficient", 0.0)
     mean = states[0] * alpha + slope * (1 - alpha)
@@ -56,7 +56,7 @@ def _adam(use: Use, x: Array, slope: Array, states: list[Array]) -> tuple[Array,
     return new * (1 - use.attr("norm_coefficient_post", 0.0)), mean, squares
 
 
-def _momentum(use: Use, x: Array, slope: Array, states: list[Array]) -> tuple[Array, ...]:
+def _momentum(use: NodeUse, x: Array, slope: Array, states: list[Array]) -> tuple[Array, ...]:
     alpha, beta, mode = use.attr("alpha", 0.0), use.attr("beta", 0.0), use.attr("mode", "standard")
     rate, count = use[0].reshape(()), use[1].reshape(())
     slope = slope + x * use.attr("norm_coefficient", 0.0)
@@ -68,7 +68,7 @@ def _momentum(use: Use, x: Array, slope: Array, states: list[Array]) -> tuple[Ar
     return x - direction * rate, velocity
 
 
-def _binarizer(use: Use) -> Array:
+def _binarizer(use: NodeUse) -> Array:
     return (use[0] > use.attr("threshold", 0.0)).astype(use[0].dtype)
 
 
@@ -76,5 +76,5 @@ RULES = {
     (_DOMAIN, "Adagrad"): _each(1, _adagrad),
     (_DOMAIN, "Adam"): _each(2, _adam),
     (_DOMAIN, "Momentum"): _each(1, _momentum),
-    ("ai.onnx.ml", "Binarizer"): Rule(_binarizer),
+    ("ai.onnx.ml", "Binarizer"): OnnxRule(_binarizer),
 }

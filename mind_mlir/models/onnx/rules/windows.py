@@ -9,14 +9,14 @@ from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.models.onnx.graphs.use import Use
+    from mind_mlir.models.onnx.graphs.use import NodeUse
 
 
-#: Windows that reach further are none that a model has.
+#: SlidingWindows that reach further are none that a model has.
 _MOST = 1 << 20
 
 
-class Windows(NamedTuple):
+class SlidingWindows(NamedTuple):
     """Windows along the spatial axes of an array.
 
     Attributes:
@@ -50,7 +50,7 @@ class Windows(NamedTuple):
         )
 
 
-def windows_of(use: Use, extents: Sequence[int], kernel: Sequence[int] | None = None) -> Windows:
+def windows_of(use: NodeUse, extents: Sequence[int], kernel: Sequence[int] | None = None) -> SlidingWindows:
     """Return the windows of a node over axes of some extents; ``kernel`` is that of its weights."""
     rank = len(extents)
     sizes = use.attr("kernel_shape", tuple(kernel or ()))
@@ -65,11 +65,13 @@ def windows_of(use: Use, extents: Sequence[int], kernel: Sequence[int] | None = 
     if len(pads) != 2 * rank or min(pads, default=0) < 0:
         broken(f"its padding {list(pads)} is not two numbers for each of {rank} axes")
     check_few(max((*sizes, *dilations, *pads), default=0), _MOST, "elements of a window or padding")
-    found = Windows(tuple(sizes), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:]))
+    found = SlidingWindows(
+        tuple(sizes), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:])
+    )
     return _padded(use, found, extents)
 
 
-def _padded(use: Use, windows: Windows, extents: Sequence[int]) -> Windows:
+def _padded(use: NodeUse, windows: SlidingWindows, extents: Sequence[int]) -> SlidingWindows:
     """Return windows with the padding that auto_pad asks for."""
     how = use.attr("auto_pad", "NOTSET")
     if how == "NOTSET":
