@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.models.torch.graph import Graph, Ref
+from mind_mlir.models.torch.graph import FxGraph, Ref
 from mind_mlir.models.torch.running import GraphFunction, check, is_random
 from mind_mlir.models.torch.tensors import as_array, load_torch, reader_of, writer_of
 from mind_mlir.runtime.binding_cache import BindingCache
@@ -53,7 +53,7 @@ class CompiledGraph:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: FxGraph,
         options: CompileOptions,
         *,
         constants: Mapping[str, Any] | None = None,

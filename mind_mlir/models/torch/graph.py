@@ -1,10 +1,11 @@
 """Graphs of operators as plain data, which rules read without torch.
 
-    Graph  ::= inputs, nodes, outputs            input  ::= name, ArrayType | None (an integer of Python)
-    Node   ::= name = operator(args, kwargs)     output ::= Ref | number | None
+    FxGraph ::= inputs, nodes, outputs            input  ::= name, ArrayType | None (an integer of Python)
+    FxNode  ::= name = operator(args, kwargs)     output ::= Ref | number | None
 
-An argument is a `Ref` to an input or an earlier node, a number, a string, None, a `DType`, a `Graph` (what a
-branch or a loop runs), or a list of arguments. What concerns devices, layouts and strides has been left out.
+An argument is a `Ref` to an input or an earlier node, a number, a string, None, a `DType`, an `FxGraph` (what
+a branch or a loop runs), or a list of arguments. What concerns devices, layouts and strides has been left
+out.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ArrayType:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of the user's program."""
 
     file: str
@@ -50,7 +51,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FxNode:
     """The use of an operator.
 
     Attributes:
@@ -67,11 +68,11 @@ class Node:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     types: tuple[ArrayType | None, ...]
-    place: Place | None = None
+    place: SourceLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class FxGraph:
     """Operators in the order in which they are evaluated.
 
     Attributes:
@@ -81,15 +82,15 @@ class Graph:
     """
 
     inputs: tuple[Input, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[FxNode, ...]
     outputs: tuple[Any, ...]
 
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[FxNode]:
         """Yield the nodes, and those of the graphs among their arguments."""
         for node in self.nodes:
             yield node
             for part in parts([*node.args, *node.kwargs.values()]):
-                if isinstance(part, Graph):
+                if isinstance(part, FxGraph):
                     yield from part.all_nodes()
 
     def used_names(self) -> set[str]:

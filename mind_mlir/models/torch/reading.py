@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.graph import ArrayType, Graph, Input, Node, Place, Ref, mapped
+from mind_mlir.models.torch.graph import ArrayType, FxGraph, FxNode, Input, Ref, SourceLine, mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def name_of_dtype(dtype: DType) -> str:
     return next(name for name, found in _DTYPES.items() if found is dtype)
 
 
-def read_graph(module: Any) -> tuple[Graph, list[Any]]:
+def read_graph(module: Any) -> tuple[FxGraph, list[Any]]:
     """Return an FX graph as a graph of ours, and the tensors that its last inputs are.
 
     Args:
@@ -60,7 +60,7 @@ def read_graph(module: Any) -> tuple[Graph, list[Any]]:
     reader = _Reader(module)
     for node in module.graph.nodes:
         reader.take(node)
-    return Graph((*reader.inputs, *reader.held), tuple(reader.nodes), tuple(reader.outputs)), reader.tensors
+    return FxGraph((*reader.inputs, *reader.held), tuple(reader.nodes), tuple(reader.outputs)), reader.tensors
 
 
 def orders_of(module: Any) -> list[list[int] | None]:
@@ -95,9 +95,9 @@ class _Reader:
         self.inputs: list[Input] = []
         self.held: list[Input] = []
         self.tensors: list[Any] = []
-        self.nodes: list[Node] = []
+        self.nodes: list[FxNode] = []
         self.outputs: list[Any] = []
-        self.graphs: dict[str, Graph] = {}
+        self.graphs: dict[str, FxGraph] = {}
 
     def take(self, node: Any) -> None:
         """Read a node."""
@@ -124,10 +124,10 @@ class _Reader:
         self.held.append(Input(name, _type_of(tensor)))
         self.tensors.append(tensor)
 
-    def _node(self, node: Any) -> Node:
+    def _node(self, node: Any) -> FxNode:
         value = node.meta.get("val")
         values = value if isinstance(value, (list, tuple)) else (value,)
-        return Node(
+        return FxNode(
             node.name,
             name_of(node.target),
             tuple([self._argument(each) for each in node.args]),
@@ -182,8 +182,8 @@ def _type_of(value: Any) -> ArrayType | None:
     return ArrayType(dtype, tuple([each if isinstance(each, int) else None for each in value.shape]))
 
 
-def _place(trace: str) -> Place | None:
+def _place(trace: str) -> SourceLine | None:
     """Return the innermost line of a stack trace that is none of torch's own."""
     frames = _FRAME.findall(trace)
     users = [frame for frame in frames if not _TORCH.search(frame[0])] or frames
-    return Place(users[-1][0], int(users[-1][1])) if users else None
+    return SourceLine(users[-1][0], int(users[-1][1])) if users else None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import AutodiffError, Diagnostic, TracingError, UnsupportedError, VerificationError
 from mind_mlir.ir.types import TensorType
-from mind_mlir.models.torch.graph import Graph, Node, Ref, mapped
+from mind_mlir.models.torch.graph import FxGraph, FxNode, Ref, mapped
 from mind_mlir.models.torch.rules import draws, find_rule
-from mind_mlir.models.torch.rules.use import Shared, Unsupported, Use
+from mind_mlir.models.torch.rules.use import OperatorUse, Shared, UnreadUse
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.places import line_source
@@ -27,12 +27,12 @@ _MOST_PLACES = 10
 SEED = "seed"
 
 
-def is_random(graph: Graph) -> bool:
+def is_random(graph: FxGraph) -> bool:
     """Return whether a graph draws random numbers."""
     return any(draws(node.operator, node.kwargs, node.args) for node in graph.all_nodes())
 
 
-def check(graph: Graph) -> None:
+def check(graph: FxGraph) -> None:
     """Refuse a graph with operators that there are no rules for.
 
     Raises:
@@ -58,7 +58,7 @@ class GraphFunction:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: FxGraph,
         known: Sequence[int | None],
         outputs: Sequence[int],
         orders: Sequence[Sequence[int] | None],
@@ -102,7 +102,7 @@ class _Run:
         self.shared = Shared(self.evaluate)
         self.missing = _Missing()
 
-    def evaluate(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
+    def evaluate(self, graph: FxGraph, given: Sequence[Any]) -> list[Any]:
         """Return the outputs of a graph."""
         values: dict[str, Any] = {each.name: value for each, value in zip(graph.inputs, given, strict=True)}
         trace = current_trace()
@@ -113,7 +113,7 @@ class _Run:
         trace.source = before
         return [_output(each, values) for each in graph.outputs]
 
-    def _result(self, node: Node, values: dict[str, Any]) -> Any:
+    def _result(self, node: FxNode, values: dict[str, Any]) -> Any:
         rule = find_rule(node.operator)
         assert rule is not None, "check has been here"
 
@@ -123,14 +123,14 @@ class _Run:
         args = [mapped(each, value) for each in node.args]
         kwargs = {name: mapped(each, value) for name, each in node.kwargs.items()}
         try:
-            return rule(Use(node, self.shared), *args, **kwargs)
-        except Unsupported as reason:
+            return rule(OperatorUse(node, self.shared), *args, **kwargs)
+        except UnreadUse as reason:
             self.missing.note(node, str(reason))
         except (AutodiffError, TracingError, VerificationError) as error:
             self.missing.note(node, error.diagnostics[0].message)
         return self._anything(node)
 
-    def _anything(self, node: Node) -> Any:
+    def _anything(self, node: FxNode) -> Any:
         """Return arrays of a node's types, so that what else is missing is found."""
         trace, found = current_trace(), []
         for each in node.types:
@@ -147,7 +147,7 @@ def _output(part: Any, values: dict[str, Any]) -> Any:
     return values[part.name] if isinstance(part, Ref) else part
 
 
-def _source(node: Node) -> SourceInfo | None:
+def _source(node: FxNode) -> SourceInfo | None:
     return None if node.place is None else line_source(node.place.file, node.place.line)
 
 
@@ -155,9 +155,9 @@ class _Missing:
     """What cannot be read of a graph, by operator and reason."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], list[Node]] = {}
+        self.found: dict[tuple[str, str], list[FxNode]] = {}
 
-    def note(self, node: Node, reason: str) -> None:
+    def note(self, node: FxNode, reason: str) -> None:
         """Note a use of an operator that cannot be read."""
         self.found.setdefault((node.operator, reason), []).append(node)
 
@@ -167,7 +167,7 @@ class _Missing:
             raise UnsupportedError([_finding(*each) for each in self.found.items()])
 
 
-def _finding(what: tuple[str, str], nodes: list[Node]) -> Diagnostic:
+def _finding(what: tuple[str, str], nodes: list[FxNode]) -> Diagnostic:
     operator, reason = what
     places = dict.fromkeys(f"{node.place.file}:{node.place.line}" for node in nodes if node.place is not None)
     listed = list(places)
@@ -182,6 +182,6 @@ def _finding(what: tuple[str, str], nodes: list[Node]) -> Diagnostic:
     )
 
 
-def _location(node: Node) -> Location | None:
+def _location(node: FxNode) -> Location | None:
     source = _source(node)
     return None if source is None else source.statement

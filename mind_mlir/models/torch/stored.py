@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.graph import ArrayType, Graph, Input, Node, Place, Ref, mapped
+from mind_mlir.models.torch.graph import ArrayType, FxGraph, FxNode, Input, Ref, SourceLine, mapped
 
 
-def to_data(graph: Graph) -> dict[str, Any]:
+def to_data(graph: FxGraph) -> dict[str, Any]:
     """Return a graph as what `json.dump` takes."""
     return {
         "inputs": [[each.name, _type_data(each.type)] for each in graph.inputs],
@@ -17,16 +17,16 @@ def to_data(graph: Graph) -> dict[str, Any]:
     }
 
 
-def from_data(data: dict[str, Any]) -> Graph:
+def from_data(data: dict[str, Any]) -> FxGraph:
     """Return the graph that `to_data` has written."""
-    return Graph(
+    return FxGraph(
         tuple([Input(name, _type(type_)) for name, type_ in data["inputs"]]),
         tuple([_node(node) for node in data["nodes"]]),
         tuple(_argument(data["outputs"])),
     )
 
 
-def _node_data(node: Node) -> dict[str, Any]:
+def _node_data(node: FxNode) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": node.name,
         "operator": node.operator,
@@ -40,14 +40,14 @@ def _node_data(node: Node) -> dict[str, Any]:
     return found
 
 
-def _node(data: dict[str, Any]) -> Node:
-    return Node(
+def _node(data: dict[str, Any]) -> FxNode:
+    return FxNode(
         data["name"],
         data["operator"],
         tuple(_argument(data["args"])),
         {name: _argument(value) for name, value in data.get("kwargs", {}).items()},
         tuple([_type(each) for each in data["types"]]),
-        Place(*data["place"]) if "place" in data else None,
+        SourceLine(*data["place"]) if "place" in data else None,
     )
 
 
@@ -71,7 +71,7 @@ def _part_data(part: Any) -> Any:
         return {"ref": part.name}
     if isinstance(part, DType):
         return {"dtype": part.core_name}
-    return {"graph": to_data(part)} if isinstance(part, Graph) else part
+    return {"graph": to_data(part)} if isinstance(part, FxGraph) else part
 
 
 def _argument(data: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 import mind_mlir
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.graph import ArrayType, Graph, Input, Node, Place, Ref
+from mind_mlir.models.torch.graph import ArrayType, FxGraph, FxNode, Input, Ref, SourceLine
 from mind_mlir.models.torch.running import GraphFunction, check
 from mind_mlir.models.torch.stored import from_data, to_data
 from mind_mlir.tracing.jit import JitFunction
@@ -28,18 +28,18 @@ def array_of(data: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.array(data["data"], dtype.numpy).reshape(data["shape"])
 
 
-def function_of(graph: Graph) -> JitFunction[..., list[Any]]:
+def function_of(graph: FxGraph) -> JitFunction[..., list[Any]]:
     places = [place for place, each in enumerate(graph.outputs) if isinstance(each, Ref)]
     function = GraphFunction(graph, [None] * len(graph.inputs), places, [None] * len(graph.outputs))
     return JitFunction(function, promotes=False)
 
 
-def graph_of(*nodes: Node) -> Graph:
-    return Graph((Input("x", F32),), nodes, (Ref(nodes[-1].name),))
+def graph_of(*nodes: FxNode) -> FxGraph:
+    return FxGraph((Input("x", F32),), nodes, (Ref(nodes[-1].name),))
 
 
-def node(name: str, operator: str, *args: Any, place: Place | None = None, **kwargs: Any) -> Node:
-    return Node(name, operator, args, kwargs, (F32,), place)
+def node(name: str, operator: str, *args: Any, place: SourceLine | None = None, **kwargs: Any) -> FxNode:
+    return FxNode(name, operator, args, kwargs, (F32,), place)
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -65,7 +65,7 @@ def test_interpreter_agrees() -> None:
 
 
 def test_all_that_is_missing_is_named_at_once() -> None:
-    place = Place(__file__, 5)
+    place = SourceLine(__file__, 5)
     graph = graph_of(
         node("a", "aten.unheard_of.default", Ref("x"), place=place),
         node("b", "aten.unheard_of.default", Ref("a")),
@@ -99,7 +99,7 @@ def test_refusals_of_rules_are_collected() -> None:
 
 
 def test_operations_know_the_line_that_they_come_from() -> None:
-    graph = graph_of(node("a", "aten.exp.default", Ref("x"), place=Place(__file__, 1)))
+    graph = graph_of(node("a", "aten.exp.default", Ref("x"), place=SourceLine(__file__, 1)))
     module = function_of(graph).lower(mind_mlir.TensorType(DType.F32, (2, 3))).module
     (exponential,) = [each for each in module.functions[0].entry.operations if each.opcode == "Exp"]
     assert exponential.location is not None
@@ -107,11 +107,11 @@ def test_operations_know_the_line_that_they_come_from() -> None:
 
 
 def test_random_numbers_come_from_the_seed() -> None:
-    graph = Graph(
+    graph = FxGraph(
         (Input("x", F32),),
         (
-            Node("a", "aten.rand_like.default", (Ref("x"),), {}, (F32,)),
-            Node("b", "aten.rand_like.default", (Ref("x"),), {}, (F32,)),
+            FxNode("a", "aten.rand_like.default", (Ref("x"),), {}, (F32,)),
+            FxNode("b", "aten.rand_like.default", (Ref("x"),), {}, (F32,)),
         ),
         (Ref("a"), Ref("b")),
     )

@@ -54,6 +54,14 @@ def test_weights_are_read_at_each_call() -> None:
     assert set(run.weights) == {name for name, _ in model.named_parameters()}
 
 
+def test_weights_that_are_transposed_in_place_are_read_anew() -> None:
+    model, x = nn.Linear(3, 3), torch.randn(2, 3)
+    run = mind_mlir.from_torch(model, x)
+    close(run(x), model(x).detach())
+    model.weight.data = model.weight.data.t()  # the same memory at other steps
+    close(run(x), model(x).detach())
+
+
 def test_frozen_weights_are_constants() -> None:
     model, x = perceptron(), torch.randn(2, 5)
     run = mind_mlir.from_torch(model, x, frozen=True)

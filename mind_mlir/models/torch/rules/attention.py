@@ -15,7 +15,7 @@ from mind_mlir.tracing.operators import choose, compare, matmul
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -55,7 +55,7 @@ def _repeated(x: TracedArray, heads: int) -> TracedArray:
 
 
 def _attention(
-    to: Use,
+    to: OperatorUse,
     query: TracedArray,
     key: TracedArray,
     value: TracedArray,
@@ -80,7 +80,7 @@ def _attention(
 
 
 def _flash(
-    to: Use,
+    to: OperatorUse,
     query: TracedArray,
     key: TracedArray,
     value: TracedArray,
@@ -102,7 +102,7 @@ def _flash(
 
 
 def _flash_backward(
-    to: Use,
+    to: OperatorUse,
     gradient: TracedArray,
     query: TracedArray,
     key: TracedArray,

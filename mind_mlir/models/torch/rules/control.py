@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import truth
 from mind_mlir.tracing import control
 from mind_mlir.tracing.array import TracedArray
@@ -12,11 +12,13 @@ from mind_mlir.tracing.array import TracedArray
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.graph import Graph
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.graph import FxGraph
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 
 
-def _cond(to: Use, predicate: Any, then: Graph, otherwise: Graph, operands: Sequence[Any] = ()) -> list[Any]:
+def _cond(
+    to: OperatorUse, predicate: Any, then: FxGraph, otherwise: FxGraph, operands: Sequence[Any] = ()
+) -> list[Any]:
     if not isinstance(predicate, TracedArray):
         return to.shared.run(then if predicate else otherwise, list(operands))
     found: list[Any] = control.cond(
@@ -28,7 +30,7 @@ def _cond(to: Use, predicate: Any, then: Graph, otherwise: Graph, operands: Sequ
 
 
 def _while_loop(
-    to: Use, condition: Graph, body: Graph, carried: Sequence[Any], others: Sequence[Any] = ()
+    to: OperatorUse, condition: FxGraph, body: FxGraph, carried: Sequence[Any], others: Sequence[Any] = ()
 ) -> list[Any]:
     more = list(others)
     found: list[Any] = control.while_loop(
@@ -40,7 +42,7 @@ def _while_loop(
 
 
 def _scan(
-    to: Use, combine: Graph, init: Sequence[Any], xs: Sequence[Any], others: Sequence[Any] = ()
+    to: OperatorUse, combine: FxGraph, init: Sequence[Any], xs: Sequence[Any], others: Sequence[Any] = ()
 ) -> list[Any]:
     count, more = len(init), list(others)
 
@@ -52,21 +54,21 @@ def _scan(
     return [*last, *every]
 
 
-def _called(to: Use, graph: Graph, *operands: Any) -> list[Any]:
+def _called(to: OperatorUse, graph: FxGraph, *operands: Any) -> list[Any]:
     return to.shared.run(graph, list(operands))
 
 
-def _subgraph(to: Use, graph: Graph, _name: Any, *operands: Any) -> list[Any]:
+def _subgraph(to: OperatorUse, graph: FxGraph, _name: Any, *operands: Any) -> list[Any]:
     return to.shared.run(graph, list(operands))
 
 
-def _with_mode(to: Use, _enabled: Any, graph: Any, *operands: Any) -> list[Any]:
+def _with_mode(to: OperatorUse, _enabled: Any, graph: Any, *operands: Any) -> list[Any]:
     if not hasattr(graph, "nodes"):
-        raise Unsupported("its graph is not among its arguments")
+        raise UnreadUse("its graph is not among its arguments")
     return to.shared.run(graph, list(operands))
 
 
-def _with_autocast(to: Use, *args: Any) -> list[Any]:
+def _with_autocast(to: OperatorUse, *args: Any) -> list[Any]:
     place = next(place for place, each in enumerate(args) if hasattr(each, "nodes"))
     return to.shared.run(args[place], list(args[place + 1 :]))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.reductions import summed
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import cast, dtype_of, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.transforms import vjp
@@ -14,7 +14,7 @@ from mind_mlir.tracing.transforms import vjp
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
     #: Strides, padding and dilation of each spatial dimension.
@@ -71,7 +71,7 @@ def _transposed(
 
 
 def _convolution(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     filter_: TracedArray,
     bias: TracedArray | None,
@@ -90,7 +90,7 @@ def _convolution(
     if single:
         wide = op("ExpandDims", wide, axes=[0])
     if not wide.size or not filter_.size:
-        raise Unsupported("an operand of it has no elements")
+        raise UnreadUse("an operand of it has no elements")
     if is_transposed:
         found = _transposed(wide, cast(filter_, inner), window, _spread(more, rank), groups)
     else:
@@ -101,7 +101,7 @@ def _convolution(
 
 
 def _backward(
-    _: Use,
+    _: OperatorUse,
     gradient: TracedArray,
     x: TracedArray,
     filter_: TracedArray,

@@ -13,11 +13,11 @@ from mind_mlir.tracing.operators import choose, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
-def _full(to: Use, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
+def _full(to: OperatorUse, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
     return full(shape, value, to.dtype)
 
 
@@ -31,11 +31,11 @@ def filled_like(value: int) -> Rule:
     return lambda to, x, *_, **__: full(x.shape, value, to.dtype)
 
 
-def _new_full(to: Use, _x: TracedArray, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
+def _new_full(to: OperatorUse, _x: TracedArray, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
     return full(shape, value, to.dtype)
 
 
-def _full_like(to: Use, x: TracedArray, value: Any, **_: Any) -> TracedArray:
+def _full_like(to: OperatorUse, x: TracedArray, value: Any, **_: Any) -> TracedArray:
     return full(x.shape, value, to.dtype)
 
 
@@ -44,7 +44,7 @@ def new_filled(value: int) -> Rule:
     return lambda to, _x, shape, *_, **__: full(shape, value, to.dtype)
 
 
-def _arange(to: Use, *args: Any, **_: Any) -> TracedArray:
+def _arange(to: OperatorUse, *args: Any, **_: Any) -> TracedArray:
     start, end, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[min(len(args), 3)]
     return line(max(0, math.ceil((end - start) / step)), start, step, to.dtype)
 
@@ -62,11 +62,11 @@ def line(count: int, start: Any, step: Any, dtype: DType) -> TracedArray:
     return cast(found, dtype)
 
 
-def _iota(to: Use, count: int, *, start: int, step: int, **_: Any) -> TracedArray:
+def _iota(to: OperatorUse, count: int, *, start: int, step: int, **_: Any) -> TracedArray:
     return line(count, start, step, to.dtype)
 
 
-def _linspace(to: Use, start: Any, end: Any, steps: int, **_: Any) -> TracedArray:
+def _linspace(to: OperatorUse, start: Any, end: Any, steps: int, **_: Any) -> TracedArray:
     if steps < 2:
         return full((steps,), start, to.dtype)
     whole = to.dtype.is_integer
@@ -80,7 +80,7 @@ def _linspace(to: Use, start: Any, end: Any, steps: int, **_: Any) -> TracedArra
     return cast(found, to.dtype) if not whole else found.astype(to.dtype)
 
 
-def _eye(to: Use, rows: int, columns: int | None = None, **_: Any) -> TracedArray:
+def _eye(to: OperatorUse, rows: int, columns: int | None = None, **_: Any) -> TracedArray:
     shape = (rows, rows if columns is None else columns)
     if 0 in shape:
         return full(shape, 0, to.dtype)
@@ -88,11 +88,11 @@ def _eye(to: Use, rows: int, columns: int | None = None, **_: Any) -> TracedArra
     return compare("Equal", one, two).astype(to.dtype)
 
 
-def _scalar(to: Use, value: Any, **_: Any) -> TracedArray:
+def _scalar(to: OperatorUse, value: Any, **_: Any) -> TracedArray:
     return number(value, to.dtype)
 
 
-def _fill(to: Use, x: TracedArray, value: Any) -> TracedArray:
+def _fill(to: OperatorUse, x: TracedArray, value: Any) -> TracedArray:
     return full(x.shape, cast(value, dtype_of(x)), to.dtype)
 
 

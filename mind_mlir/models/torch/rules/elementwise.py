@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
     Operand,
     cast,
@@ -25,13 +25,13 @@ from mind_mlir.tracing.array import TracedArray
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 
 
 def binary(opcode: str, *, of_truths: str | None = None) -> Rule:
     """Return the rule of an operator whose operands are converted to the dtype of its result."""
 
-    def rule(to: Use, x: Operand, y: Operand) -> TracedArray:
+    def rule(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
         dtype = to.dtype
         chosen = of_truths if of_truths and dtype is DType.I1 else opcode
         return operators.binary(chosen, cast(x, dtype), cast(y, dtype))
@@ -52,7 +52,7 @@ def rounding(opcode: str) -> Rule:
 def comparison(relation: str) -> Rule:
     """Return the rule of a comparison in the dtype that both operands have together."""
 
-    def rule(_: Use, x: Operand, y: Operand) -> TracedArray:
+    def rule(_: OperatorUse, x: Operand, y: Operand) -> TracedArray:
         if isinstance(y, float) and isinstance(x, TracedArray) and dtype_of(x).is_narrow:
             return operators.compare(relation, cast(x, DType.F32), number(y, DType.F32))
         return operators.compare(relation, *together(x, y))
@@ -61,7 +61,7 @@ def comparison(relation: str) -> Rule:
 
 
 def _added(sign: int) -> Rule:
-    def rule(to: Use, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
+    def rule(to: OperatorUse, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
         dtype = to.dtype
         if dtype is DType.I1:
             return operators.binary("Or", cast(x, dtype), cast(y, dtype))
@@ -73,12 +73,12 @@ def _added(sign: int) -> Rule:
     return rule
 
 
-def _reversed(to: Use, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
+def _reversed(to: OperatorUse, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
     found: TracedArray = _added(-1)(to, y, x, alpha=alpha)
     return found
 
 
-def _divided(to: Use, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> TracedArray:
+def _divided(to: OperatorUse, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> TracedArray:
     dtype = to.dtype
     left, right = cast(x, dtype), cast(y, dtype)
     if rounding_mode is None:
@@ -95,7 +95,7 @@ def _truncated(x: TracedArray) -> TracedArray:
     return operators.choose(operators.compare("Less", x, zero), op("Ceil", x), op("Floor", x))
 
 
-def _power(to: Use, x: Operand, y: Operand) -> TracedArray:
+def _power(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
     dtype = to.dtype
     if isinstance(x, TracedArray) and isinstance(y, (int, float)) and not isinstance(y, bool):
         base = cast(x, dtype)
@@ -114,13 +114,13 @@ def _power(to: Use, x: Operand, y: Operand) -> TracedArray:
     return operators.binary("Power", cast(x, dtype), cast(y, dtype))
 
 
-def _whole_power(to: Use, x: Operand, y: Operand) -> TracedArray:
+def _whole_power(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
     """Return a power of integers, by squares: of negative exponents it is the integer next to it."""
     dtype = to.dtype
     if isinstance(y, int):
         exponent, result, square = y, number(1, dtype), cast(x, dtype)
         if exponent < 0:
-            raise Unsupported("it raises integers to a negative power")
+            raise UnreadUse("it raises integers to a negative power")
         while exponent:
             if exponent & 1:
                 result = result * square
@@ -140,18 +140,20 @@ def _whole_power(to: Use, x: Operand, y: Operand) -> TracedArray:
     return operators.choose(is_negative & op("Not", is_unit), zero, result)
 
 
-def _clamped(to: Use, x: TracedArray, low: Operand | None = None, high: Operand | None = None) -> TracedArray:
+def _clamped(
+    to: OperatorUse, x: TracedArray, low: Operand | None = None, high: Operand | None = None
+) -> TracedArray:
     found = cast(x, to.dtype)
     if low is not None:
         found = operators.binary("Maximum", found, cast(low, to.dtype))
     return found if high is None else operators.binary("Minimum", found, cast(high, to.dtype))
 
 
-def _where(to: Use, condition: TracedArray, x: Operand, y: Operand) -> TracedArray:
+def _where(to: OperatorUse, condition: TracedArray, x: Operand, y: Operand) -> TracedArray:
     return select(condition, x, y, to.dtype)
 
 
-def _masked_fill(to: Use, x: TracedArray, mask: TracedArray, value: Operand) -> TracedArray:
+def _masked_fill(to: OperatorUse, x: TracedArray, mask: TracedArray, value: Operand) -> TracedArray:
     return select(mask, value, x, to.dtype)
 
 
@@ -161,7 +163,7 @@ def logical(opcode: str) -> Rule:
 
 
 def _shift(opcode: str) -> Rule:
-    def rule(to: Use, x: Operand, y: Operand) -> TracedArray:
+    def rule(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
         return operators.binary(opcode, cast(x, to.dtype), cast(y, to.dtype))
 
     return rule
@@ -186,7 +188,7 @@ def _lerp(start: TracedArray, end: TracedArray, weight: Any) -> TracedArray:
     return operators.choose(is_near, start + weight * apart, end - apart * (one - weight))
 
 
-def _copysign(to: Use, x: Operand, y: Operand) -> TracedArray:
+def _copysign(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
     dtype = to.dtype
     size, sign = abs(cast(x, dtype)), cast(y, dtype)
     return operators.choose(_is_negative(sign), -size, size)
@@ -214,7 +216,7 @@ def _hypot(x: TracedArray, y: TracedArray) -> TracedArray:
 def _numbers_first(opcode: str) -> Rule:
     """Return the rule of the greater or the lesser operand, which is NaN only where both are."""
 
-    def rule(to: Use, x: Operand, y: Operand) -> TracedArray:
+    def rule(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
         one, two = cast(x, to.dtype), cast(y, to.dtype)
         if not to.dtype.is_float:
             exact: TracedArray = binary(opcode, of_truths="Or" if opcode == "Maximum" else "And")(
@@ -228,9 +230,9 @@ def _numbers_first(opcode: str) -> Rule:
     return rule
 
 
-def _rounded(to: Use, x: TracedArray, *, decimals: int) -> TracedArray:
+def _rounded(to: OperatorUse, x: TracedArray, *, decimals: int) -> TracedArray:
     if not to.dtype.is_float:
-        raise Unsupported("it rounds integers to decimals")
+        raise UnreadUse("it rounds integers to decimals")
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
     factor = number(10.0 ** abs(decimals), inner)
     wide_x = cast(x, inner)
@@ -239,30 +241,30 @@ def _rounded(to: Use, x: TracedArray, *, decimals: int) -> TracedArray:
     return cast(op("RoundEven", wide_x / factor) * factor, to.dtype)
 
 
-def _to_copy(to: Use, x: TracedArray, **_: Any) -> TracedArray:
+def _to_copy(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
     return cast(x, to.dtype)
 
 
-def _same(_: Use, x: TracedArray, *__: Any, **___: Any) -> TracedArray:
+def _same(_: OperatorUse, x: TracedArray, *__: Any, **___: Any) -> TracedArray:
     return x
 
 
-def _convert(_: Use, x: TracedArray, dtype: DType) -> TracedArray:
+def _convert(_: OperatorUse, x: TracedArray, dtype: DType) -> TracedArray:
     return cast(x, dtype)
 
 
-def _bitcast(to: Use, x: TracedArray, dtype: DType) -> TracedArray:
+def _bitcast(to: OperatorUse, x: TracedArray, dtype: DType) -> TracedArray:
     if dtype.itemsize != dtype_of(x).itemsize:
-        raise Unsupported("it takes the bits of numbers of one width as those of another")
+        raise UnreadUse("it takes the bits of numbers of one width as those of another")
     return x if dtype is dtype_of(x) else op("Bitcast", x, dtype=dtype)
 
 
-def _copied(to: Use, x: TracedArray, y: TracedArray, *_: Any) -> TracedArray:
+def _copied(to: OperatorUse, x: TracedArray, y: TracedArray, *_: Any) -> TracedArray:
     return expanded(cast(y, dtype_of(x)), x.shape)
 
 
 def _nan_to_num(
-    to: Use, x: TracedArray, nan: Any = None, posinf: Any = None, neginf: Any = None
+    to: OperatorUse, x: TracedArray, nan: Any = None, posinf: Any = None, neginf: Any = None
 ) -> TracedArray:
     dtype = to.dtype
     if not dtype.is_float:
@@ -278,25 +280,25 @@ def _nan_to_num(
     return x
 
 
-def _is_nan(_: Use, x: TracedArray) -> TracedArray:
+def _is_nan(_: OperatorUse, x: TracedArray) -> TracedArray:
     return operators.compare("NotEqual", x, x)
 
 
-def _is_inf(_: Use, x: TracedArray) -> TracedArray:
+def _is_inf(_: OperatorUse, x: TracedArray) -> TracedArray:
     if not dtype_of(x).is_float:
         return operators.compare("NotEqual", x, x)
     return operators.compare("Equal", abs(x), number(float("inf"), dtype_of(x)))
 
 
-def _negated(_: Use, x: TracedArray) -> TracedArray:
+def _negated(_: OperatorUse, x: TracedArray) -> TracedArray:
     return op("Neg", x)
 
 
-def _absolute(_: Use, x: TracedArray) -> TracedArray:
+def _absolute(_: OperatorUse, x: TracedArray) -> TracedArray:
     return x if dtype_of(x) is DType.I1 else op("Abs", x)
 
 
-def _sign(_: Use, x: TracedArray) -> TracedArray:
+def _sign(_: OperatorUse, x: TracedArray) -> TracedArray:
     dtype = dtype_of(x)
     if dtype is DType.I1:
         return x
@@ -307,7 +309,7 @@ def _sign(_: Use, x: TracedArray) -> TracedArray:
     return above - operators.compare("Less", x, zero).astype(dtype)
 
 
-def _remainder(to: Use, x: Operand, y: Operand) -> TracedArray:
+def _remainder(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
     return operators.remainder(cast(x, to.dtype), cast(y, to.dtype))
 
 

@@ -13,7 +13,7 @@ from mind_mlir.tracing.operators import binary, choose, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 _LN2 = math.log(2)
@@ -138,11 +138,11 @@ def _leaky_relu(x: TracedArray, negative_slope: float = 0.01) -> TracedArray:
     return choose(_is_above(x, 0.0), x, _scaled(x, negative_slope))
 
 
-def _relu(to: Use, x: TracedArray) -> TracedArray:
+def _relu(to: OperatorUse, x: TracedArray) -> TracedArray:
     return op("Relu", x) if dtype_of(x).is_float else binary("Maximum", x, number(0, dtype_of(x)))
 
 
-def _hardtanh(to: Use, x: TracedArray, low: float = -1, high: float = 1) -> TracedArray:
+def _hardtanh(to: OperatorUse, x: TracedArray, low: float = -1, high: float = 1) -> TracedArray:
     dtype = to.dtype
     return binary("Minimum", binary("Maximum", x, number(low, dtype)), number(high, dtype))
 
@@ -155,7 +155,9 @@ def _tanh_backward(gradient: TracedArray, bent: TracedArray) -> TracedArray:
     return gradient * (1.0 - bent * bent)
 
 
-def _threshold_backward(to: Use, gradient: TracedArray, x: TracedArray, threshold: float) -> TracedArray:
+def _threshold_backward(
+    to: OperatorUse, gradient: TracedArray, x: TracedArray, threshold: float
+) -> TracedArray:
     is_off = compare("LessEqual", x, number(threshold, dtype_of(x)))
     return select(is_off, 0, gradient, to.dtype)
 

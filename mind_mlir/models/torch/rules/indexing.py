@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.shaping import sliced
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
     Operand,
     axis_of,
@@ -25,7 +25,7 @@ from mind_mlir.tracing.operators import choose, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 
 _INDICES = (DType.SI32, DType.SI64)
 #: What torch calls the ways to combine elements.
@@ -36,7 +36,7 @@ def _places(x: TracedArray) -> TracedArray:
     return x if dtype_of(x) in _INDICES else cast(x, DType.SI64)
 
 
-def _embedding(_: Use, weight: TracedArray, indices: TracedArray, *__: Any) -> TracedArray:
+def _embedding(_: OperatorUse, weight: TracedArray, indices: TracedArray, *__: Any) -> TracedArray:
     return rows(weight, _places(indices))
 
 
@@ -48,10 +48,10 @@ def rows(x: TracedArray, places: TracedArray) -> TracedArray:
 
 
 def _embedding_backward(
-    to: Use, gradient: TracedArray, indices: TracedArray, count: int, padding: int, by_frequency: bool
+    to: OperatorUse, gradient: TracedArray, indices: TracedArray, count: int, padding: int, by_frequency: bool
 ) -> TracedArray:
     if by_frequency:
-        raise Unsupported("it scales gradients by the frequency of indices")
+        raise UnreadUse("it scales gradients by the frequency of indices")
     places = _places(indices)
     width = gradient.shape[-1]
     if padding >= 0:
@@ -65,14 +65,14 @@ def _embedding_backward(
     return cast(zeros.at[flat].add(cast(reshaped(gradient, (places.size, width)), inner)), to.dtype)
 
 
-def _index_select(_: Use, x: TracedArray, dim: int, index: TracedArray) -> TracedArray:
+def _index_select(_: OperatorUse, x: TracedArray, dim: int, index: TracedArray) -> TracedArray:
     if not x.ndim:
         return x
     places = _places(reshaped(index, (1,)) if not index.ndim else index)
     return x[(slice(None),) * axis_of(dim, x.ndim) + (places,)]
 
 
-def _index(_: Use, x: TracedArray, indices: Sequence[TracedArray | None]) -> TracedArray:
+def _index(_: OperatorUse, x: TracedArray, indices: Sequence[TracedArray | None]) -> TracedArray:
     return x[_index_of(indices)]
 
 
@@ -80,12 +80,12 @@ def _index_of(indices: Sequence[TracedArray | None]) -> tuple[Any, ...]:
     """Return an index of numpy's kind."""
     for each in indices:
         if each is not None and dtype_of(each) is DType.I1:
-            raise Unsupported("the shape of what truth values choose is known only when the program runs")
+            raise UnreadUse("the shape of what truth values choose is known only when the program runs")
     return tuple([slice(None) if each is None else _places(each) for each in indices])
 
 
 def _index_put(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     indices: Sequence[TracedArray | None],
     values: TracedArray,
@@ -104,17 +104,22 @@ def _index_put(
 
 
 def _masked_put(
-    to: Use, x: TracedArray, indices: Sequence[TracedArray | None], values: TracedArray, *, accumulate: bool
+    to: OperatorUse,
+    x: TracedArray,
+    indices: Sequence[TracedArray | None],
+    values: TracedArray,
+    *,
+    accumulate: bool,
 ) -> TracedArray:
     """Write one value, or one for each element of the dimensions that truth values do not choose in."""
     first, *others = indices
     if first is None or others or accumulate or values.ndim > x.ndim - first.ndim:
-        raise Unsupported("the shape of what truth values choose is known only when the program runs")
+        raise UnreadUse("the shape of what truth values choose is known only when the program runs")
     mask = reshaped(first, first.shape + (1,) * (x.ndim - first.ndim))
     return select(mask, values, x, to.dtype)
 
 
-def _gather(_: Use, x: TracedArray, dim: int, index: TracedArray, **__: Any) -> TracedArray:
+def _gather(_: OperatorUse, x: TracedArray, dim: int, index: TracedArray, **__: Any) -> TracedArray:
     if not x.ndim or not index.ndim:
         x = x if x.ndim else reshaped(x, (1,))
         found = _gather(_, x, 0, reshaped(index, (index.size,)))
@@ -171,7 +176,13 @@ def _put_back(x: TracedArray, part: TracedArray, axis: int) -> TracedArray:
 
 
 def _scatter(
-    to: Use, x: TracedArray, dim: int, index: TracedArray, source: Operand, *, reduce: str | None = None
+    to: OperatorUse,
+    x: TracedArray,
+    dim: int,
+    index: TracedArray,
+    source: Operand,
+    *,
+    reduce: str | None = None,
 ) -> TracedArray:
     dtype = to.dtype
     if isinstance(source, TracedArray) and source.shape != ():
@@ -181,13 +192,15 @@ def _scatter(
     return scattered(x, dim, index, values, "Replace" if reduce is None else _REDUCTIONS[reduce])
 
 
-def _scatter_add(to: Use, x: TracedArray, dim: int, index: TracedArray, source: TracedArray) -> TracedArray:
+def _scatter_add(
+    to: OperatorUse, x: TracedArray, dim: int, index: TracedArray, source: TracedArray
+) -> TracedArray:
     how = "Max" if to.dtype is DType.I1 else "Add"
     return scattered(x, dim, index, cast(source, to.dtype), how)
 
 
 def _scatter_reduce(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     dim: int,
     index: TracedArray,
@@ -231,7 +244,7 @@ def _neutral(reduce: str, dtype: DType) -> Any:
 
 
 def _index_add(
-    to: Use, x: TracedArray, dim: int, index: TracedArray, source: TracedArray, *, alpha: Any = 1
+    to: OperatorUse, x: TracedArray, dim: int, index: TracedArray, source: TracedArray, *, alpha: Any = 1
 ) -> TracedArray:
     dtype = to.dtype
     values = cast(source, dtype)
@@ -240,11 +253,13 @@ def _index_add(
     return _along(x, dim, index, values, "add")
 
 
-def _index_copy(to: Use, x: TracedArray, dim: int, index: TracedArray, source: TracedArray) -> TracedArray:
+def _index_copy(
+    to: OperatorUse, x: TracedArray, dim: int, index: TracedArray, source: TracedArray
+) -> TracedArray:
     return _along(x, dim, index, cast(source, to.dtype), "set")
 
 
-def _index_fill(to: Use, x: TracedArray, dim: int, index: TracedArray, value: Operand) -> TracedArray:
+def _index_fill(to: OperatorUse, x: TracedArray, dim: int, index: TracedArray, value: Operand) -> TracedArray:
     return _along(x, dim, index, cast(value, to.dtype), "set")
 
 
@@ -260,7 +275,7 @@ def _along(x: TracedArray, dim: int, index: TracedArray, values: TracedArray, ho
 
 
 def _index_reduce(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     dim: int,
     index: TracedArray,
@@ -279,14 +294,14 @@ def _index_reduce(
 
 
 def _put(
-    to: Use, x: TracedArray, index: TracedArray, source: TracedArray, accumulate: bool = False
+    to: OperatorUse, x: TracedArray, index: TracedArray, source: TracedArray, accumulate: bool = False
 ) -> TracedArray:
     place = reshaped(x, (x.size,)).at[_places(reshaped(index, (index.size,)))]
     values = cast(reshaped(source, (source.size,)), to.dtype)
     return reshaped(place.add(values) if accumulate else place.set(values), x.shape)
 
 
-def _take(_: Use, x: TracedArray, index: TracedArray) -> TracedArray:
+def _take(_: OperatorUse, x: TracedArray, index: TracedArray) -> TracedArray:
     places = _places(index)
     return rows(reshaped(x, (x.size,)), places)
 

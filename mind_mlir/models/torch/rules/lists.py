@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.models.torch.rules.use import Unsupported, Use
+from mind_mlir.models.torch.rules.use import OperatorUse, UnreadUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +26,11 @@ def rule_of_lists(operator: str, find: Callable[[str], Rule | None]) -> Rule | N
 
 
 def _each(rule: Rule) -> Rule:
-    def apply(to: Use, *args: Any, **kwargs: Any) -> list[Any]:
+    def apply(to: OperatorUse, *args: Any, **kwargs: Any) -> list[Any]:
         count = len(to.node.types)
         found = []
         for place in range(count):
-            one = Use(replace(to.node, types=(to.node.types[place],)), to.shared)
+            one = OperatorUse(replace(to.node, types=(to.node.types[place],)), to.shared)
             given = [_part(each, place, count) for each in args]
             named = {name: _part(each, place, count) for name, each in kwargs.items()}
             found.append(rule(one, *given, **named))
@@ -44,5 +44,5 @@ def _part(argument: Any, place: int, count: int) -> Any:
     if not isinstance(argument, list):
         return argument
     if len(argument) != count:
-        raise Unsupported(f"its lists have {len(argument)} and {count} arrays")
+        raise UnreadUse(f"its lists have {len(argument)} and {count} arrays")
     return argument[place]

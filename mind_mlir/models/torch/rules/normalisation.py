@@ -14,7 +14,7 @@ from mind_mlir.tracing.operators import choose, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -28,13 +28,13 @@ def softmax(x: TracedArray, axis: int) -> TracedArray:
     return powers / powers.sum(axis, keepdims=True)
 
 
-def _softmax(to: Use, x: TracedArray, dim: int, *_: Any) -> TracedArray:
+def _softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     if not x.ndim or not x.size:
         return full(x.shape, 1, to.dtype)
     return cast(softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype)
 
 
-def _safe_softmax(to: Use, x: TracedArray, dim: int, *_: Any) -> TracedArray:
+def _safe_softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     return cast(masked_softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype)
 
 
@@ -48,7 +48,7 @@ def masked_softmax(x: TracedArray, axis: int) -> TracedArray:
     return powers / choose(nothing, one, total)
 
 
-def _log_softmax(to: Use, x: TracedArray, dim: int, *_: Any) -> TracedArray:
+def _log_softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     if not x.ndim or not x.size:
         return full(x.shape, 0, to.dtype)
     axis, x = axis_of(dim, x.ndim), cast(x, _inner(to.dtype))
@@ -56,7 +56,9 @@ def _log_softmax(to: Use, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     return cast(apart - op("Log", op("Exp", apart).sum(axis, keepdims=True)), to.dtype)
 
 
-def _softmax_backward(to: Use, gradient: TracedArray, y: TracedArray, dim: int, *_: Any) -> TracedArray:
+def _softmax_backward(
+    to: OperatorUse, gradient: TracedArray, y: TracedArray, dim: int, *_: Any
+) -> TracedArray:
     if not y.ndim or not y.size:
         return full(y.shape, 0, to.dtype)
     inner = _inner(dtype_of(y))
@@ -65,7 +67,9 @@ def _softmax_backward(to: Use, gradient: TracedArray, y: TracedArray, dim: int, 
     return cast(weighted - y * weighted.sum(axis_of(dim, y.ndim), keepdims=True), to.dtype)
 
 
-def _log_softmax_backward(to: Use, gradient: TracedArray, y: TracedArray, dim: int, *_: Any) -> TracedArray:
+def _log_softmax_backward(
+    to: OperatorUse, gradient: TracedArray, y: TracedArray, dim: int, *_: Any
+) -> TracedArray:
     if not y.ndim or not y.size:
         return full(y.shape, 0, to.dtype)
     inner = _inner(dtype_of(y))
@@ -90,7 +94,7 @@ def layer_normalised(x: TracedArray, weight: TracedArray, bias: TracedArray, eps
 
 
 def _layer_norm(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     shape: Sequence[int],
     weight: TracedArray | None,
@@ -113,7 +117,7 @@ def _layer_norm(
 
 
 def _layer_norm_backward(
-    to: Use,
+    to: OperatorUse,
     gradient: TracedArray,
     x: TracedArray,
     shape: Sequence[int],
@@ -166,7 +170,7 @@ def normalised(
 
 
 def _batch_norm_inference(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     weight: TracedArray | None,
     bias: TracedArray | None,
@@ -180,7 +184,7 @@ def _batch_norm_inference(
 
 
 def _batch_norm_training(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     weight: TracedArray | None,
     bias: TracedArray | None,
@@ -215,7 +219,14 @@ def _moved(old: TracedArray, new: TracedArray, momentum: float) -> TracedArray:
 
 
 def _batch_norm(
-    to: Use, x: TracedArray, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, *how: float
+    to: OperatorUse,
+    x: TracedArray,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    variance: Any,
+    training: bool,
+    *how: float,
 ) -> list[TracedArray | None]:
     if training:
         return _batch_norm_training(to, x, weight, bias, mean, variance, *how)
@@ -223,14 +234,14 @@ def _batch_norm(
 
 
 def _batch_norm_without_statistics(
-    to: Use, x: TracedArray, weight: Any, bias: Any, training: bool, *how: float
+    to: OperatorUse, x: TracedArray, weight: Any, bias: Any, training: bool, *how: float
 ) -> list[TracedArray | None]:
     del training
     return _batch_norm_training(to, x, weight, bias, None, None, *how)[:3]
 
 
 def _batch_norm_backward(
-    _: Use,
+    _: OperatorUse,
     gradient: TracedArray,
     x: TracedArray,
     weight: TracedArray | None,
@@ -268,7 +279,7 @@ def _batch_norm_backward(
 
 
 def _group_norm(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     weight: TracedArray | None,
     bias: TracedArray | None,
@@ -290,7 +301,7 @@ def _group_norm(
     return [cast(found, to.dtype), *ends]
 
 
-def _weight_norm(to: Use, v: TracedArray, g: TracedArray, dim: int = 0) -> list[TracedArray]:
+def _weight_norm(to: OperatorUse, v: TracedArray, g: TracedArray, dim: int = 0) -> list[TracedArray]:
     inner = to.dtype_of(1)
     axes = [axis for axis in range(v.ndim) if axis != dim]
     wide = cast(v, inner)
@@ -299,7 +310,7 @@ def _weight_norm(to: Use, v: TracedArray, g: TracedArray, dim: int = 0) -> list[
 
 
 def _weight_norm_backward(
-    _: Use, gradient: TracedArray, v: TracedArray, g: TracedArray, size: TracedArray, dim: int
+    _: OperatorUse, gradient: TracedArray, v: TracedArray, g: TracedArray, size: TracedArray, dim: int
 ) -> list[TracedArray]:
     inner = dtype_of(size)
     axes = [axis for axis in range(v.ndim) if axis != dim]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.reductions import summed
 from mind_mlir.models.torch.rules.shaping import sliced
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
     axis_of,
     cast,
@@ -24,7 +24,7 @@ from mind_mlir.tracing.operators import binary, choose, common_shape, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -32,7 +32,7 @@ def running_extremum(kind: str) -> Rule:
     """Return the rule of the greatest or the least elements up to each one, and where the last of them is."""
     relation = "GreaterEqual" if kind == "Max" else "LessEqual"
 
-    def rule(_: Use, x: TracedArray, dim: int) -> list[TracedArray]:
+    def rule(_: OperatorUse, x: TracedArray, dim: int) -> list[TracedArray]:
         if not x.ndim or not x.size:
             return [x, full(x.shape, 0, DType.SI64)]
         axis = axis_of(dim, x.ndim)
@@ -56,7 +56,7 @@ def _joined(x: TracedArray, rest: TracedArray, axis: int, count: int) -> TracedA
     return op("Concat", sliced(x, axis, 0, count), rest, axis=axis)
 
 
-def _log_sum_up_to(to: Use, x: TracedArray, dim: int) -> TracedArray:
+def _log_sum_up_to(to: OperatorUse, x: TracedArray, dim: int) -> TracedArray:
     if not x.ndim or not x.size:
         return cast(x, to.dtype)
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
@@ -82,15 +82,17 @@ def _kth(x: TracedArray, place: int, axis: int, *, keepdim: bool) -> list[Traced
     return [values, where] if keepdim else [values.squeeze(axis), where.squeeze(axis)]
 
 
-def _kth_value(_: Use, x: TracedArray, rank: int, dim: int = -1, keepdim: bool = False) -> list[TracedArray]:
+def _kth_value(
+    _: OperatorUse, x: TracedArray, rank: int, dim: int = -1, keepdim: bool = False
+) -> list[TracedArray]:
     if not x.ndim:
         return [x, number(0, DType.SI64)]
     return _kth(x, rank - 1, axis_of(dim, x.ndim), keepdim=keepdim)
 
 
-def _median(_: Use, x: TracedArray, dim: int | None = None, keepdim: bool = False) -> Any:
+def _median(_: OperatorUse, x: TracedArray, dim: int | None = None, keepdim: bool = False) -> Any:
     if not x.size:
-        raise Unsupported("it is the median of no elements")
+        raise UnreadUse("it is the median of no elements")
     if not x.ndim:
         return x if dim is None else [x, number(0, DType.SI64)]
     flat = reshaped(x, (x.size,)) if dim is None else x
@@ -108,7 +110,7 @@ def _median(_: Use, x: TracedArray, dim: int | None = None, keepdim: bool = Fals
 
 
 def _searched(
-    to: Use,
+    to: OperatorUse,
     edges: TracedArray,
     x: Any,
     *,
@@ -132,13 +134,15 @@ def _searched(
     return summed(before.astype(to.dtype), [before.ndim - 1], keepdim=False)
 
 
-def _bucketized(to: Use, x: Any, edges: TracedArray, **how: Any) -> TracedArray:
+def _bucketized(to: OperatorUse, x: Any, edges: TracedArray, **how: Any) -> TracedArray:
     return _searched(to, edges, x, **how)
 
 
-def _histogram(to: Use, x: TracedArray, bins: int = 100, low: float = 0, high: float = 0) -> TracedArray:
+def _histogram(
+    to: OperatorUse, x: TracedArray, bins: int = 100, low: float = 0, high: float = 0
+) -> TracedArray:
     if low == high:
-        raise Unsupported("its bounds are those of the numbers, which are known only when the program runs")
+        raise UnreadUse("its bounds are those of the numbers, which are known only when the program runs")
     inner = DType.F64
     flat = cast(reshaped(x, (x.size,)), inner)
     places = op("Floor", (flat - number(low, inner)) * number(bins / (high - low), inner))
@@ -151,7 +155,9 @@ def _histogram(to: Use, x: TracedArray, bins: int = 100, low: float = 0, high: f
     return cast(sliced(counts, 0, 0, bins), to.dtype)
 
 
-def _distances(to: Use, x: TracedArray, y: TracedArray, order: float, mode: int | None = None) -> TracedArray:
+def _distances(
+    to: OperatorUse, x: TracedArray, y: TracedArray, order: float, mode: int | None = None
+) -> TracedArray:
     del mode
     dtype = to.dtype
     rows, columns = op("ExpandDims", x, axes=[x.ndim - 1]), op("ExpandDims", y, axes=[y.ndim - 2])
@@ -169,7 +175,7 @@ def _distances(to: Use, x: TracedArray, y: TracedArray, order: float, mode: int 
     return binary("Power", total, number(1 / order, dtype))
 
 
-def _masked_scatter(to: Use, x: TracedArray, mask: TracedArray, source: TracedArray) -> TracedArray:
+def _masked_scatter(to: OperatorUse, x: TracedArray, mask: TracedArray, source: TracedArray) -> TracedArray:
     """Take the elements of ``source`` in order for the places where a mask is true."""
     shape = common_shape([x.shape, mask.shape])
     x, mask = expanded(x, shape), expanded(mask, shape)

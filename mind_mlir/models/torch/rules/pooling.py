@@ -10,7 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.indexing import scattered
 from mind_mlir.models.torch.rules.shaping import padded, sliced
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, number, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.conversion import as_value
@@ -21,11 +21,11 @@ from mind_mlir.tracing.transforms import vjp
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
-class Windows:
+class PoolWindows:
     """The windows of the last dimensions of an array.
 
     Attributes:
@@ -106,7 +106,7 @@ def max_pool(rank: int) -> Rule:
     """Return the rule of the greatest elements of windows, and where they are in the input."""
 
     def rule(
-        to: Use,
+        to: OperatorUse,
         x: TracedArray,
         size: Sequence[int],
         stride: Sequence[int] = (),
@@ -115,13 +115,13 @@ def max_pool(rank: int) -> Rule:
         ceil_mode: bool = False,
     ) -> list[TracedArray]:
         extents = x.shape[-rank:]
-        windows = Windows(extents, size, stride, padding, dilation, ceil_mode=ceil_mode)
+        windows = PoolWindows(extents, size, stride, padding, dilation, ceil_mode=ceil_mode)
         return [windows.reduced(x, "Max"), _places(x, windows, extents)]
 
     return rule
 
 
-def _places(x: TracedArray, windows: Windows, extents: Sequence[int]) -> TracedArray:
+def _places(x: TracedArray, windows: PoolWindows, extents: Sequence[int]) -> TracedArray:
     """Return where the first of the greatest elements of each window is, among all of a channel."""
     dtype = dtype_of(x)
     least = -math.inf if dtype.is_float else -(1 << (dtype.bits - 1))
@@ -147,7 +147,7 @@ def _places(x: TracedArray, windows: Windows, extents: Sequence[int]) -> TracedA
 def max_pool_backward(rank: int) -> Rule:
     """Return the rule of the gradient, which goes where the greatest elements are."""
 
-    def rule(_: Use, gradient: TracedArray, x: TracedArray, *args: Any) -> TracedArray:
+    def rule(_: OperatorUse, gradient: TracedArray, x: TracedArray, *args: Any) -> TracedArray:
         indices: TracedArray = args[-1]
         front = x.shape[: x.ndim - rank]
         flat = full((*front, math.prod(x.shape[-rank:])), 0, dtype_of(x))
@@ -169,7 +169,7 @@ def _mean_of_windows(
     divisor: int | None = None,
 ) -> TracedArray:
     extents = x.shape[-rank:]
-    windows = Windows(extents, size, stride, padding, (1,), ceil_mode=ceil_mode)
+    windows = PoolWindows(extents, size, stride, padding, (1,), ceil_mode=ceil_mode)
     total = windows.reduced(x, "Sum")
     counts = _counts(windows, extents, include_padding=count_include_pad)
     if divisor is not None:
@@ -180,7 +180,7 @@ def _mean_of_windows(
     return total / trace.wrap(as_value(trace, counts.astype(dtype_of(x).numpy)))
 
 
-def _counts(windows: Windows, extents: Sequence[int], *, include_padding: bool) -> np.ndarray[Any, Any]:
+def _counts(windows: PoolWindows, extents: Sequence[int], *, include_padding: bool) -> np.ndarray[Any, Any]:
     """Return of how many elements each window is the mean."""
     found = np.ones((), np.int64)
     for axis, extent in enumerate(extents):
@@ -195,7 +195,7 @@ def _counts(windows: Windows, extents: Sequence[int], *, include_padding: bool) 
 def avg_pool(rank: int) -> Rule:
     """Return the rule of the means of windows."""
 
-    def rule(to: Use, x: TracedArray, size: Sequence[int], *how: Any, **named: Any) -> TracedArray:
+    def rule(to: OperatorUse, x: TracedArray, size: Sequence[int], *how: Any, **named: Any) -> TracedArray:
         inner = DType.F32 if to.dtype.is_narrow else to.dtype
         named = {("divisor" if name == "divisor_override" else name): value for name, value in named.items()}
         return cast(_mean_of_windows(cast(x, inner), rank, size, *how, **named), to.dtype)
@@ -206,7 +206,9 @@ def avg_pool(rank: int) -> Rule:
 def avg_pool_backward(rank: int) -> Rule:
     """Return the rule of the gradient of the means of windows."""
 
-    def rule(to: Use, gradient: TracedArray, x: TracedArray, size: Sequence[int], *how: Any) -> TracedArray:
+    def rule(
+        to: OperatorUse, gradient: TracedArray, x: TracedArray, size: Sequence[int], *how: Any
+    ) -> TracedArray:
         inner = DType.F32 if to.dtype.is_narrow else to.dtype
         _, pull = vjp(lambda x: _mean_of_windows(x, rank, size, *how), cast(x, inner))
         return cast(pull(cast(gradient, inner))[0], to.dtype)
@@ -242,12 +244,12 @@ def _adaptive_mean(x: TracedArray, sizes: Sequence[int]) -> TracedArray:
     return x
 
 
-def _adaptive_avg_pool(to: Use, x: TracedArray, sizes: Sequence[int]) -> TracedArray:
+def _adaptive_avg_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> TracedArray:
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
     return cast(_adaptive_mean(cast(x, inner), sizes), to.dtype)
 
 
-def _adaptive_avg_pool_backward(to: Use, gradient: TracedArray, x: TracedArray) -> TracedArray:
+def _adaptive_avg_pool_backward(to: OperatorUse, gradient: TracedArray, x: TracedArray) -> TracedArray:
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
     sizes = (
         gradient.shape[-2:]
@@ -258,11 +260,11 @@ def _adaptive_avg_pool_backward(to: Use, gradient: TracedArray, x: TracedArray) 
     return cast(pull(cast(gradient, inner))[0], to.dtype)
 
 
-def _adaptive_max_pool(to: Use, x: TracedArray, sizes: Sequence[int]) -> list[TracedArray]:
+def _adaptive_max_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> list[TracedArray]:
     rank = len(sizes)
     extents = x.shape[-rank:]
     if any(extent % count for extent, count in zip(extents, sizes, strict=True)):
-        raise Unsupported("its windows are not of one size")
+        raise UnreadUse("its windows are not of one size")
     size = [extent // count for extent, count in zip(extents, sizes, strict=True)]
     found: list[TracedArray] = max_pool(rank)(to, x, size)
     return found

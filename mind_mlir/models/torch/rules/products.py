@@ -12,7 +12,7 @@ from mind_mlir.tracing import operators
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -24,12 +24,12 @@ def product(x: TracedArray, y: TracedArray) -> TracedArray:
     return full((*batch, *rows, *columns), 0, dtype_of(x))
 
 
-def _product(to: Use, x: TracedArray, y: TracedArray, *_: Any) -> TracedArray:
+def _product(to: OperatorUse, x: TracedArray, y: TracedArray, *_: Any) -> TracedArray:
     return product(cast(x, to.dtype), cast(y, to.dtype))
 
 
 def _added(
-    to: Use, bias: TracedArray, x: TracedArray, y: TracedArray, *, beta: Any = 1, alpha: Any = 1
+    to: OperatorUse, bias: TracedArray, x: TracedArray, y: TracedArray, *, beta: Any = 1, alpha: Any = 1
 ) -> TracedArray:
     dtype = to.dtype
     found = product(x, y)
@@ -41,7 +41,7 @@ def _added(
 
 
 def _added_batches(
-    to: Use, bias: TracedArray, x: TracedArray, y: TracedArray, *, beta: Any = 1, alpha: Any = 1
+    to: OperatorUse, bias: TracedArray, x: TracedArray, y: TracedArray, *, beta: Any = 1, alpha: Any = 1
 ) -> TracedArray:
     dtype = to.dtype
     inner = DType.F32 if dtype.is_narrow else dtype
@@ -51,7 +51,9 @@ def _added_batches(
     return cast(found if beta == 0 else found + cast(bias, inner) * number(beta, inner), dtype)
 
 
-def _linear(to: Use, x: TracedArray, weight: TracedArray, bias: TracedArray | None = None) -> TracedArray:
+def _linear(
+    to: OperatorUse, x: TracedArray, weight: TracedArray, bias: TracedArray | None = None
+) -> TracedArray:
     found = product(x, weight.T)
     return found if bias is None else found + bias
 

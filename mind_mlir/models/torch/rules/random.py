@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number, select
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import compare
@@ -16,87 +16,95 @@ from mind_mlir.tracing.operators import compare
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
-def drawn(to: Use, shape: Sequence[int], dtype: DType, *, opcode: str = "RngUniform") -> TracedArray:
+def drawn(to: OperatorUse, shape: Sequence[int], dtype: DType, *, opcode: str = "RngUniform") -> TracedArray:
     """Return random numbers: uniform ones in [0, 1), or normal ones."""
     if to.shared.seed is None:
-        raise Unsupported("it draws random numbers where no seed is given")
+        raise UnreadUse("it draws random numbers where no seed is given")
     if 0 in shape:
         return full(shape, 0, dtype)
     return op(opcode, to.shared.seed, shape=list(shape), dtype=dtype, stream=to.stream())
 
 
-def kept(to: Use, x: TracedArray, rate: float) -> tuple[TracedArray, TracedArray]:
+def kept(to: OperatorUse, x: TracedArray, rate: float) -> tuple[TracedArray, TracedArray]:
     """Return an array with zeros, the other elements scaled to keep the mean, and which those are."""
     is_kept = compare("GreaterEqual", drawn(to, x.shape, DType.F32), number(rate, DType.F32))
     scale = number(1 / (1 - rate) if rate < 1 else 0.0, dtype_of(x))
     return select(is_kept, x * scale, 0, dtype_of(x)), is_kept
 
 
-def _dropout(to: Use, x: TracedArray, rate: float, train: bool | None = True) -> list[TracedArray]:
+def _dropout(to: OperatorUse, x: TracedArray, rate: float, train: bool | None = True) -> list[TracedArray]:
     if train is False or rate == 0:
         return [x, full(x.shape, True, DType.I1)]
     return list(kept(to, x, rate))
 
 
-def _uniform(to: Use, shape: Sequence[int], **_: Any) -> TracedArray:
+def _uniform(to: OperatorUse, shape: Sequence[int], **_: Any) -> TracedArray:
     return drawn(to, shape, to.dtype)
 
 
-def _normal(to: Use, shape: Sequence[int], **_: Any) -> TracedArray:
+def _normal(to: OperatorUse, shape: Sequence[int], **_: Any) -> TracedArray:
     return drawn(to, shape, to.dtype, opcode="RngNormal")
 
 
-def _uniform_between(to: Use, x: TracedArray, low: float = 0.0, high: float = 1.0, **_: Any) -> TracedArray:
+def _uniform_between(
+    to: OperatorUse, x: TracedArray, low: float = 0.0, high: float = 1.0, **_: Any
+) -> TracedArray:
     dtype = to.dtype
     return drawn(to, x.shape, dtype) * number(high - low, dtype) + number(low, dtype)
 
 
-def _normal_around(to: Use, x: TracedArray, mean: float = 0.0, std: float = 1.0, **_: Any) -> TracedArray:
+def _normal_around(
+    to: OperatorUse, x: TracedArray, mean: float = 0.0, std: float = 1.0, **_: Any
+) -> TracedArray:
     dtype = to.dtype
     return drawn(to, x.shape, dtype, opcode="RngNormal") * number(std, dtype) + number(mean, dtype)
 
 
-def whole(to: Use, low: int, high: int, shape: Sequence[int]) -> TracedArray:
+def whole(to: OperatorUse, low: int, high: int, shape: Sequence[int]) -> TracedArray:
     """Return integers from ``low`` to before ``high``."""
     count = high - low
     places = op("Floor", drawn(to, shape, DType.F64) * number(float(count), DType.F64))
     return cast(places.astype(DType.SI64) + number(low, DType.SI64), to.dtype)
 
 
-def _randint(to: Use, *args: Any, **_: Any) -> TracedArray:
+def _randint(to: OperatorUse, *args: Any, **_: Any) -> TracedArray:
     low, high, shape = (0, *args[:2]) if to.node.operator.endswith(("default", "generator")) else args[:3]
     return whole(to, low, high, shape)
 
 
-def _randint_like(to: Use, x: TracedArray, *bounds: int, **_: Any) -> TracedArray:
+def _randint_like(to: OperatorUse, x: TracedArray, *bounds: int, **_: Any) -> TracedArray:
     low, high = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
     return whole(to, low, high, x.shape)
 
 
-def _bernoulli(to: Use, x: TracedArray, p: float | TracedArray | None = None, **_: Any) -> TracedArray:
+def _bernoulli(
+    to: OperatorUse, x: TracedArray, p: float | TracedArray | None = None, **_: Any
+) -> TracedArray:
     share = x if p is None else p
     inner = DType.F32 if to.dtype.is_narrow or not to.dtype.is_float else to.dtype
     return cast(compare("Less", drawn(to, x.shape, inner), cast(share, inner)), to.dtype)
 
 
-def _randperm(to: Use, count: int, **_: Any) -> TracedArray:
+def _randperm(to: OperatorUse, count: int, **_: Any) -> TracedArray:
     if not count:
         return full((0,), 0, to.dtype)
     order = op("ArgSort", drawn(to, (count,), DType.F64), axis=0, indices_dtype=DType.SI64)
     return cast(order, to.dtype)
 
 
-def _exponential(to: Use, x: TracedArray, rate: float = 1.0, **_: Any) -> TracedArray:
+def _exponential(to: OperatorUse, x: TracedArray, rate: float = 1.0, **_: Any) -> TracedArray:
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
     found = op("Log1p", -drawn(to, x.shape, inner)) * number(-1 / rate, inner)
     return cast(found, to.dtype)
 
 
-def _multinomial(to: Use, x: TracedArray, count: int, replacement: bool = False, **_: Any) -> TracedArray:
+def _multinomial(
+    to: OperatorUse, x: TracedArray, count: int, replacement: bool = False, **_: Any
+) -> TracedArray:
     """Choose categories by the greatest of their logarithms with Gumbel's noise added."""
     weights = cast(x, DType.F64)
     shape = (count, *x.shape) if replacement else x.shape

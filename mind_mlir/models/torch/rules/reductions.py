@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.shaping import sliced
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
     axes_of,
     axis_of,
@@ -24,7 +24,7 @@ from mind_mlir.tracing.operators import binary, choose, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -46,33 +46,33 @@ def _reduced_shape(x: TracedArray, axes: list[int], *, keepdim: bool) -> list[in
     return kept if keepdim else [extent for axis, extent in enumerate(kept) if axis not in axes]
 
 
-def _sum(to: Use, x: TracedArray, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
+def _sum(to: OperatorUse, x: TracedArray, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
     return summed(cast(x, to.dtype), axes_of(dims, x.ndim), keepdim=keepdim)
 
 
-def _sum_all(to: Use, x: TracedArray, **_: Any) -> TracedArray:
+def _sum_all(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
     return summed(cast(x, to.dtype), axes_of(None, x.ndim), keepdim=False)
 
 
-def _mean(to: Use, x: TracedArray, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
+def _mean(to: OperatorUse, x: TracedArray, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
     x, axes = cast(x, to.dtype), axes_of(dims, x.ndim)
     if not x.size:
         return _of_nothing(x, axes, float("nan"), keepdim=keepdim)
     return x.mean(axes, keepdims=keepdim) if axes else x
 
 
-def _mean_all(to: Use, x: TracedArray, **_: Any) -> TracedArray:
+def _mean_all(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
     return _mean(to, x)
 
 
-def _prod(to: Use, x: TracedArray, dim: int, keepdim: bool = False, **_: Any) -> TracedArray:
+def _prod(to: OperatorUse, x: TracedArray, dim: int, keepdim: bool = False, **_: Any) -> TracedArray:
     x, axes = cast(x, to.dtype), axes_of(dim, x.ndim)
     if not x.size:
         return _of_nothing(x, axes, 1, keepdim=keepdim)
     return op("ReduceProd", x, axes=axes, keepdims=keepdim) if axes else x
 
 
-def _prod_all(to: Use, x: TracedArray, **_: Any) -> TracedArray:
+def _prod_all(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
     x = cast(x, to.dtype)
     if not x.ndim:
         return x
@@ -82,7 +82,7 @@ def _prod_all(to: Use, x: TracedArray, **_: Any) -> TracedArray:
 def extremum(kind: str) -> Rule:
     """Return the rule of the greatest or the least element along dimensions."""
 
-    def rule(_: Use, x: TracedArray, dims: Any = None, keepdim: bool = False) -> TracedArray:
+    def rule(_: OperatorUse, x: TracedArray, dims: Any = None, keepdim: bool = False) -> TracedArray:
         axes = axes_of(dims, x.ndim)
         if not axes:
             return x
@@ -92,7 +92,7 @@ def extremum(kind: str) -> Rule:
 
 
 def _truths(kind: str) -> Rule:
-    def rule(_: Use, x: TracedArray, dims: Any = None, keepdim: bool = False) -> TracedArray:
+    def rule(_: OperatorUse, x: TracedArray, dims: Any = None, keepdim: bool = False) -> TracedArray:
         x = truth(x)
         axes = axes_of(dims, x.ndim)
         if not x.size:
@@ -110,7 +110,7 @@ def _along(x: TracedArray, dim: int) -> tuple[TracedArray, int]:
 
 
 def _argument(kind: str) -> Rule:
-    def rule(_: Use, x: TracedArray, dim: int | None = None, keepdim: bool = False) -> TracedArray:
+    def rule(_: OperatorUse, x: TracedArray, dim: int | None = None, keepdim: bool = False) -> TracedArray:
         flat = reshaped(x, (x.size,)) if dim is None else x
         array, axis = _along(flat, 0 if dim is None else dim)
         found = _place_of(kind, array, axis)
@@ -134,7 +134,7 @@ def _place_of(kind: str, x: TracedArray, axis: int) -> TracedArray:
 
 
 def _with_places(kind: str) -> Rule:
-    def rule(_: Use, x: TracedArray, dim: int, keepdim: bool = False) -> list[TracedArray]:
+    def rule(_: OperatorUse, x: TracedArray, dim: int, keepdim: bool = False) -> list[TracedArray]:
         array, axis = _along(x, dim)
         places = op("ExpandDims", _place_of(kind, array, axis), axes=[axis])
         values = array.max(axis, keepdims=True) if kind == "Max" else array.min(axis, keepdims=True)
@@ -145,7 +145,7 @@ def _with_places(kind: str) -> Rule:
 
 
 def _var(
-    to: Use, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
+    to: OperatorUse, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
 ) -> TracedArray:
     return variance(
         cast(x, to.dtype), axes_of(dims, x.ndim), 1 if correction is None else correction, keepdim=keepdim
@@ -168,21 +168,21 @@ def variance(x: TracedArray, axes: list[int], correction: float, *, keepdim: boo
 
 
 def _var_mean(
-    to: Use, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
+    to: OperatorUse, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
 ) -> list[TracedArray]:
     axes = axes_of(dims, x.ndim)
     found = variance(x, axes, 1 if correction is None else correction, keepdim=keepdim)
     return [found, x.mean(axes, keepdims=keepdim) if axes else x]
 
 
-def _std(to: Use, x: TracedArray, dims: Any = None, **how: Any) -> TracedArray:
+def _std(to: OperatorUse, x: TracedArray, dims: Any = None, **how: Any) -> TracedArray:
     return op("Sqrt", _var(to, x, dims, **how))
 
 
 def _cumulated(combine: str) -> Rule:
     """Return the rule of sums or products up to each element."""
 
-    def rule(to: Use, x: TracedArray, dim: int, **_: Any) -> TracedArray:
+    def rule(to: OperatorUse, x: TracedArray, dim: int, **_: Any) -> TracedArray:
         x = cast(x, to.dtype)
         if not x.ndim or not x.size:
             return x
@@ -203,7 +203,7 @@ def _running(x: TracedArray, axis: int, combine: str) -> TracedArray:
     return x
 
 
-def _sort(to: Use, x: TracedArray, *args: Any, **kwargs: Any) -> list[TracedArray]:
+def _sort(to: OperatorUse, x: TracedArray, *args: Any, **kwargs: Any) -> list[TracedArray]:
     dim, descending = _sort_arguments(to, args, kwargs)
     if not x.ndim or not x.size:
         return [x, full(x.shape, 0, DType.SI64)]
@@ -212,14 +212,14 @@ def _sort(to: Use, x: TracedArray, *args: Any, **kwargs: Any) -> list[TracedArra
     return [op("GatherElements", x, order, axis=axis), order]
 
 
-def _sort_arguments(to: Use, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, bool]:
+def _sort_arguments(to: OperatorUse, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, bool]:
     names = ("stable", "dim", "descending") if to.node.operator.endswith(".stable") else ("dim", "descending")
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     return given.get("dim", -1), given.get("descending", False)
 
 
 def _topk(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     k: int,
     dim: int = -1,
@@ -230,12 +230,12 @@ def _topk(
     if not x.ndim:
         return [x, number(0, DType.SI64)]
     if not k:
-        raise Unsupported("it takes none of the elements")
+        raise UnreadUse("it takes none of the elements")
     how = {"k": k, "axis": axis_of(dim, x.ndim), "largest": largest, "indices_dtype": DType.SI64}
     return list(apply(by_opcode()["TopK"], (x,), how))
 
 
-def _log_sum_exp(to: Use, x: TracedArray, dims: Any, keepdim: bool = False) -> TracedArray:
+def _log_sum_exp(to: OperatorUse, x: TracedArray, dims: Any, keepdim: bool = False) -> TracedArray:
     axes = axes_of(dims, x.ndim)
     x = cast(x, to.dtype)
     if not axes:
@@ -248,7 +248,7 @@ def _log_sum_exp(to: Use, x: TracedArray, dims: Any, keepdim: bool = False) -> T
 
 
 def _norm(
-    to: Use, x: TracedArray, order: float = 2, dims: Any = None, keepdim: bool = False, **_: Any
+    to: OperatorUse, x: TracedArray, order: float = 2, dims: Any = None, keepdim: bool = False, **_: Any
 ) -> TracedArray:
     dtype, inner = to.dtype, DType.F32 if to.dtype.is_narrow else to.dtype
     size, axes = abs(cast(x, inner)), axes_of(dims, x.ndim)
@@ -268,11 +268,13 @@ def _norm(
     return cast(found, dtype)
 
 
-def _count_nonzero(_: Use, x: TracedArray, dims: Any = None) -> TracedArray:
+def _count_nonzero(_: OperatorUse, x: TracedArray, dims: Any = None) -> TracedArray:
     return summed(truth(x).astype(DType.SI64), axes_of(dims, x.ndim), keepdim=False)
 
 
-def _aminmax(_: Use, x: TracedArray, *, dim: int | None = None, keepdim: bool = False) -> list[TracedArray]:
+def _aminmax(
+    _: OperatorUse, x: TracedArray, *, dim: int | None = None, keepdim: bool = False
+) -> list[TracedArray]:
     return [extremum(kind)(_, x, dim, keepdim) for kind in ("Min", "Max")]
 
 

@@ -6,12 +6,12 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -20,24 +20,24 @@ def of_numbers(function: Callable[..., Any]) -> Rule:
     return lambda _, *args: function(*args)
 
 
-def _size(_: Use, x: TracedArray, dim: int | None = None) -> Any:
+def _size(_: OperatorUse, x: TracedArray, dim: int | None = None) -> Any:
     return list(x.shape) if dim is None else x.shape[dim]
 
 
-def _stride(_: Use, x: TracedArray, dim: int | None = None) -> Any:
+def _stride(_: OperatorUse, x: TracedArray, dim: int | None = None) -> Any:
     steps = [math.prod(x.shape[axis + 1 :]) for axis in range(x.ndim)]
     return steps if dim is None else steps[dim]
 
 
-def _number_of(_: Use, x: TracedArray) -> Any:
-    raise Unsupported("it asks for a number that is known only when the program runs")
+def _number_of(_: OperatorUse, x: TracedArray) -> Any:
+    raise UnreadUse("it asks for a number that is known only when the program runs")
 
 
-def _nothing(_: Use, *args: Any, **kwargs: Any) -> None:
+def _nothing(_: OperatorUse, *args: Any, **kwargs: Any) -> None:
     """Do nothing: what is asserted of extents holds for those that the program is made for."""
 
 
-def _assertion(_: Use, *args: Any, **kwargs: Any) -> None:
+def _assertion(_: OperatorUse, *args: Any, **kwargs: Any) -> None:
     """Leave out what a program asserts of its numbers; checks of indices are made all the same."""
 
 

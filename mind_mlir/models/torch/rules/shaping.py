@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
     axes_of,
     axis_of,
@@ -26,11 +26,11 @@ from mind_mlir.tracing.operators import compare
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
-def _view(_: Use, x: TracedArray, shape: Sequence[int]) -> TracedArray:
+def _view(_: OperatorUse, x: TracedArray, shape: Sequence[int]) -> TracedArray:
     return reshaped(x, _whole_shape(x, shape))
 
 
@@ -42,32 +42,32 @@ def _whole_shape(x: TracedArray, shape: Sequence[int]) -> list[int]:
     return [(x.size // others if others else 0) if extent == -1 else extent for extent in shape]
 
 
-def _expand(_: Use, x: TracedArray, shape: Sequence[int], *, implicit: bool = False) -> TracedArray:
+def _expand(_: OperatorUse, x: TracedArray, shape: Sequence[int], *, implicit: bool = False) -> TracedArray:
     del implicit
     new = len(shape) - x.ndim
     extents = [x.shape[place - new] if extent == -1 else extent for place, extent in enumerate(shape)]
     return expanded(x, extents)
 
 
-def _permute(_: Use, x: TracedArray, dims: Sequence[int]) -> TracedArray:
+def _permute(_: OperatorUse, x: TracedArray, dims: Sequence[int]) -> TracedArray:
     order = [axis_of(dim, x.ndim) for dim in dims]
     return x if order == list(range(x.ndim)) else x.transpose(order)
 
 
-def _transpose(_: Use, x: TracedArray, one: int, two: int) -> TracedArray:
+def _transpose(_: OperatorUse, x: TracedArray, one: int, two: int) -> TracedArray:
     first, second = axis_of(one, x.ndim), axis_of(two, x.ndim)
     return x if first == second else x.swapaxes(first, second)
 
 
-def _t(_: Use, x: TracedArray) -> TracedArray:
+def _t(_: OperatorUse, x: TracedArray) -> TracedArray:
     return x.T if x.ndim == 2 else x
 
 
-def _unsqueeze(_: Use, x: TracedArray, dim: int) -> TracedArray:
+def _unsqueeze(_: OperatorUse, x: TracedArray, dim: int) -> TracedArray:
     return op("ExpandDims", x, axes=[dim % (x.ndim + 1)])
 
 
-def _squeeze(_: Use, x: TracedArray, dims: Any = None) -> TracedArray:
+def _squeeze(_: OperatorUse, x: TracedArray, dims: Any = None) -> TracedArray:
     axes = [axis for axis in axes_of(dims, x.ndim) if x.shape[axis] == 1]
     if isinstance(dims, list) and not dims:
         return x
@@ -75,7 +75,12 @@ def _squeeze(_: Use, x: TracedArray, dims: Any = None) -> TracedArray:
 
 
 def _slice(
-    _: Use, x: TracedArray, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    _: OperatorUse,
+    x: TracedArray,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
 ) -> TracedArray:
     return sliced(x, dim, start, end, step)
 
@@ -88,28 +93,30 @@ def sliced(x: TracedArray, dim: int, start: int | None, end: int | None, step: i
     return x[(slice(None),) * axis + (slice(start, end, step),)]
 
 
-def _select(_: Use, x: TracedArray, dim: int, index: Any) -> TracedArray:
+def _select(_: OperatorUse, x: TracedArray, dim: int, index: Any) -> TracedArray:
     return x[(slice(None),) * axis_of(dim, x.ndim) + (index,)]
 
 
-def _split_with_sizes(_: Use, x: TracedArray, sizes: Sequence[int], dim: int = 0) -> list[TracedArray]:
+def _split_with_sizes(
+    _: OperatorUse, x: TracedArray, sizes: Sequence[int], dim: int = 0
+) -> list[TracedArray]:
     ends = np.cumsum(sizes).tolist()
     return [sliced(x, dim, end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
-def _split(_: Use, x: TracedArray, size: int, dim: int = 0) -> list[TracedArray]:
+def _split(_: OperatorUse, x: TracedArray, size: int, dim: int = 0) -> list[TracedArray]:
     extent = x.shape[axis_of(dim, x.ndim)]
     return [
         sliced(x, dim, start, min(start + size, extent)) for start in range(0, max(extent, 1), max(size, 1))
     ]
 
 
-def _unbind(_: Use, x: TracedArray, dim: int = 0) -> list[TracedArray]:
+def _unbind(_: OperatorUse, x: TracedArray, dim: int = 0) -> list[TracedArray]:
     axis = axis_of(dim, x.ndim)
     return [x[(slice(None),) * axis + (place,)] for place in range(x.shape[axis])]
 
 
-def _cat(to: Use, arrays: Sequence[TracedArray], dim: int = 0) -> TracedArray:
+def _cat(to: OperatorUse, arrays: Sequence[TracedArray], dim: int = 0) -> TracedArray:
     # torch lets vectors without elements stand for nothing at all.
     kept = [cast(x, to.dtype) for x in arrays if x.shape != (0,)] or [cast(arrays[0], to.dtype)]
     if len(kept) == 1:
@@ -117,12 +124,12 @@ def _cat(to: Use, arrays: Sequence[TracedArray], dim: int = 0) -> TracedArray:
     return op("Concat", *kept, axis=axis_of(dim, kept[0].ndim))
 
 
-def _stack(to: Use, arrays: Sequence[TracedArray], dim: int = 0) -> TracedArray:
+def _stack(to: OperatorUse, arrays: Sequence[TracedArray], dim: int = 0) -> TracedArray:
     axis = dim % (arrays[0].ndim + 1)
     return op("Concat", *[op("ExpandDims", cast(x, to.dtype), axes=[axis]) for x in arrays], axis=axis)
 
 
-def _repeat(_: Use, x: TracedArray, repeats: Sequence[int]) -> TracedArray:
+def _repeat(_: OperatorUse, x: TracedArray, repeats: Sequence[int]) -> TracedArray:
     whole = reshaped(x, (1,) * (len(repeats) - x.ndim) + x.shape)
     shape = [extent * count for extent, count in zip(whole.shape, repeats, strict=True)]
     if 0 in shape:
@@ -130,14 +137,14 @@ def _repeat(_: Use, x: TracedArray, repeats: Sequence[int]) -> TracedArray:
     return whole if tuple(shape) == whole.shape else op("Tile", whole, repeats=list(repeats))
 
 
-def _flip(_: Use, x: TracedArray, dims: Sequence[int]) -> TracedArray:
+def _flip(_: OperatorUse, x: TracedArray, dims: Sequence[int]) -> TracedArray:
     axes = [] if not dims else axes_of(dims, x.ndim)
     if not axes:
         return x
     return x[tuple(slice(None, None, -1 if axis in axes else None) for axis in range(x.ndim))]
 
 
-def _roll(_: Use, x: TracedArray, shifts: Any, dims: Any = ()) -> TracedArray:
+def _roll(_: OperatorUse, x: TracedArray, shifts: Any, dims: Any = ()) -> TracedArray:
     counts = [shifts] if isinstance(shifts, int) else list(shifts)
     axes = [dims] if isinstance(dims, int) else list(dims)
     if not axes:
@@ -185,12 +192,12 @@ def pairs_of(pads: Sequence[int], rank: int) -> tuple[list[int], list[int]]:
     return low, high
 
 
-def _constant_pad(_: Use, x: TracedArray, pads: Sequence[int], value: Any = 0) -> TracedArray:
+def _constant_pad(_: OperatorUse, x: TracedArray, pads: Sequence[int], value: Any = 0) -> TracedArray:
     low, high = pairs_of(pads, x.ndim)
     return padded(x, low, high, value)
 
 
-def _reflected(_: Use, x: TracedArray, pads: Sequence[int]) -> TracedArray:
+def _reflected(_: OperatorUse, x: TracedArray, pads: Sequence[int]) -> TracedArray:
     low, high = pairs_of(pads, x.ndim)
     for axis, (a, b) in enumerate(zip(low, high, strict=True)):
         if a or b:
@@ -202,12 +209,12 @@ def _reflected(_: Use, x: TracedArray, pads: Sequence[int]) -> TracedArray:
             ]
             kept = [part for part, count in ((front, a), (x, 1), (back, b)) if count > 0]
             if a < 0 or b < 0:
-                raise Unsupported("it pads by negative widths")
+                raise UnreadUse("it pads by negative widths")
             x = op("Concat", *kept, axis=axis)
     return x
 
 
-def _replicated(_: Use, x: TracedArray, pads: Sequence[int]) -> TracedArray:
+def _replicated(_: OperatorUse, x: TracedArray, pads: Sequence[int]) -> TracedArray:
     low, high = pairs_of(pads, x.ndim)
     for axis, (a, b) in enumerate(zip(low, high, strict=True)):
         if a < 0 or b < 0:
@@ -222,7 +229,7 @@ def _replicated(_: Use, x: TracedArray, pads: Sequence[int]) -> TracedArray:
     return x
 
 
-def _diagonal(_: Use, x: TracedArray, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TracedArray:
+def _diagonal(_: OperatorUse, x: TracedArray, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TracedArray:
     one, two = axis_of(dim1, x.ndim), axis_of(dim2, x.ndim)
     rest = [axis for axis in range(x.ndim) if axis not in (one, two)]
     matrices = x.transpose([*rest, one, two])
@@ -237,7 +244,7 @@ def _diagonal(_: Use, x: TracedArray, offset: int = 0, dim1: int = 0, dim2: int 
 
 
 def _triangle(relation: str) -> Rule:
-    def rule(to: Use, x: TracedArray, diagonal: int = 0) -> TracedArray:
+    def rule(to: OperatorUse, x: TracedArray, diagonal: int = 0) -> TracedArray:
         rows, columns = x.shape[-2:]
         if not x.size:
             return x
@@ -250,7 +257,7 @@ def _triangle(relation: str) -> Rule:
 
 
 def _slice_scatter(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     source: TracedArray,
     dim: int = 0,
@@ -274,21 +281,23 @@ def _slice_scatter(
     return op("Concat", *[part for part in parts if part.shape[axis]], axis=axis)
 
 
-def _select_scatter(to: Use, x: TracedArray, source: TracedArray, dim: int, index: int) -> TracedArray:
+def _select_scatter(
+    to: OperatorUse, x: TracedArray, source: TracedArray, dim: int, index: int
+) -> TracedArray:
     axis = axis_of(dim, x.ndim)
     place = index % x.shape[axis]
     return _slice_scatter(to, x, op("ExpandDims", source, axes=[axis]), axis, place, place + 1)
 
 
 def _as_strided(
-    _: Use, x: TracedArray, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+    _: OperatorUse, x: TracedArray, size: Sequence[int], stride: Sequence[int], offset: int | None = None
 ) -> TracedArray:
     _require_rows(x, size, stride, offset)
     return reshaped(x, size)
 
 
 def _as_strided_scatter(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     source: TracedArray,
     size: Sequence[int],
@@ -304,13 +313,13 @@ def _require_rows(x: TracedArray, size: Sequence[int], stride: Sequence[int], of
     expected = 1
     for extent, step in zip(reversed(size), reversed(stride), strict=True):
         if extent != 1 and step != expected:
-            raise Unsupported("it reads memory at steps of its own")
+            raise UnreadUse("it reads memory at steps of its own")
         expected *= extent
     if offset or expected != x.size:
-        raise Unsupported("it reads memory at steps of its own")
+        raise UnreadUse("it reads memory at steps of its own")
 
 
-def _unfold(_: Use, x: TracedArray, dim: int, size: int, step: int) -> TracedArray:
+def _unfold(_: OperatorUse, x: TracedArray, dim: int, size: int, step: int) -> TracedArray:
     axis = axis_of(dim, x.ndim)
     if not x.ndim:
         return reshaped(x, (size,))

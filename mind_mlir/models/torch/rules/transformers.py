@@ -14,7 +14,7 @@ from mind_mlir.numpy.arrays import op
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.models.torch.rules.use import Rule, Use
+    from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
 
@@ -51,7 +51,7 @@ def _attended(
 
 
 def _encoder_layer(
-    to: Use,
+    to: OperatorUse,
     x: TracedArray,
     _width: int,
     heads: int,

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.ir.types import DType
-    from mind_mlir.models.torch.graph import Graph, Node
+    from mind_mlir.models.torch.graph import FxGraph, FxNode
     from mind_mlir.tracing.array import TracedArray
 
     #: From a use of an operator, and the arguments that torch gives it, to its results.
     Rule: TypeAlias = Callable[..., Any]
 
 
-class Unsupported(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+class UnreadUse(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
     """A use of an operator that has no counterpart here; says why."""
 
 
@@ -30,16 +30,16 @@ class Shared:
         streams: How many operators have drawn random numbers.
     """
 
-    run: Callable[[Graph, list[Any]], list[Any]]
+    run: Callable[[FxGraph, list[Any]], list[Any]]
     seed: TracedArray | None = None
     streams: int = 0
 
 
 @dataclass(slots=True)
-class Use:
+class OperatorUse:
     """One use of an operator, as its rule sees it."""
 
-    node: Node
+    node: FxNode
     shared: Shared
     _dtype: DType | None = field(init=False)
 
@@ -51,14 +51,14 @@ class Use:
     def dtype(self) -> DType:
         """Return the dtype of the first result."""
         if self._dtype is None:
-            raise Unsupported("the dtype of its result has no counterpart")
+            raise UnreadUse("the dtype of its result has no counterpart")
         return self._dtype
 
     def dtype_of(self, number: int) -> DType:
         """Return the dtype of a result."""
         type_ = self.node.types[number]
         if type_ is None:
-            raise Unsupported("the dtype of a result has no counterpart")
+            raise UnreadUse("the dtype of a result has no counterpart")
         return type_.dtype
 
     def stream(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.models.torch.rules.use import Unsupported
+from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
@@ -18,7 +18,7 @@ from mind_mlir.tracing.trace import current_trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.models.torch.rules.use import Use
+    from mind_mlir.models.torch.rules.use import OperatorUse
 
 #: A traced array or a number of Python, as operators take them.
 Operand: TypeAlias = TracedArray | bool | int | float | complex
@@ -38,7 +38,7 @@ def number(value: Any, dtype: DType) -> TracedArray:
         value = bool(value)
     elif dtype.is_integer:
         if isinstance(value, float) and not math.isfinite(value):
-            raise Unsupported(f"it makes an integer of {value}")
+            raise UnreadUse(f"it makes an integer of {value}")
         value = int(value)
         least = 0 if dtype.kind is DTypeKind.UNSIGNED else -(1 << (dtype.bits - 1))
         value = (value - least) % (1 << dtype.bits) + least
@@ -156,7 +156,7 @@ def joined(one: DType, two: DType) -> DType:
         return high
     if low.kind is DTypeKind.UNSIGNED and high.kind is DTypeKind.SIGNED and low.bits >= high.bits:
         if low.bits == 64:
-            raise Unsupported("it joins ui64 with signed integers")
+            raise UnreadUse("it joins ui64 with signed integers")
         return DType[f"SI{2 * low.bits}"]
     if high.is_complex and low is DType.F64:
         return DType.CF64
@@ -187,7 +187,7 @@ def wide(compute: Callable[..., TracedArray]) -> Callable[..., TracedArray]:
     ``compute`` takes arrays of the dtype that is computed in; numbers stay what they are.
     """
 
-    def rule(to: Use, *args: Any, **kwargs: Any) -> TracedArray:
+    def rule(to: OperatorUse, *args: Any, **kwargs: Any) -> TracedArray:
         dtype = to.dtype
         inner = DType.F32 if dtype.is_narrow else dtype
 
