@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Axis:
+class WindowAxis:
     """The windows along one axis of space.
 
     Attributes:
@@ -78,7 +78,7 @@ class Depthwise:
     view: View
     image: Value
     filter: Value
-    axes: tuple[Axis, ...]
+    axes: tuple[WindowAxis, ...]
     channels: int
     features: int
     body: MultiplyAdd
@@ -211,7 +211,7 @@ def _found(view: View, body: MultiplyAdd, place: int, roles: _Roles, lanes: int)
         factors = dict(view.accesses[place][number + 1].terms)
         steps = factors[result], factors[roles.taps[number]]
         extent = image.type.shape[number + 1]
-        axes.append(Axis(extent, lows[number + 1], view.extents[result], window, *steps))
+        axes.append(WindowAxis(extent, lows[number + 1], view.extents[result], window, *steps))
     casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
     body = dataclasses.replace(body, casts=casts)
     return Depthwise(view, image, filter_, tuple(axes), channels, features, body)
