@@ -16,11 +16,12 @@ from benchmarks.models.judging import absent, compared, stage_of
 from benchmarks.models.outcome import RIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from benchmarks.models.child import Request
+    from benchmarks.models.outcome import Stage
 
 #: Large beside gradients that are nothing but rounding: Adam would make steps of them as long as of others.
 _EPSILON = 1e-2
@@ -38,7 +39,7 @@ def check(request: Request, say: Callable[..., None]) -> None:
     except Exception as error:
         say(forward=absent(error))
         return
-    run = _stage(say, "forward", request, module.apply, (variables, *args))
+    run = _stage(say, {"forward": slice(None)}, request, module.apply, (variables, *args))
     if request.gradients and request.entry.trains:
         _training(say, request, module, variables, args)
     if run is not None and request.times:
@@ -58,31 +59,38 @@ def _training(say: Callable[..., None], request: Request, module: Any, variables
             (each * jnp.sin(jnp.arange(each.size)).reshape(each.shape)).mean() for each in leaves
         ), updates
 
-    def gradients(params: Any, *given: Any) -> Any:
-        return jax.value_and_grad(loss, has_aux=True)(params, *given)
-
     def step(params: Any, state: Any, *given: Any) -> Any:
-        (_, updates), slopes = gradients(params, *given)
+        (value, updates), slopes = jax.value_and_grad(loss, has_aux=True)(params, *given)
         changes, state = optimiser.update(slopes, state, params)
-        return optax.apply_updates(params, changes), state, updates
+        return (value, slopes), (optax.apply_updates(params, changes), state, updates)
 
     params = variables["params"]
-    if _stage(say, "gradients", request, gradients, (params, *args)) is not None:
-        _stage(say, "step", request, step, (params, optimiser.init(params), *args))
+    count = 1 + len(jax.tree.leaves(params))
+    parts = {"gradients": slice(0, count), "step": slice(count, None)}
+    _stage(say, parts, request, step, (params, optimiser.init(params), *args))
 
 
 def _stage(
-    say: Callable[..., None], name: str, request: Request, function: Callable[..., Any], args: Sequence[Any]
+    say: Callable[..., None],
+    parts: Mapping[str, slice],
+    request: Request,
+    function: Callable[..., Any],
+    args: Sequence[Any],
 ) -> Any:
-    """Compare a function; return ours, jax's, and the arrays both take, or None where it is not right."""
+    """Compare a function, whose results belong to stages by ``parts``.
+
+    Returns:
+        Ours, the arrays that it takes, jax's, and what that takes; None where something is not right.
+    """
+    first = next(iter(parts))
     jitted = jax.jit(function)
     try:
         start = time.perf_counter()
         theirs = jitted.lower(*args).compile()
-        seconds = {"jax": time.perf_counter() - start}
         expected = _arrays(theirs(*args))
+        seconds = {"jax": time.perf_counter() - start}
     except Exception as error:
-        say(**{name: absent(error)})
+        say(**{first: absent(error)})
         return None
     given = [np.asarray(each) for each in jax.tree.leaves(tuple(args))]
     try:
@@ -91,9 +99,9 @@ def _stage(
         results = compiled(*given)
         seconds = {"ours": time.perf_counter() - start, **seconds}
     except Exception as error:
-        say(**{name: stage_of(error)})
+        say(**{first: stage_of(error)})
         return None
-    if name == "forward":
+    if first == "forward":
         say(compile_seconds=seconds)
     found = list(results) if isinstance(results, (list, tuple)) else [results]
 
@@ -101,9 +109,19 @@ def _stage(
         with jax.enable_x64(True):
             return _arrays(jax.jit(function)(*jax.tree.map(_double, tuple(args))))
 
-    stage = compared(found, expected, exact)
-    say(**{name: stage})
-    return (compiled, given, theirs, args) if stage.state == RIGHT else None
+    stages = {name: _compared(found, expected, exact, part) for name, part in parts.items()}
+    say(**stages)
+    right = all(stage.state == RIGHT for stage in stages.values())
+    return (compiled, given, theirs, args) if right else None
+
+
+def _compared(
+    found: list[NDArray[Any]],
+    expected: list[NDArray[Any]],
+    exact: Callable[[], list[NDArray[Any]]],
+    part: slice,
+) -> Stage:
+    return compared(found[part], expected[part], lambda: exact()[part])
 
 
 def _times(say: Callable[..., None], compiled: Any, given: Any, theirs: Any, args: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.models.outcome import ABSENT, FAILED, REFUSED, RIGHT, WRONG, Stage
-from mind_mlir.diagnostics import MindError, UnsupportedError
+from mind_mlir.diagnostics import InternalError, MindError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,33 +50,33 @@ def compared(
     return Stage(RIGHT if ours <= max(_PLAIN, _SHARE * theirs) else WRONG, difference, reason=told)
 
 
-def stage_of(error: BaseException, *, before: str = "") -> Stage:
+def stage_of(error: BaseException) -> Stage:
     """Return an error as what became of a stage."""
     ours = _ours(error)
-    if isinstance(ours, UnsupportedError) or (ours is not None and ours.diagnostics):
-        first = ours.diagnostics[0]
-        state = FAILED if first.code.startswith("E9") else REFUSED
+    if isinstance(ours, MindError):
+        state = REFUSED if isinstance(ours, UnsupportedError) else FAILED
         reason = "; ".join(dict.fromkeys(each.message for each in ours.diagnostics))
-        return Stage(state, code=first.code, reason=reason)
-    found = ours or error
-    lines = str(found).strip().splitlines()
-    return Stage(FAILED, reason=f"{before}{type(found).__name__}: {lines[0] if lines else ''}")
+        return Stage(state, code=ours.diagnostics[0].code, reason=reason)
+    return Stage(FAILED, reason=_told(ours or error))
 
 
 def absent(error: BaseException) -> Stage:
     """Return an error of the framework itself."""
+    return Stage(ABSENT, reason=_told(error))
+
+
+def _told(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return Stage(ABSENT, reason=f"{type(error).__name__}: {lines[0] if lines else ''}")
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
-def _ours(error: BaseException | None) -> MindError | None:
+def _ours(error: BaseException | None) -> MindError | InternalError | None:
     """Return the error of ours that another one was raised for."""
-    seen = 0
-    while error is not None and seen < 20:
-        if isinstance(error, MindError):
+    for _ in range(20):
+        if error is None or isinstance(error, (MindError, InternalError)):
             return error
-        inner = getattr(error, "inner_exception", None)
-        error, seen = inner or error.__cause__ or error.__context__, seen + 1
+        inner: BaseException | None = getattr(error, "inner_exception", None)
+        error = inner or error.__cause__ or error.__context__
     return None
 
 
@@ -91,11 +91,12 @@ def _distance(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]]) -
             worst = max(worst, 0.0 if np.array_equal(one, other) else 1.0)
             continue
         finite = np.isfinite(other)
-        if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+        same = np.array_equal(np.isfinite(one), finite)
+        if not same or not np.array_equal(one[~finite], other[~finite], equal_nan=True):
             return float("inf")
         difference = np.abs(one[finite].astype(np.float64) - other[finite]).max(initial=0.0)
         worst = max(worst, float(difference) / max(_largest(other), _FLOOR * largest, 1e-30))
-    return float("inf") if np.isnan(worst) else worst
+    return worst
 
 
 def _largest(array: NDArray[Any]) -> float:

@@ -1,4 +1,4 @@
-"""Writes what the tests without flax read: networks of the corpus as StableHLO, arguments, and what jax gives.
+"""Writes what the tests without flax read: networks of the corpus as StableHLO, and what jax gives.
 
 python tests/languages/stablehlo/flax_networks.py        # where the extra `models` is installed
 """

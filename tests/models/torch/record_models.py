@@ -20,7 +20,6 @@ import torch
 sys.path[:0] = [str(Path(__file__).parents[3])]
 from benchmarks.models.tables import ENTRIES  # noqa: E402 -- where pytest is not
 from benchmarks.models.weights import enliven  # noqa: E402 -- as above
-
 from mind_mlir.models.torch.decompositions import is_kept  # noqa: E402 -- as above
 from mind_mlir.models.torch.reading import dtype_of, read_graph  # noqa: E402 -- as above
 from mind_mlir.models.torch.stored import to_data  # noqa: E402 -- as above
@@ -79,7 +78,7 @@ def recorded(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def data_of(tensor: torch.Tensor) -> dict[str, Any]:
-    """Return a tensor as what a file holds: weights have few digits, as whoever computes with them sees them."""
+    """Return a tensor as what a file holds."""
     dtype = dtype_of(tensor.dtype)
     assert dtype is not None
     data = tensor.detach().flatten().tolist()
