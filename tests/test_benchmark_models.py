@@ -18,7 +18,7 @@ from benchmarks.models.judging import compared, stage_of
 from benchmarks.models.outcome import STAGES, Outcome, Stage
 from benchmarks.models.page import page
 from benchmarks.models.tables import ENTRIES
-from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
+from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,9 @@ def test_errors_of_ours_are_refusals_and_others_failures() -> None:
     outer.__cause__ = refusal
     assert stage_of(outer) == Stage("refused", code="E7001", reason="aten.x is not read")
     assert stage_of(ValueError("no\nway")) == Stage("failed", reason="ValueError: no")
-    assert stage_of(InternalError("it broke")).state == "failed"
+    broken = stage_of(InternalError("schedule", "it broke", ""))
+    assert broken == Stage("failed", reason="InternalError: internal error in stage 'schedule': it broke")
+    assert stage_of(VerificationError(Diagnostic("E2002", "odd"))) == Stage("failed", None, "E2002", "odd")
 
 
 def found() -> list[Outcome]:

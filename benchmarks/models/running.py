@@ -10,7 +10,7 @@ import os
 import signal
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ _ENDING = 20.0
 def outcomes(
     requests: Sequence[Request], *, jobs: int, limit: float, say: Callable[[str], None]
 ) -> Iterator[Outcome]:
-    """Run models, ``jobs`` at a time; return what became of each, in their order.
+    """Run models, ``jobs`` at a time; return what became of each, as they end.
 
     Args:
         requests: What is wanted; all on as many threads.
@@ -85,7 +85,8 @@ def outcomes(
         return outcome
 
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(outcome_of, requests)
+        for each in as_completed([pool.submit(outcome_of, request) for request in requests]):
+            yield each.result()
 
 
 def _listen(process: ForkServerProcess, connection: Connection, outcome: Outcome, limit: float) -> str:
