@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def _step(model: Any, compiled: Any, args: Any, kwargs: Any) -> tuple[list[NDArr
     ]
     draws = torch.Generator().manual_seed(1)
     loss = sum((each * torch.randn(each.shape, generator=draws)).mean() for each in results)
-    loss.backward()  # type: ignore[union-attr]  # there is a result with a gradient, or nothing to train
+    loss.backward()
     gradients = [loss, *(each.grad for each in model.parameters() if each.grad is not None)]
     optimiser.step()
     return _arrays(gradients), _arrays([*model.parameters(), *model.buffers()])
@@ -126,7 +127,7 @@ def _times(request: Request, say: Say, call: tuple[Any, Any, Any], run: Any) -> 
         except Exception as error:
             print("inductor:", error)
     with torch.no_grad():
-        say(**by_turns({name: lambda each=each: each(*args, **kwargs) for name, each in calls.items()}))
+        say(**by_turns({name: partial(each, *args, **kwargs) for name, each in calls.items()}))
 
 
 def _tensors(results: Any) -> list[Any]:

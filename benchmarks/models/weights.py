@@ -13,6 +13,8 @@ from torch import nn
 
 #: Weights below this are those of scales that start at next to nothing.
 _NOTHING = 1e-3
+#: Ends of names of classes whose `p` is a probability.
+_CHANCES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "StochasticDepth")
 _NORMS = nn.modules.batchnorm._BatchNorm
 
 

@@ -50,6 +50,10 @@ def recorded(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     model, args, kwargs = family.build(smaller, real=False)
     enliven(model, args, kwargs)
     model.eval()
+    args, kwargs = torch.utils._pytree.tree_map(shortened, (args, kwargs))
+    with torch.no_grad():
+        for each in (*model.parameters(), *model.buffers()):
+            each.copy_(shortened(each))
     table = torch.export.default_decompositions()
     for operator in [each for each in table if is_kept(str(each))]:
         table.pop(operator)
@@ -75,6 +79,11 @@ def recorded(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         "inputs": [data_of(named[each.name]) for each in graph.inputs],
         "outputs": [data_of(each) for each in expected],
     }
+
+
+def shortened(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor whose numbers have few digits, with which files are short."""
+    return tensor.round(decimals=3) if tensor.is_floating_point() else tensor
 
 
 def data_of(tensor: torch.Tensor) -> dict[str, Any]:
