@@ -71,6 +71,8 @@ def test_errors_of_ours_are_refusals_and_others_failures() -> None:
     outer = RuntimeError("the backend failed")
     outer.__cause__ = refusal
     assert stage_of(outer) == Stage("refused", code="E7001", reason="aten.x is not read")
+    path = ValueError("(/usr/lib/site-packages/timm/layers.py:3) no")
+    assert stage_of(path).reason == "ValueError: (timm/layers.py:3) no"
     assert stage_of(ValueError("no\nway")) == Stage("failed", reason="ValueError: no")
     broken = stage_of(InternalError("schedule", "it broke", ""))
     assert broken == Stage("failed", reason="InternalError: internal error in stage 'schedule': it broke")

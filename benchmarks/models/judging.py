@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,8 @@ _PLAIN = 1e-4
 _SHARE = 4.0
 #: Elements of results are at least this share of the largest of all results: below is nothing but rounding.
 _FLOOR = 1e-4
+#: What paths of files begin with: where libraries are installed, and where we are.
+_FOLDERS = re.compile(rf"[^\s(]*/site-packages/|{re.escape(str(Path(__file__).parents[2]))}/")
 
 
 def compared(
@@ -56,7 +60,7 @@ def stage_of(error: BaseException) -> Stage:
     if isinstance(ours, MindError):
         state = REFUSED if isinstance(ours, UnsupportedError) else FAILED
         reason = "; ".join(dict.fromkeys(each.message for each in ours.diagnostics))
-        return Stage(state, code=ours.diagnostics[0].code, reason=reason)
+        return Stage(state, code=ours.diagnostics[0].code, reason=_placeless(reason))
     return Stage(FAILED, reason=_told(ours or error))
 
 
@@ -67,7 +71,12 @@ def absent(error: BaseException) -> Stage:
 
 def _told(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+    return _placeless(f"{type(error).__name__}: {lines[0] if lines else ''}")
+
+
+def _placeless(text: str) -> str:
+    """Return a text whose paths begin where the same files of other machines do."""
+    return _FOLDERS.sub("", text)
 
 
 def _ours(error: BaseException | None) -> MindError | InternalError | None:

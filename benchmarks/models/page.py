@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.models.outcome import ABSENT, STAGES, STATES
+from benchmarks.models.tables import ENTRIES
 from benchmarks.peers.page import geometric_mean
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def _lines(found: Sequence[Outcome], machine: Sequence[str], command: str) -> It
 
 
 def _summary(found: Sequence[Outcome]) -> Iterator[str]:
+    yield f"{len(found)} of the {len(ENTRIES)} models of the corpus:"
+    yield ""
     yield f"| stage | {' | '.join(STATES)} | models |"
     yield f"|---|{'---:|' * (len(STATES) + 1)}"
     for stage in STAGES:

@@ -30,7 +30,7 @@ def networks() -> Iterator[Recorded]:
     for name in NETWORKS:
         file, _, function = ENTRIES[f"flax_{name}"].architecture.partition(".")
         module, args = getattr(import_module(f"benchmarks.models.networks.{file}"), function)(width=8)
-        variables = enlivened(module.init(jax.random.key(0), *args))
+        variables = enlivened(jax.jit(module.init)(jax.random.key(0), *args))
         yield recorded(name, module.apply, (variables, *args))
 
 

@@ -1,6 +1,6 @@
 """Record small models of the corpus as graphs with arguments and results, which tests read without torch.
 
-    python tests/models/torch/record_models.py
+    python tests/models/torch/record_models.py [NAME...]
 
 writes `graphs/model_*.json`, where the extra ``models`` is installed. Graphs are those of inference: trained
 ones are recorded by `record.py`.
@@ -20,7 +20,7 @@ import torch
 sys.path[:0] = [str(Path(__file__).parents[3])]
 from benchmarks.models.tables import ENTRIES  # noqa: E402 -- where pytest is not
 from benchmarks.models.weights import enliven  # noqa: E402 -- as above
-from mind_mlir.models.torch.decompositions import is_kept  # noqa: E402 -- as above
+from mind_mlir.models.torch.decompositions import exported_decompositions  # noqa: E402 -- as above
 from mind_mlir.models.torch.reading import dtype_of, read_graph  # noqa: E402 -- as above
 from mind_mlir.models.torch.stored import to_data  # noqa: E402 -- as above
 
@@ -54,11 +54,8 @@ def recorded(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     with torch.no_grad():
         for each in (*model.parameters(), *model.buffers()):
             each.copy_(shortened(each))
-    table = torch.export.default_decompositions()
-    for operator in [each for each in table if is_kept(str(each))]:
-        table.pop(operator)
     with torch.no_grad():
-        program = torch.export.export(model, args, kwargs).run_decompositions(table)
+        program = torch.export.export(model, args, kwargs).run_decompositions(exported_decompositions())
         expected = torch.utils._pytree.tree_leaves(program.module()(*args, **kwargs))
     graph, _ = read_graph(program.graph_module)
     used = graph.used_names()
@@ -96,9 +93,9 @@ def data_of(tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write all files."""
-    for name, settings in MODELS.items():
-        text = json.dumps(recorded(name, settings), separators=(",", ":"))
+    """Write the files of the models that are named, or all."""
+    for name in sys.argv[1:] or MODELS:
+        text = json.dumps(recorded(name, MODELS[name]), separators=(",", ":"))
         (FOLDER / f"model_{name}.json").write_text(text + "\n", encoding="utf-8")
         print(name, len(text))
 
