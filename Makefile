@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
+MODELS := .venv-models
 
 # Settings of the surroundings that libraries and tools read: no outcome of a check depends on them.
 # tests/surroundings.py drops the same ones where pytest is run by hand.
@@ -17,7 +18,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants fuzz bench bench-peers test-torch onnx stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models test-torch onnx stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -69,6 +70,9 @@ bench: $(READY) ## measure against numpy on this machine
 bench-peers: $(PEERS)/.ready ## measure beside torch, jax, IREE, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
 	$(CLEAN) $(PEERS)/bin/python -m benchmarks.peers --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
+models: $(MODELS)/.ready ## run models of torch and flax, beside them: writes docs/models.md; ONLY="bert resnet18", ARGS=--no-time
+	$(CLEAN) $(MODELS)/bin/python -m benchmarks.models --output docs $(if $(ONLY),--update --only $(ONLY)) $(ARGS)
+
 test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's, and run modules of torch
 	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity tests/models/torch
 
@@ -81,6 +85,12 @@ $(PEERS)/.ready: pyproject.toml
 
 $(PEERS)/.torch: $(PEERS)/.ready
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+# Models are built by newer libraries than the other frameworks are measured with.
+$(MODELS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(MODELS)
+	$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[models]'
 	@touch $@
 
 onnx: $(READY) ## run ONNX's own tests of operators: make onnx ONLY=resize
@@ -111,4 +121,4 @@ clean: ## remove caches, build outputs and the demo's dumps
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the virtual environment
-	rm -rf $(VENV) $(PEERS) *.egg-info
+	rm -rf $(VENV) $(PEERS) $(MODELS) *.egg-info

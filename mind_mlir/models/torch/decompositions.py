@@ -34,6 +34,17 @@ def decompositions() -> dict[Any, Any]:
     return {operator: part for operator, part in table.items() if not is_kept(str(operator))}
 
 
+def exported_decompositions() -> Any:
+    """Return the table for exported programs: torch keeps core operators that are taken apart here."""
+    table = load_torch().export.default_decompositions()
+    for operator in [each for each in table if is_kept(str(each))]:
+        table.pop(operator)
+    for operator, part in decompositions().items():
+        if operator not in table:
+            table[operator] = part
+    return table
+
+
 def is_kept(operator: str) -> bool:
     """Return whether an operator is read as it is."""
     return find_rule(operator) is not None

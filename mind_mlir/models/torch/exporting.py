@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, MindError, UnsupportedError
 from mind_mlir.models.torch.compiled import CompiledGraph
-from mind_mlir.models.torch.decompositions import is_kept
+from mind_mlir.models.torch.decompositions import exported_decompositions
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
 
@@ -134,13 +134,10 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
             lambda leaf: [automatic] * leaf.ndim if isinstance(leaf, torch.Tensor) else None, (args, kwargs)
         )
         shapes = _named(module, *shapes)
-    table = torch.export.default_decompositions()
-    for operator in [each for each in table if is_kept(str(each))]:
-        table.pop(operator)
     try:
         with torch.no_grad():
             found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
-            return found.run_decompositions(table)
+            return found.run_decompositions(exported_decompositions())
     except MindError:
         raise
     except Exception as error:

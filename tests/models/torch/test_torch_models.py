@@ -82,6 +82,16 @@ def test_other_shapes_and_dtypes_have_programs_of_their_own() -> None:
             close(others["sum"], x.sum())
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+def test_images_are_resized(mode: str) -> None:
+    x = torch.randn(1, 2, 4, 5)
+
+    def resized(image: Any) -> Any:
+        return nn.functional.interpolate(image, size=(6, 8), mode=mode)
+
+    close(mind_mlir.from_torch(resized, x)(x), resized(x))
+
+
 @pytest.mark.parametrize("dynamic", [True, None])
 def test_dynamic_extents(dynamic: bool | None) -> None:
     model = perceptron()

@@ -1,0 +1,1 @@
+"""Models that others wrote, built with random weights, and what becomes of them here."""

@@ -1,0 +1,118 @@
+"""What was found, as a page of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.models.outcome import ABSENT, STAGES, STATES
+from benchmarks.models.tables import ENTRIES
+from benchmarks.peers.page import geometric_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.models.outcome import Outcome, Stage
+
+_READING = """\
+Models are built from their configurations, small ones, with random weights; biases, scales and statistics of
+norms are moved from where they start, so that all of them count. `forward` compares all results with the
+framework's in f32; `gradients` those of a loss over all results by all weights, in training mode without
+dropout; `step` the weights and buffers after one step of an optimiser (of jax inside of the compiled
+function, of torch outside). A difference is the largest one of any result, relative to the largest element of
+that result. Up to 1e-4 is right; above, what is at most four times as far from results in f64 as the
+framework is itself.
+
+`calls` is the time of a call of the quickest of the others (torch eager and inductor; jax) over ours: above
+1, we are quicker. `compile` is the seconds from the module to the first result, ours (with `torch.export` or
+jax's tracing) and, behind the stroke, theirs."""
+_COLUMNS = ("parameters", *STAGES, "calls", "compile")
+_HEAD = f"| model | {' | '.join(_COLUMNS)} |\n|---|{'---:|' * len(_COLUMNS)}"
+#: The cores that others may use before times are no longer compared.
+_QUIET = 0.3
+
+
+def page(found: Sequence[Outcome], machine: Sequence[str], command: str) -> str:
+    """Return the page.
+
+    Args:
+        found: What became of the models, sorted by name.
+        machine: Facts about machine and frameworks, a line each.
+        command: What runs them again.
+    """
+    return "\n".join(_lines(found, machine, command)) + "\n"
+
+
+def _lines(found: Sequence[Outcome], machine: Sequence[str], command: str) -> Iterator[str]:
+    yield from ("# Models", "", f"Written by `{command}`; do not edit.", "", _READING, "")
+    yield from (f"- {fact}" for fact in machine)
+    yield from ("", *_summary(found), "")
+    for family in sorted({each.family for each in found}):
+        yield from (f"## {family}", "", _HEAD)
+        yield from (_row(each) for each in found if each.family == family)
+        yield ""
+    yield from _reasons(found)
+
+
+def _summary(found: Sequence[Outcome]) -> Iterator[str]:
+    yield f"{len(found)} of the {len(ENTRIES)} models of the corpus:"
+    yield ""
+    yield f"| stage | {' | '.join(STATES)} | models |"
+    yield f"|---|{'---:|' * (len(STATES) + 1)}"
+    for stage in STAGES:
+        states = [each.stages[stage].state for each in found if stage in each.stages]
+        counts = [str(states.count(state)) for state in STATES]
+        yield f"| {stage} | {' | '.join(counts)} | {len(states)} |"
+    ratios = [ratio for each in found if (ratio := each.ratio()) is not None]
+    if ratios:
+        yield ""
+        yield f"Geometric mean of calls: {geometric_mean(ratios):.2f}, of {len(ratios)} models."
+    loud = [each for each in found if each.others > _QUIET]
+    if loud:
+        yield ""
+        yield f"Of {len(loud)} models the times cannot be compared: other processes were running meanwhile."
+
+
+def _row(outcome: Outcome) -> str:
+    ratio, seconds = outcome.ratio(), outcome.compile_seconds
+    cells = [
+        outcome.name,
+        "" if outcome.parameters is None else f"{outcome.parameters:,}",
+        *(_stage(outcome.stages.get(name)) for name in STAGES),
+        "" if ratio is None else f"{ratio:.2f}",
+        " / ".join(f"{each:.1f}" for each in seconds.values()),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _stage(stage: Stage | None) -> str:
+    if stage is None:
+        return ""
+    if stage.state == "right" and stage.difference is not None:
+        return f"{stage.difference:.0e}"
+    return f"**{stage.state}**" + (f" {stage.code}" if stage.code else "")
+
+
+def _reasons(found: Sequence[Outcome]) -> Iterator[str]:
+    rows = [
+        f"- {outcome.name}, {name}: {stage.state}{f' ({stage.code})' if stage.code else ''}, {_words(stage)}"
+        for outcome in found
+        for name, stage in outcome.stages.items()
+        if stage.state != "right"
+    ]
+    if rows:
+        yield from (
+            "## Not right, and why",
+            "",
+            f"`{ABSENT}` is what the framework itself cannot do here.",
+            "",
+        )
+        yield from rows
+
+
+def _words(stage: Stage) -> str:
+    """Return a reason in one line, without what a page would take for markup."""
+    reason = " ".join(stage.reason.split())
+    told = f"{stage.difference:.1e}; " if stage.difference is not None else ""
+    return told + (reason if len(reason) <= 300 else f"{reason[:300]}...").replace("|", "/").replace(
+        "<", "&lt;"
+    )
