@@ -185,6 +185,7 @@ def test_all_benchmarks_are_run_here() -> None:
     takes_long = {
         "accuracy",
         "cache_processes",
+        "convolutions",
         "fuzz_surface",
         "open_dimensions",
         "scaling",

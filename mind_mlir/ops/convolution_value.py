@@ -28,6 +28,8 @@ def evaluate_convolution(context: EvalContext) -> Array:
     """Return the value of a Convolution."""
     (image, filter_), attributes = context.operands, context.attributes
     accumulator, groups = attributes["accum_dtype"], attributes["groups"]
+    if 0 in (*image.shape, *filter_.shape, *context.result_type.extents):
+        return np.zeros(context.result_type.extents, context.result_type.dtype.numpy)
     axes = axes_of(attributes, image.shape, filter_.shape)
     image, filter_ = (numbers.widened(cast_array(each, accumulator)) for each in (image, filter_))
     (batch, *_, channels), (*window, inputs, outputs) = image.shape, filter_.shape

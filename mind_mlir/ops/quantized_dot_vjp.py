@@ -26,7 +26,8 @@ def vjp(context: VjpContext) -> Sequence[Value | None]:
     cotangent = _reshaped(context, context.cast(context.cotangent, DType.F32), (rows, weights.shape[0]))
     steps, scales = _steps(context, kind)
     if context.needs[0]:
-        numbers = context.emit("Mul", steps, context.emit("ExpandDims", scales, axes=(2,)))
+        spread = _spread(context, context.emit("ExpandDims", scales, axes=(2,)), steps.shape)
+        numbers = context.emit("Mul", steps, spread)
         matrix = _reshaped(context, numbers, (weights.shape[0], x.shape[-1]))
         product = context.emit("MatMul", cotangent, matrix)
         none[0] = _reshaped(context, context.cast(product, x.type.dtype), x.shape)
@@ -65,9 +66,10 @@ def _steps(context: VjpContext, kind: WeightFormat) -> tuple[Value, Value]:
         numbers = _numbers(context, kind, weights, (rows, scales.shape[1], depth // scales.shape[1]))
     if len(parameters) > 1:
         zero = context.emit("ExpandDims", context.cast(parameters[1], DType.F32), axes=(2,))
-        return context.emit("Sub", numbers, zero), scales
+        return context.emit("Sub", numbers, _spread(context, zero, numbers.shape)), scales
     if kind.middle:
-        return context.emit("Sub", numbers, context.builder.constant(float(kind.middle), DType.F32)), scales
+        middle = context.builder.constant(float(kind.middle), DType.F32)
+        return context.emit("Sub", numbers, _spread(context, middle, numbers.shape)), scales
     return numbers, scales
 
 
@@ -75,8 +77,11 @@ def _numbers(context: VjpContext, kind: WeightFormat, held: Value, shape: tuple[
     """Append the numbers that ``held`` holds, as f32 of ``shape``."""
     if kind.bits == 4:
         dtype = held.type.dtype
-        low = context.emit("And", held, context.builder.constant(15, dtype))
-        high = context.emit("ShiftRightLogical", held, context.builder.constant(4, dtype))
+        lowest, four = (
+            _spread(context, context.builder.constant(each, dtype), held.shape) for each in (15, 4)
+        )
+        low = context.emit("And", held, lowest)
+        high = context.emit("ShiftRightLogical", held, four)
         halves = [context.cast(each, DType.F32) for each in (low, high)]
         if kind.pairs:
             halves = [context.emit("ExpandDims", each, axes=(len(each.shape),)) for each in halves]
@@ -88,3 +93,8 @@ def _numbers(context: VjpContext, kind: WeightFormat, held: Value, shape: tuple[
 
 def _reshaped(context: VjpContext, value: Value, shape: tuple[int, ...]) -> Value:
     return value if value.shape == shape else context.emit("Reshape", value, new_shape=shape)
+
+
+def _spread(context: VjpContext, value: Value, shape: tuple[int, ...]) -> Value:
+    """Append ``value`` in a shape that it broadcasts to: not every profile broadcasts by itself."""
+    return value if value.shape == shape else context.emit("BroadcastTo", value, result_shape=shape)

@@ -57,6 +57,29 @@ def dot_general(g: Growth) -> Value:
     return g.accumulated(value)
 
 
+def convolution(g: Growth) -> Value:
+    image = g.operand(NUMERIC, (3, 4), wanted=has_elements)
+    count = len(image.shape) - 2
+    window = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:-1])
+    groups = g.pick([each for each in (1, 2, 3) if image.shape[-1] % each == 0])
+    outputs = groups * g.number(1, 3)
+    filter_ = g.of_type(image.type.with_shape((*window, image.shape[-1] // groups, outputs)))
+    value = g.emit(
+        "Convolution",
+        image,
+        filter_,
+        strides=[g.number(1, 3) for _ in range(count)],
+        padding_low=[g.number(0, 2) for _ in range(count)],
+        padding_high=[g.number(0, 2) for _ in range(count)],
+        base_dilation=[g.number(1, 2) for _ in range(count)],
+        window_dilation=[1] * count,
+        groups=groups,
+        accum_dtype=image.type.dtype,
+        out_dtype=image.type.dtype,
+    )
+    return g.accumulated(value)
+
+
 def conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=has_elements)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])

@@ -128,6 +128,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "ReduceWindow": reduction.reduce_window,
     "SegmentReduce": reduction.segment_reduce,
     "Conv2d": contraction.conv2d,
+    "Convolution": contraction.convolution,
 }
 
 CONSTANTS = frozenset({"Input", "ConstI64", "ConstF32", "ConstF64", "ConstTensor"})
@@ -145,7 +146,7 @@ ELEMENTWISE = frozenset(
 SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
-    *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
+    *("Erf", "Reduce", "DotGeneral", "Conv2d", "Convolution", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
     *("ScatterWindows", "ReduceProd"),
     *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
     *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),
