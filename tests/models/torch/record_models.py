@@ -30,7 +30,6 @@ _BERT = {"hidden_size": 8, "num_hidden_layers": 1, "intermediate_size": 8, "voca
 MODELS: dict[str, dict[str, Any]] = {
     "bert": {**_BERT, "max_position_embeddings": 16},
     "llama": {**_BERT, "head_dim": 2},
-    "t5": {"d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2, "vocab_size": 20},
     "torch_graph_attention": {"width": 4},
     "torch_lstm": {"width": 4},
     "torch_mixture_of_experts": {"width": 4},
