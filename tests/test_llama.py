@@ -75,6 +75,7 @@ def test_what_a_decoder_refuses() -> None:
 
 
 def test_logits_are_those_of_transformers() -> None:
+    pytest.importorskip("torch.fx")  # a folder of tests is a `torch`, too
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     config = Config(2, 32, 64, 4, 2, 8, 100, 64, epsilon=1e-5, base=10000.0)

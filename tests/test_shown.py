@@ -102,7 +102,7 @@ def test_builders_and_values() -> None:
 
 def test_every_public_class_has_a_short_repr() -> None:
     """The one that `dataclass` makes shows all that is in an object; what can hold much says how much."""
-    small = {"CustomAttribute", "Location", "Lowered", "MemoryInfo", "TensorType"}
+    small = {"CustomAttribute", "Location", "Lowered", "MemoryInfo", "QuantizedLayer", "TensorType"}
     classes: Any = {
         name: kind for name in mind_mlir.__all__ if isinstance(kind := getattr(mind_mlir, name), type)
     }

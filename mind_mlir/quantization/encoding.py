@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, dequantized
@@ -24,6 +25,7 @@ GROUP = 64
 _GREATEST_FP8 = 448.0
 
 
+@public
 def encode_weights(weights: npt.ArrayLike, *, format: str, group: int = GROUP) -> tuple[Array, ...]:  # noqa: A002 -- as QuantizedDot calls it
     """Return a matrix of floats as `QuantizedDot` takes it: its numbers, and scales and zero points if any.
 
@@ -54,6 +56,7 @@ def encode_weights(weights: npt.ArrayLike, *, format: str, group: int = GROUP) -
     return _ENCODINGS[format](wide.reshape(array.shape[0], -1, size))
 
 
+@public
 def decode_weights(encoded: tuple[Array, ...], *, format: str) -> Array:  # noqa: A002 -- as above
     """Return what `encode_weights` has made as f64 of shape ``[N, K]``, exactly."""
     argument_checks.choice(format, tuple(FORMATS), "format")

@@ -70,6 +70,9 @@ class QuantizedModel:
     left: tuple[LeftLayer, ...]
     output_errors: tuple[float, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<QuantizedModel {self.format}: {len(self.layers)} layers, {len(self.left)} left>"
+
     def __str__(self) -> str:
         rows = [("product", "weight", "shape", "bytes", "weight error", "output error")]
         rows += [

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.value import Value
 
-torch: Any = pytest.importorskip("torch", reason="compares with torch, which make test-torch installs")
+# A folder of tests is a `torch`, too.
+pytest.importorskip("torch.fx", reason="compares with torch, which make test-torch installs")
+torch: Any = pytest.importorskip("torch")
 
 from torch_harness import agree  # noqa: E402 -- after the check for torch
 

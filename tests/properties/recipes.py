@@ -146,7 +146,17 @@ ELEMENTWISE = frozenset(
 SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
-    *("Erf", "Reduce", "DotGeneral", "Conv2d", "Convolution", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
+    *(
+        "Erf",
+        "Reduce",
+        "DotGeneral",
+        "Conv2d",
+        "Convolution",
+        "LayerNorm",
+        "ReduceWindow",
+        "SegmentReduce",
+        "ScatterReduce",
+    ),
     *("ScatterWindows", "ReduceProd"),
     *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
     *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),

@@ -20,7 +20,7 @@ _AS_INTEGERS = {DType.BF16: "uint16", DType.FP8_E4M3: "uint8", DType.FP8_E5M2: "
 def load_torch() -> Any:
     """Return the module torch (E7003: it is not installed)."""
     try:
-        import torch  # noqa: PLC0415 -- only here, and only where somebody asks
+        import torch.fx  # noqa: PLC0415 -- only here, and only where somebody asks; any folder may be a torch
     except ImportError:
         raise UnsupportedError(
             Diagnostic("E7003", "torch is not installed", help="run: pip install torch")

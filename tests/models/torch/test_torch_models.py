@@ -11,7 +11,9 @@ import pytest
 
 import mind_mlir
 
-torch: Any = pytest.importorskip("torch", reason="runs modules of torch, which make test-torch installs")
+# A folder of tests is a `torch`, too.
+pytest.importorskip("torch.fx", reason="runs modules of torch, which make test-torch installs")
+torch: Any = pytest.importorskip("torch")
 
 from mind_mlir.models.torch.backend import mind_mlir as backend  # noqa: E402 -- after the check for torch
 
