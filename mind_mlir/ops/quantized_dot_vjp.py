@@ -29,15 +29,21 @@ def vjp(context: VjpContext) -> Sequence[Value | None]:
         spread = _spread(context, context.emit("ExpandDims", scales, axes=(2,)), steps.shape)
         numbers = context.emit("Mul", steps, spread)
         matrix = _reshaped(context, numbers, (weights.shape[0], x.shape[-1]))
-        product = context.emit("MatMul", cotangent, matrix)
+        product = _product(context, cotangent, matrix)
         none[0] = _reshaped(context, context.cast(product, x.type.dtype), x.shape)
     if parameters and context.needs[2]:
         flat = _reshaped(context, context.cast(x, DType.F32), (rows, x.shape[-1]))
         turned = context.emit("Transpose", cotangent, permutation=(1, 0))
-        outer = _reshaped(context, context.emit("MatMul", turned, flat), steps.shape)
+        outer = _reshaped(context, _product(context, turned, flat), steps.shape)
         sums = context.emit("Sum", context.emit("Mul", outer, steps), axes=(2,), keepdims=False)
         none[2] = context.cast(sums, parameters[0].type.dtype)
     return none
+
+
+def _product(context: VjpContext, left: Value, right: Value) -> Value:
+    """Append the product of two matrices of f32, as every profile has it."""
+    form = {"contract_lhs": (1,), "contract_rhs": (0,), "accum_dtype": DType.F32, "out_dtype": DType.F32}
+    return context.emit("DotGeneral", left, right, **form)
 
 
 def _needed(context: VjpContext) -> Sequence[tuple[Value, bool]]:

@@ -9,7 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, combined, kind_of_result
 from mind_mlir.languages.stablehlo.rules.movement import numbers, position
-from mind_mlir.languages.stablehlo.rules.strides import Numbering, part_of
+from mind_mlir.languages.stablehlo.rules.strides import StrideNumbering, part_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.mlir.bindings import stablehlo
 from mind_mlir.ops.stablehlo_indexing import SCATTERED
@@ -28,7 +28,7 @@ _KINDS = {name: kind for kind, name in SCATTERED.items()}
 def _gather(use: Use) -> Value:
     operand, indices = use.operands[:2]
     dims = stablehlo().GatherDimensionNumbers(use.attribute("dimension_numbers"))
-    found = _part_read(use, Numbering.of(dims, scatters=False))
+    found = _part_read(use, StrideNumbering.of(dims, scatters=False))
     if found is not None:
         return found
     return use.emit(
@@ -50,7 +50,7 @@ def _slice_sizes(use: Use) -> tuple[int, ...]:
     return use.integers("slice_sizes") if len(use.operands) == 2 else numbers(use, use.operands[2])
 
 
-def _part_read(use: Use, numbering: Numbering) -> Value | None:
+def _part_read(use: Use, numbering: StrideNumbering) -> Value | None:
     """Append the part of the operand that a gather reads, where its windows are one."""
     operand, indices = use.operands[:2]
     extents, window = operand.type.extents, _slice_sizes(use)
@@ -72,7 +72,7 @@ def _part_read(use: Use, numbering: Numbering) -> Value | None:
     return use.transposed(turned, [order.index(axis) for axis in range(len(order))])
 
 
-def _start(use: Use, numbering: Numbering, indices: Value) -> Value:
+def _start(use: Use, numbering: StrideNumbering, indices: Value) -> Value:
     """Append where the only window begins, a number for each dimension of the operand."""
     vector = use.reshaped(position(use, indices), (indices.type.element_count,))
     rank = use.operands[0].type.rank
@@ -90,7 +90,7 @@ def _scatter(use: Use) -> Sequence[Value]:
     count = len(use.operands) // 2
     operands, indices, updates = use.operands[:count], use.operands[count], use.operands[count + 1 :]
     dims = stablehlo().ScatterDimensionNumbers(use.attribute("scatter_dimension_numbers"))
-    found = _part_written(use, Numbering.of(dims, scatters=True))
+    found = _part_written(use, StrideNumbering.of(dims, scatters=True))
     if found is not None:
         return found
     kinds = [_combination(use.body(), place, operands[place].type.dtype) for place in range(count)]
@@ -119,7 +119,7 @@ def _scatter(use: Use) -> Sequence[Value]:
     return results
 
 
-def _part_written(use: Use, numbering: Numbering) -> Sequence[Value] | None:
+def _part_written(use: Use, numbering: StrideNumbering) -> Sequence[Value] | None:
     """Append the operands of a scatter with the part replaced that its windows are, where they are one."""
     count = len(use.operands) // 2
     operands, indices, updates = use.operands[:count], use.operands[count], use.operands[count + 1 :]
@@ -145,7 +145,7 @@ def _part_written(use: Use, numbering: Numbering) -> Sequence[Value] | None:
     return [use.emit("Select", mask, one, each) for each, one in zip(operands, spread, strict=True)]
 
 
-def _written_somewhere(use: Use, numbering: Numbering, window: Sequence[int]) -> Sequence[Value] | None:
+def _written_somewhere(use: Use, numbering: StrideNumbering, window: Sequence[int]) -> Sequence[Value] | None:
     """Append the operands with one window replaced, unless that is not wholly within them."""
     count = len(use.operands) // 2
     operands, indices, updates = use.operands[:count], use.operands[count], use.operands[count + 1 :]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbering:
+class StrideNumbering:
     """Which dimensions of a gather's result, or a scatter's updates, run over windows and which over indices.
 
     Attributes:
@@ -39,7 +39,7 @@ class Numbering:
     vector: int
 
     @classmethod
-    def of(cls, dims: Any, *, scatters: bool) -> Numbering:
+    def of(cls, dims: Any, *, scatters: bool) -> StrideNumbering:
         """Return those of a gather or a scatter of the bindings."""
         if scatters:
             return cls(
@@ -74,7 +74,7 @@ class Numbering:
         return all(extent == 1 for axis, extent in enumerate(shape) if axis not in self.windows)
 
     def single(self, rank: int) -> tuple[int, ...]:
-        """Return the `Part.order` of one window, of which the tensor has this rank."""
+        """Return the `StridedPart.order` of one window, of which the tensor has this rank."""
         return (*self.windows, *(axis for axis in range(rank) if axis not in self.windows))
 
     def places(self, rank: int) -> list[int | None]:
@@ -97,7 +97,7 @@ class Numbering:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StridedPart:
     """A part of a tensor, and how the windows lie in it.
 
     Attributes:
@@ -132,12 +132,14 @@ class Part:
         )
 
 
-def part_of(numbering: Numbering, starts: Array, window: Sequence[int], shape: Sequence[int]) -> Part | None:
+def part_of(
+    numbering: StrideNumbering, starts: Array, window: Sequence[int], shape: Sequence[int]
+) -> StridedPart | None:
     """Return the part that windows make together, each element once; None where there is no such.
 
     Args:
         numbering: How the tensor of windows is numbered.
-        starts: Where each of them begins, as `Numbering.starts` gives it.
+        starts: Where each of them begins, as `StrideNumbering.starts` gives it.
         window: The extents of a window, for each dimension of the operand.
         shape: That of the tensor of windows.
     """
@@ -173,7 +175,7 @@ def part_of(numbering: Numbering, starts: Array, window: Sequence[int], shape: S
     rest = [axis for axis in range(len(shape)) if axis not in order]
     if math.prod(shape[axis] for axis in rest) != 1:
         return None
-    return Part(tuple(first), tuple(sizes), tuple(strides), (*order, *rest))
+    return StridedPart(tuple(first), tuple(sizes), tuple(strides), (*order, *rest))
 
 
 def _steps(starts: Array, first: Sequence[int]) -> list[tuple[int, int] | None] | None:
