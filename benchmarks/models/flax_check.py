@@ -56,7 +56,7 @@ def _training(say: Callable[..., None], request: Request, module: Any, variables
         results, updates = learner.apply({"params": params, **others}, *given, mutable=list(others))
         leaves = [each for each in jax.tree.leaves(results) if jnp.issubdtype(each.dtype, jnp.floating)]
         return sum(
-            (each * jnp.sin(jnp.arange(each.size)).reshape(each.shape)).mean() for each in leaves
+            (each * jnp.sin(1.0 + jnp.arange(each.size)).reshape(each.shape)).mean() for each in leaves
         ), updates
 
     def step(params: Any, state: Any, *given: Any) -> Any:
@@ -101,7 +101,7 @@ def _stage(
     except Exception as error:
         say(**{first: stage_of(error)})
         return None
-    if first == "forward":
+    if first == "forward" and request.times:
         say(compile_seconds=seconds)
     found = list(results) if isinstance(results, (list, tuple)) else [results]
 

@@ -84,6 +84,16 @@ def test_other_shapes_and_dtypes_have_programs_of_their_own() -> None:
             close(others["sum"], x.sum())
 
 
+def test_places_of_triangles() -> None:
+    x = torch.randn(4, 5)
+
+    def triangles(square: Any) -> Any:
+        rows, columns = torch.triu_indices(4, 5, 1)
+        return square[rows, columns], torch.tril_indices(3, 4, -1)
+
+    close(mind_mlir.from_torch(triangles, x)(x), triangles(x))
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
 def test_images_are_resized(mode: str) -> None:
     x = torch.randn(1, 2, 4, 5)
