@@ -109,9 +109,8 @@ class BodyConversion:
             return tuple(held.ids[0] for held in found if held is not None)  # the verifier compares the types
         spell = [self._spell(value) for value in function.result_ids].__getitem__
         where = function.location
-        wrong = list(flow_rules.returned(function.name, function.results, given, spell, lambda _: where))
-        self.findings.extend(wrong)
-        if wrong:
+        if wrong := list(flow_rules.returned(function.name, function.results, given, spell, lambda _: where)):
+            self.findings.extend(wrong)
             return self._stand_ins(function.results)
         return tuple(number for held in found if held is not None for number in held.ids)
 
