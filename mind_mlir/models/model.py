@@ -10,21 +10,20 @@ import numpy as np
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.ports import checked, checked_bindings, example_types, placed
+from mind_mlir.models.ports import Port, checked, checked_bindings, example_types, placed
 from mind_mlir.models.programs import ModelProgram, traced, type_of
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.staged_values import STAGE, StagedValue
-from mind_mlir.support import pytrees
+from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
-    from mind_mlir.models.ports import Port
-    from mind_mlir.support.options import CompileOptions
 
 #: For so many shapes, and numbers that decide on shapes, code is kept.
 _MAX_PROGRAMS = 64
@@ -78,12 +77,24 @@ class Model:
             bindings: Open extents that are settled.
             static: Inputs whose numbers are part of the program.
             frozen: Whether the weights are part of the code.
+
+        Raises:
+            TypeError: An argument is not of the type above.
         """
-        self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
-        self.weights, self.frozen = weights, frozen
-        self._evaluate, self._options, self._bindings = evaluate, options, dict(bindings)
+        self.name = argument_checks.text(name, "name")
+        self.inputs = argument_checks.sequence_of(inputs, Port, "inputs")
+        self.outputs = argument_checks.sequence_of(outputs, Port, "outputs")
+        self.weights = argument_checks.expect(weights, dict, "weights", "a dict of arrays")
+        self.frozen = argument_checks.flag(frozen, "frozen")
+        if not callable(evaluate):
+            argument_checks.reject("evaluate", "callable", evaluate)
+        self._evaluate = evaluate
+        self._options = argument_checks.expect(options, CompileOptions, "options", "CompileOptions")
+        argument_checks.mapping(bindings, "bindings", "a mapping from names to integers")
+        self._bindings = dict(bindings)
         #: The inputs, and the weights, whose numbers are part of programs.
-        self._static, self._known = frozenset(static), frozenset[str]()
+        self._static = frozenset(argument_checks.names(static, "static"))
+        self._known = frozenset[str]()
         self._programs: BindingCache[Hashable, tuple[ModelProgram, Executable]] = BindingCache(_MAX_PROGRAMS)
         #: What calls with arrays alone run, by their classes, dtypes and shapes; nothing of it is static.
         self._recent: dict[Any, tuple[ModelProgram, Executable]] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,9 @@ from mind_mlir.ops.open_axes import Factor, NotOpen, extent_of, is_open
 from mind_mlir.passes.open_extents import for_open_extents
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.extent_ranges import checked_buckets, checked_dynamic, range_of
 from mind_mlir.runtime.lowered import Lowered
+from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_arguments import as_arrays, distinct
 from mind_mlir.runtime.staged_values import StagedValue
 from mind_mlir.support import argument_checks
@@ -37,42 +38,11 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.open_axes import Axis
     from mind_mlir.passes.open_extents import OpenModule
-    from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.runtime.staged_gradient import Pullback
     from mind_mlir.support.pytrees import Form
 
-#: Extents below this one have a program each: of one or two elements, others differ in more than extents.
-FEWEST = 4
-#: The greatest extents of the first ranges; then there are eight to each power of two.
-_FIRST = (8, 16, 24, 32)
-_PARTS = 8
 #: Arrays of one parameter that are kept for the calls to come.
 _KEPT = 4
-
-
-def range_of(extent: int, buckets: Sequence[int] = ()) -> tuple[int, int]:
-    """Return the range of extents, from the least to the greatest, whose program an extent has.
-
-    Args:
-        extent: The extent.
-        buckets: The greatest extents of ranges, ascending; beyond them, and without any, ranges are such that
-            no more than a ninth of a tensor is padding.
-
-    Example:
-        >>> range_of(100), range_of(3), range_of(100, [64, 256])
-        ((97, 104), (3, 3), (65, 256))
-    """
-    if extent < FEWEST:
-        return extent, extent
-    ends = [each for each in (*buckets, *(() if buckets else _FIRST)) if each >= FEWEST]
-    place = bisect_left(ends, extent)
-    before = ends[place - 1] if place else FEWEST - 1
-    if place < len(ends):
-        return before + 1, ends[place]
-    step = 1 << (extent - 1).bit_length() - 1
-    step = max(step // _PARTS, 1)
-    end = -(-extent // step) * step
-    return max(before, end - step) + 1, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +101,18 @@ class OpenFunction:
         self,
         function: StagedFunction,
         dynamic: Mapping[str, Mapping[int, str]],
-        buckets: Mapping[str, Sequence[int]],
+        buckets: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        self.function = function
-        self.dynamic = FrozenDict({name: FrozenDict(axes) for name, axes in dynamic.items()})
-        self.buckets = FrozenDict({name: tuple(ends) for name, ends in buckets.items()})
+        """Hold a function.
+
+        Raises:
+            TypeError: An argument is not of the type above.
+            ValueError: ``dynamic`` names no axis, ``buckets`` no open dimension, or an extent below 1.
+        """
+        self.function = argument_checks.expect(function, StagedFunction, "function", "a StagedFunction")
+        axes = checked_dynamic(dynamic)
+        self.dynamic = FrozenDict({name: FrozenDict(each) for name, each in axes.items()})
+        self.buckets = FrozenDict(checked_buckets(buckets, axes))
         functools.update_wrapper(self, function, updated=())
         self.__signature__ = function.__signature__
         self._programs: BindingCache[Hashable, _OpenProgram] = BindingCache(function.max_signatures)
@@ -303,60 +280,6 @@ def _part(array: Array, axes: Sequence[Axis], extents: Sequence[int]) -> Array:
 
 
 # Mistakes
-
-
-def checked_dynamic(dynamic: object) -> dict[str, dict[int, str]]:
-    """Return what a caller gives as open dimensions as plain data.
-
-    Raises:
-        TypeError: It is no mapping from names of arguments to mappings from axes to names.
-        ValueError: An axis is negative, or an argument has no open axis.
-    """
-    what = 'a mapping from arguments to names of their open axes: {"x": {0: "batch"}}'
-    found: dict[str, dict[int, str]] = {}
-    for name, axes in argument_checks.mapping(dynamic, "dynamic", what).items():
-        given = argument_checks.mapping(
-            axes, f"dynamic of {name!r}", 'a mapping from axes to names: {0: "batch"}'
-        )
-        plain = {
-            argument_checks.integer(axis, "an axis of dynamic"): argument_checks.text(
-                symbol, "a name of dynamic"
-            )
-            for axis, symbol in given.items()
-        }
-        if not plain or min(plain) < 0:
-            raise ValueError(f"dynamic must name axes of {name!r} that are 0 or more")
-        found[argument_checks.text(name, "an argument of dynamic")] = plain
-    if not found:
-        raise ValueError("dynamic must name an argument that has open axes")
-    return found
-
-
-def checked_buckets(buckets: object, dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, tuple[int, ...]]:
-    """Return the greatest extents of ranges that a caller gives, ascending.
-
-    Raises:
-        TypeError: It is no mapping from names of dimensions to integers.
-        ValueError: There is no such open dimension, or an extent is below 1.
-    """
-    if buckets is None:
-        return {}
-    symbols = {symbol for axes in dynamic.values() for symbol in axes.values()}
-    found = {}
-    what = 'a mapping from open dimensions to extents: {"batch": [8, 64]}'
-    for name, given in argument_checks.mapping(buckets, "buckets", what).items():
-        if name not in symbols:
-            raise ValueError(
-                f"buckets must be of open dimensions ({', '.join(sorted(symbols))}), not {name!r}"
-            )
-        ends = [
-            argument_checks.integer(each, "an extent of buckets")
-            for each in argument_checks.items(given, f"buckets of {name!r}", "a sequence of extents")
-        ]
-        if not ends or min(ends) < 1:
-            raise ValueError(f"buckets of {name!r} must be extents of 1 or more")
-        found[name] = tuple(sorted(set(ends)))
-    return found
 
 
 def _no_argument(function: str, name: str, names: Sequence[str]) -> Diagnostic:

@@ -172,12 +172,11 @@ def unbound(function: Any) -> tuple[Any, object]:
     return function, None
 
 
-def opened(function: StagedFunction, dynamic: object, buckets: object) -> OpenFunction:
+def opened(function: StagedFunction, dynamic: Any, buckets: Any) -> OpenFunction:
     """Return a function with open dimensions, as `jit` is told them."""
-    from mind_mlir.runtime import open_function  # noqa: PLC0415 -- few functions have any
+    from mind_mlir.runtime.open_function import OpenFunction  # noqa: PLC0415 -- few functions have any
 
-    axes = open_function.checked_dynamic(dynamic)
-    return open_function.OpenFunction(function, axes, open_function.checked_buckets(buckets, axes))
+    return OpenFunction(function, dynamic, buckets)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:

@@ -10,7 +10,8 @@ import pytest
 
 import mind_mlir
 import mind_mlir.numpy as mnp
-from mind_mlir.runtime.open_function import OpenFunction, range_of
+from mind_mlir.runtime.extent_ranges import range_of
+from mind_mlir.runtime.open_function import OpenFunction
 
 SEQ = {"x": {1: "n"}}
 

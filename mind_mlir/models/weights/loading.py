@@ -20,13 +20,14 @@ from mind_mlir.models.weights.safetensors import (
     read_index,
     read_safetensors,
 )
+from mind_mlir.models.weights.tensors import Contents
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mind_mlir.models.weights.tensors import Contents, Weight
+    from mind_mlir.models.weights.tensors import Weight
 
 
 class Weights(Mapping[str, "Weight"]):
@@ -43,10 +44,16 @@ class Weights(Mapping[str, "Weight"]):
     """
 
     def __init__(self, path: str, contents: Contents, *, dequantize: bool = False) -> None:
-        """Hold what `load_weights` has read."""
-        self.path, self.format = path, contents.format
+        """Hold what `load_weights` has read.
+
+        Raises:
+            TypeError: An argument is not of the type above.
+        """
+        self.path = argument_checks.text(path, "path")
+        self.format = argument_checks.expect(contents, Contents, "contents", "the contents of a file").format
         self.metadata: Mapping[str, Any] = FrozenDict(contents.metadata)
-        self._makers, self._dequantize = contents.tensors, dequantize
+        self._makers = contents.tensors
+        self._dequantize = argument_checks.flag(dequantize, "dequantize")
         self._made: dict[str, Weight] = {}
 
     def __getitem__(self, name: str) -> Weight:
