@@ -64,9 +64,9 @@ def is_open(axis: Axis) -> bool:
     return any(factor.symbol is not None for factor in axis)
 
 
-def extent_of(axis: Axis) -> int:
-    """Return the extent of an axis in the program."""
-    return math.prod(factor.extent for factor in axis)
+def extent_of(axis: Axis, extents: Sequence[int] | None = None) -> int:
+    """Return the extent of an axis where the symbols have ``extents``; without them, that in the program."""
+    return math.prod(factor.extent if extents is None else factor.at(extents) for factor in axis)
 
 
 def axis_of(factors: Iterable[Factor]) -> Axis:

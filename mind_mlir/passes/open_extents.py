@@ -20,7 +20,17 @@ from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import registry
-from mind_mlir.ops.open_axes import Axis, Factor, Masks, NotOpen, OpenContext, OpenValue, axis_of, closed
+from mind_mlir.ops.open_axes import (
+    Axis,
+    Factor,
+    Masks,
+    NotOpen,
+    OpenContext,
+    OpenValue,
+    axis_of,
+    closed,
+    extent_of,
+)
 from mind_mlir.ops.open_rules import MOVEMENTS, elementwise
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.forms import verified
@@ -188,17 +198,10 @@ class _Driver:
         found = rule(context)
         for place, value in enumerate(found):
             for each, extents in zip((operation, *versions), self.extents, strict=True):
-                told = tuple([_extent(axis, extents) for axis in value.axes])
+                told = tuple([extent_of(axis, extents) for axis in value.axes])
                 if told != each.result_types[place].extents:
                     context.refuse("its shape does not follow the open dimensions of its operands")
         return found
-
-
-def _extent(axis: Axis, extents: Sequence[int]) -> int:
-    found = 1
-    for factor in axis:
-        found *= factor.at(extents)
-    return found
 
 
 def _rule_of(record: OpDef) -> OpenRule | None:

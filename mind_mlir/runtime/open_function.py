@@ -8,7 +8,6 @@ is no padding (`mind_mlir.passes.open_extents`).
 from __future__ import annotations
 
 import functools
-import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -275,7 +274,7 @@ def _part(array: Array, axes: Sequence[Axis], extents: Sequence[int]) -> Array:
     factors = [axis or (Factor(1),) for axis in axes]
     split = array.reshape([factor.extent for axis in factors for factor in axis])
     part = split[tuple([slice(factor.at(extents)) for axis in factors for factor in axis])]
-    shape = [math.prod(factor.at(extents) for factor in axis) for axis in factors]
+    shape = [extent_of(axis, extents) for axis in axes]
     return np.ascontiguousarray(part).reshape(shape)
 
 

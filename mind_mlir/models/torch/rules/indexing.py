@@ -19,6 +19,7 @@ from mind_mlir.models.torch.rules.values import (
     select,
 )
 from mind_mlir.numpy.arrays import op
+from mind_mlir.ops.accumulators import identity
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.operators import choose, compare
 
@@ -228,19 +229,9 @@ def _scatter_reduce(
 
 def _neutral(reduce: str, dtype: DType) -> Any:
     """Return what does not change what it is combined with."""
-    if reduce in ("sum", "mean"):
-        return 0
     if reduce == "prod":
         return 1
-    sign = -1 if reduce == "amax" else 1
-    if dtype.is_float:
-        return sign * float("inf")
-    if dtype is DType.I1:
-        return sign > 0
-    unsigned = dtype.name.startswith("UI")
-    if sign < 0:
-        return 0 if unsigned else -(1 << (dtype.bits - 1))
-    return (1 << (dtype.bits - (0 if unsigned else 1))) - 1
+    return identity({"amax": "Max", "amin": "Min"}.get(reduce, "Sum"), dtype)
 
 
 def _index_add(
