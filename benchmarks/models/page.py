@@ -22,11 +22,15 @@ function, of torch outside). A difference is the largest one of any result, rela
 that result. Up to 1e-4 is right; above, what is at most four times as far from results in f64 as the
 framework is itself.
 
-`calls` is the time of a call of the quickest of the others (torch eager and inductor; jax) over ours: above
-1, we are quicker. `compile` is the seconds from the module to the first result, ours (with `torch.export` or
-jax's tracing) and, behind the stroke, theirs."""
+`calls` is the time of a call of the quickest of the others (torch eager, inductor and ONNX Runtime; jax) over
+ours: above 1, we are quicker. `compile` is the seconds from the module to the first result, ours (with
+`torch.export` or jax's tracing) and, behind the stroke, those of inductor or jax."""
 _COLUMNS = ("parameters", *STAGES, "calls", "compile")
 _HEAD = f"| model | {' | '.join(_COLUMNS)} |\n|---|{'---:|' * len(_COLUMNS)}"
+#: A ratio of calls below which a model is slow.
+_LEVEL = 0.9
+#: The compilers whose seconds stand beside ours.
+_COMPILERS = ("inductor", "jax")
 #: The cores that others may use before times are no longer compared.
 _QUIET = 0.3
 
@@ -65,7 +69,16 @@ def _summary(found: Sequence[Outcome]) -> Iterator[str]:
     ratios = [ratio for each in found if (ratio := each.ratio()) is not None]
     if ratios:
         yield ""
-        yield f"Geometric mean of calls: {geometric_mean(ratios):.2f}, of {len(ratios)} models."
+        slow = sum(ratio < _LEVEL for ratio in ratios)
+        yield (
+            f"Geometric mean of calls: {geometric_mean(ratios):.2f}, of {len(ratios)} models; "
+            f"{slow} of them are below {_LEVEL}."
+        )
+    for name in _COMPILERS:
+        seconds = [each.compile_seconds for each in found if name in each.compile_seconds]
+        if seconds:
+            mean = geometric_mean([each[name] / each["ours"] for each in seconds])
+            yield f"Seconds of compilation, {name}'s over ours: {mean:.1f}, of {len(seconds)} models."
     loud = [each for each in found if each.others > _QUIET]
     if loud:
         yield ""
@@ -79,7 +92,7 @@ def _row(outcome: Outcome) -> str:
         "" if outcome.parameters is None else f"{outcome.parameters:,}",
         *(_stage(outcome.stages.get(name)) for name in STAGES),
         "" if ratio is None else f"{ratio:.2f}",
-        " / ".join(f"{each:.1f}" for each in seconds.values()),
+        " / ".join(f"{seconds[name]:.1f}" for name in ("ours", *_COMPILERS) if name in seconds),
     ]
     return f"| {' | '.join(cells)} |"
 

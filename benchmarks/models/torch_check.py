@@ -127,8 +127,16 @@ def _times(request: Request, say: Say, call: tuple[Any, Any, Any], run: Any) -> 
             calls["inductor"] = compiled
         except Exception as error:
             print("inductor:", error)
+    bound = {name: partial(each, *args, **kwargs) for name, each in calls.items()}
+    try:
+        from benchmarks.models.exported import session_of  # noqa: PLC0415 -- it may not be installed
+
+        bound["onnxruntime"], seconds = session_of(model, args, kwargs, request.threads)
+        say(compile_seconds={"onnxruntime": seconds})
+    except Exception as error:
+        print("onnxruntime:", error)
     with torch.no_grad():
-        say(**by_turns({name: partial(each, *args, **kwargs) for name, each in calls.items()}))
+        say(**by_turns(bound))
 
 
 def _tensors(results: Any) -> list[Any]:

@@ -38,7 +38,7 @@ class Sample:
     Attributes:
         seconds: Median of one call.
         faults: Minor page faults of one call.
-        others: Cores that other processes used meanwhile.
+        others: Cores, of those that this process may use, that other processes used meanwhile.
     """
 
     seconds: float
@@ -91,10 +91,14 @@ def _warm_up(call: Callable[[], Any]) -> float:
 
 
 def _busy_seconds() -> float:
-    """Return the seconds that all processors together have worked, and been kept from it by a hypervisor."""
-    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    user, nice, system, _idle, _waiting, irq, softirq, steal = fields[:8]
-    return (user + nice + system + irq + softirq + steal) / _TICKS
+    """Return the seconds that the processors of this process have worked, or been kept from it from outside."""
+    ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    ticks = 0
+    for name, *fields in map(str.split, Path("/proc/stat").read_text().splitlines()):
+        if name in ours:
+            user, nice, system, _idle, _waiting, irq, softirq, steal = map(int, fields[:8])
+            ticks += user + nice + system + irq + softirq + steal
+    return ticks / _TICKS
 
 
 def _faults() -> int:
