@@ -89,11 +89,12 @@ def found() -> list[Outcome]:
 
 def test_the_page_tells_all() -> None:
     text = page(found(), ["a machine"], "a command")
-    assert "| bert | 1,234 | 2e-07 |  |  |  | 1.0 / 9.0 |" in text
-    assert "| flax_gru | 12 | 2e-07 | 2e-07 | 2e-07 | 2.00 |  |" in text
-    assert "| odd | 5 | **refused** E7001 |  |  |  |  |" in text
+    assert "| bert | 1,234 | 2e-07 |  |  |  |  | 1.0 / 9.0 |" in text
+    assert "| flax_gru | 12 | 2e-07 | 2e-07 | 2e-07 | 2e-07 | 2.00 |  |" in text
+    assert "| odd | 5 | **refused** E7001 |  |  |  |  |  |" in text
     assert "- odd, forward: refused (E7001), a / b &lt;c>" in text
-    assert "Geometric mean of calls: 2.00, of 1 models." in text
+    assert "Geometric mean of calls: 2.00, of 1 models; 0 of them are below 0.9." in text
+    assert "Seconds of compilation, inductor's over ours: 9.0, of 1 models." in text
     assert "Of 1 models the times cannot be compared" in text
     assert text.index("## flax") < text.index("## timm") < text.index("## transformers")
 
@@ -143,7 +144,7 @@ def test_a_crash_and_a_hang_are_results(
         running, "_LOADED", dict.fromkeys(["torch", "transformers"], ("test_benchmark_models",))
     )
     monkeypatch.setattr(running, "_set_environment", lambda _: None)
-    request = Request(ENTRIES["bert"], threads=1, real=False, gradients=True, times=False)
+    request = Request(ENTRIES["bert"], threads=1, real=False, narrow=False, gradients=True, times=False)
     told: list[str] = []
     (outcome,) = running.outcomes([request], jobs=1, limit=5, say=told.append)
     assert outcome.stages == stages

@@ -60,6 +60,7 @@ def _found(options: argparse.Namespace) -> Iterator[Outcome]:
             ENTRIES[name],
             threads=options.threads,
             real=options.real,
+            narrow=not options.no_bf16,
             gradients=not options.no_gradients,
             times=not options.no_time,
         )
@@ -84,7 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="for one model")
     parser.add_argument("--real", action="store_true", help="models as large as they are used")
     parser.add_argument("--no-time", action="store_true", help="compare results alone")
-    parser.add_argument("--no-gradients", action="store_true", help="forward alone")
+    parser.add_argument("--no-bf16", action="store_true", help="f32 alone")
+    parser.add_argument("--no-gradients", action="store_true", help="no gradients, and no step")
     parser.add_argument("--render", action="store_true", help="write the page anew from what was found")
     parser.add_argument("--update", action="store_true", help="keep what was found of other models before")
     parser.add_argument(

@@ -27,6 +27,7 @@ class Request:
         entry: The model.
         threads: On how many threads it is called.
         real: Whether it is as large as it is used.
+        narrow: Whether it is also run in bf16.
         gradients: Whether gradients and a step are compared, if it trains.
         times: Whether calls are timed.
     """
@@ -34,8 +35,14 @@ class Request:
     entry: Entry
     threads: int
     real: bool
+    narrow: bool
     gradients: bool
     times: bool
+
+    def stages(self) -> tuple[str, ...]:
+        """Return the stages that it is to go through."""
+        trained = ("gradients", "step") if self.gradients and self.entry.trains else ()
+        return ("forward", *(("bf16",) if self.narrow else ()), *trained)
 
 
 class Speaker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,9 @@ def check(request: Request, say: Callable[..., None]) -> None:
         say(forward=absent(error))
         return
     run = _stage(say, {"forward": slice(None)}, request, module.apply, (variables, *args))
+    if request.narrow:
+        given = jax.tree.map(partial(_cast, dtype=jnp.bfloat16), (variables, *args))
+        _stage(say, {"bf16": slice(None)}, request, module.apply, given)
     if request.gradients and request.entry.trains:
         _training(say, request, module, variables, args)
     if run is not None and request.times:
@@ -107,7 +111,7 @@ def _stage(
 
     def exact() -> list[NDArray[Any]]:
         with jax.enable_x64(True):
-            return _arrays(jax.jit(function)(*jax.tree.map(_double, tuple(args))))
+            return _arrays(jax.jit(function)(*jax.tree.map(partial(_cast, dtype=jnp.float64), tuple(args))))
 
     stages = {name: _compared(found, expected, exact, part) for name, part in parts.items()}
     say(**stages)
@@ -149,6 +153,6 @@ def _arrays(results: Any) -> list[NDArray[Any]]:
     return [np.asarray(each) for each in jax.tree.leaves(results)]
 
 
-def _double(leaf: Any) -> Any:
-    array = np.asarray(leaf)
-    return jnp.asarray(array, jnp.float64 if array.dtype.kind == "f" else array.dtype)
+def _cast(leaf: Any, dtype: Any) -> Any:
+    """Return an array of numbers of another float, or of integers as they are."""
+    return jnp.asarray(leaf, dtype if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else None)

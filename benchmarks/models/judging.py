@@ -45,6 +45,7 @@ def compared(
             return Stage(
                 WRONG, reason=f"{one.dtype}{list(one.shape)} instead of {other.dtype}{list(other.shape)}"
             )
+    found, expected = _widened(found), _widened(expected)
     difference = _distance(found, expected)
     if difference <= _PLAIN:
         return Stage(RIGHT, difference)
@@ -87,6 +88,11 @@ def _ours(error: BaseException | None) -> MindError | InternalError | None:
         inner: BaseException | None = getattr(error, "inner_exception", None)
         error = inner or error.__cause__ or error.__context__
     return None
+
+
+def _widened(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return arrays of which those of bf16 are f32: numpy does not count them among floats."""
+    return [each.astype(np.float32) if each.dtype.name == "bfloat16" else each for each in arrays]
 
 
 def _distance(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]]) -> float:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: with a code, `failed` all else that is not to happen, and `absent` what the framework itself cannot do.
 RIGHT, WRONG, REFUSED, FAILED, ABSENT = STATES = ("right", "wrong", "refused", "failed", "absent")
 #: The stages that are judged, in their order.
-STAGES = ("forward", "gradients", "step")
+STAGES = ("forward", "bf16", "gradients", "step")
 
 
 @dataclass(frozen=True, slots=True)

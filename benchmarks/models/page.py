@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from benchmarks.models.outcome import Outcome, Stage
 
 _READING = """\
-Models are built from their configurations, small ones, with random weights; biases, scales and statistics of
-norms are moved from where they start, so that all of them count. `forward` compares all results with the
-framework's in f32; `gradients` those of a loss over all results by all weights, in training mode without
-dropout; `step` the weights and buffers after one step of an optimiser (of jax inside of the compiled
-function, of torch outside). A difference is the largest one of any result, relative to the largest element of
-that result. Up to 1e-4 is right; above, what is at most four times as far from results in f64 as the
-framework is itself.
+Models are built from their configurations, small ones, with random weights; biases, scales and statistics
+of norms are moved from where they start, so that all of them count. `forward` compares all results with the
+framework's in f32, `bf16` those of weights and arguments in bf16; `gradients` those of a loss over all
+results by all weights, in training mode without dropout; `step` the weights and buffers after one step of
+an optimiser (of jax inside of the compiled function, of torch outside). A difference is the largest one of
+any result, relative to the largest element of that result. Up to 1e-4 is right; above, what is at most four
+times as far from results in f64 as the framework is itself.
 
 `calls` is the time of a call of the quickest of the others (torch eager, inductor and ONNX Runtime; jax) over
 ours: above 1, we are quicker. `compile` is the seconds from the module to the first result, ours (with

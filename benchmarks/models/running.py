@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.models.child import Request, run
-from benchmarks.models.outcome import ABSENT, FAILED, STAGES, Outcome, Stage
+from benchmarks.models.outcome import ABSENT, FAILED, Outcome, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,8 +119,7 @@ def _blame(outcome: Outcome, request: Request, reason: str) -> None:
     if outcome.parameters is None:
         outcome.stages["forward"] = Stage(ABSENT, reason=reason)
         return
-    wanted = STAGES if request.gradients and request.entry.trains else STAGES[:1]
-    missing = next((name for name in wanted if name not in outcome.stages), None)
+    missing = next((name for name in request.stages() if name not in outcome.stages), None)
     if missing is not None:
         outcome.stages[missing] = Stage(FAILED, reason=reason)
 

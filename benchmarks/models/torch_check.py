@@ -8,6 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
+import numpy as np
 import torch
 
 import mind_mlir
@@ -44,6 +46,8 @@ def check(request: Request, say: Callable[..., None]) -> None:
         say(forward=absent(error))
         return
     run = _forward(request, say, (model, args, kwargs), expected)
+    if request.narrow:
+        _narrow(request, say, (model, args, kwargs))
     if request.gradients and request.entry.trains:
         _training(say, model, args, kwargs)
     if run is not None and request.times:
@@ -61,14 +65,33 @@ def _forward(request: Request, say: Say, call: tuple[Any, Any, Any], expected: l
         return None
     if request.times:
         say(compile_seconds={"ours": time.perf_counter() - start})
-
-    def exact() -> list[NDArray[Any]]:
-        with torch.no_grad():
-            return _arrays(copy.deepcopy(model).double()(*_double(args), **_double(kwargs)))
-
-    stage = compared(found, expected, exact)
+    stage = compared(found, expected, lambda: _exact(model, args, kwargs))
     say(forward=stage)
     return run if stage.state == RIGHT else None
+
+
+def _narrow(request: Request, say: Say, call: tuple[Any, Any, Any]) -> None:
+    """Compare what a model computes in bf16, weights and arguments of it too."""
+    model, (args, kwargs) = copy.deepcopy(call[0]).bfloat16(), _cast(call[1:], torch.bfloat16)
+    try:
+        with torch.no_grad():
+            expected = _arrays(model(*args, **kwargs))
+    except Exception as error:
+        say(bf16=absent(error))
+        return
+    try:
+        run = mind_mlir.from_torch(model, *args, kwargs=kwargs, threads=request.threads)
+        found = _arrays(run(*args, **kwargs))
+    except Exception as error:
+        say(bf16=stage_of(error))
+        return
+    say(bf16=compared(found, expected, lambda: _exact(model, args, kwargs)))
+
+
+def _exact(model: Any, args: Any, kwargs: Any) -> list[NDArray[Any]]:
+    """Return what a model computes in f64."""
+    with torch.no_grad():
+        return _arrays(copy.deepcopy(model).double()(*_double(args), **_double(kwargs)))
 
 
 def _training(say: Say, model: Any, args: Any, kwargs: Any) -> None:
@@ -147,11 +170,21 @@ def _tensors(results: Any) -> list[Any]:
 
 
 def _arrays(results: Any) -> list[NDArray[Any]]:
-    return [each.detach().clone().numpy() for each in _tensors(results)]
+    return [_array(each.detach().clone()) for each in _tensors(results)]
+
+
+def _array(tensor: Any) -> NDArray[Any]:
+    if tensor.dtype == torch.bfloat16:
+        return np.asarray(tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+    return np.asarray(tensor.numpy())
 
 
 def _double(arguments: Any) -> Any:
-    def widened(leaf: Any) -> Any:
-        return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+    return _cast(arguments, torch.float64)
 
-    return torch.utils._pytree.tree_map(widened, arguments)
+
+def _cast(arguments: Any, dtype: Any) -> Any:
+    def cast(leaf: Any) -> Any:
+        return leaf.to(dtype) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+
+    return torch.utils._pytree.tree_map(cast, arguments)

@@ -91,7 +91,7 @@ def _warm_up(call: Callable[[], Any]) -> float:
 
 
 def _busy_seconds() -> float:
-    """Return the seconds that the processors of this process have worked, or been kept from it from outside."""
+    """Return the seconds that the processors of this process have worked, or were kept from it."""
     ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     ticks = 0
     for name, *fields in map(str.split, Path("/proc/stat").read_text().splitlines()):
