@@ -14,6 +14,11 @@ RIGHT, WRONG, REFUSED, FAILED, ABSENT = STATES = ("right", "wrong", "refused", "
 #: The stages that are judged, in their order.
 STAGES = ("forward", "bf16", "gradients", "step")
 
+#: Our call of a program whose weights are constants.
+FROZEN = "frozen"
+#: Others that take weights for constants, and lay them out when they compile.
+_FREEZING = ("onnxruntime",)
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -65,6 +70,11 @@ class Outcome:
                 setattr(self, key, value)
 
     def ratio(self) -> float | None:
-        """Return the time of the quickest other call over ours."""
-        others = [seconds for name, seconds in self.call_seconds.items() if name != "ours"]
-        return min(others) / self.call_seconds["ours"] if others and "ours" in self.call_seconds else None
+        """Return the time of the quickest other call over ours; like is compared with like (`FROZEN`)."""
+        ratios = [
+            seconds / self.call_seconds[ours]
+            for name, seconds in self.call_seconds.items()
+            if name not in ("ours", FROZEN)
+            and (ours := FROZEN if name in _FREEZING else "ours") in self.call_seconds
+        ]
+        return min(ratios, default=None)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: What the process that is forked has loaded, by family of models.
 _LOADED = {
-    "flax": ("flax.linen", "jax", "optax", "mind_mlir.languages.stablehlo", "mind_mlir.mlir.bindings"),
+    "flax": ("flax.linen", "jax", "optax", "mind_mlir.languages.stablehlo", "benchmarks.models.ours"),
     "torch": (
         "torch",
         "torch._dynamo",
@@ -32,7 +32,7 @@ _LOADED = {
         "functorch.compile",
         "mind_mlir.models.torch.backend",
         "mind_mlir.models.torch.rules",
-        "mind_mlir.mlir.bindings",
+        "benchmarks.models.ours",
         "benchmarks.models.torch_check",
     ),
     "torchvision": ("torchvision",),

@@ -15,7 +15,7 @@ import torch
 import mind_mlir
 from benchmarks.models.child import has_compiler
 from benchmarks.models.judging import absent, compared, stage_of
-from benchmarks.models.outcome import RIGHT
+from benchmarks.models.outcome import FROZEN, RIGHT
 from benchmarks.models.weights import enliven, without_chance
 from mind_mlir.models.torch.backend import mind_mlir as backend
 
@@ -155,6 +155,8 @@ def _times(request: Request, say: Say, call: tuple[Any, Any, Any], run: Any) -> 
         from benchmarks.models.exported import session_of  # noqa: PLC0415 -- it may not be installed
 
         bound["onnxruntime"], seconds = session_of(model, args, kwargs, request.threads)
+        frozen = mind_mlir.from_torch(model, *args, kwargs=kwargs, threads=request.threads, frozen=True)
+        bound[FROZEN] = partial(frozen, *args, **kwargs)
         say(compile_seconds={"onnxruntime": seconds})
     except Exception as error:
         print("onnxruntime:", error)
