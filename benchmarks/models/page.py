@@ -22,9 +22,9 @@ an optimiser (of jax inside of the compiled function, of torch outside). A diffe
 any result, relative to the largest element of that result. Up to 1e-4 is right; above, what is at most four
 times as far from results in f64 as the framework is itself.
 
-`calls` is the time of a call of the quickest of the others (torch eager, inductor and ONNX Runtime; jax) over
-ours: above 1, we are quicker. ONNX Runtime, which lays weights out when a session is made, is compared with our
-program of frozen weights. `compile` is the seconds from the module to the first result, ours (with
+`calls` is the time of a call of the quickest of the others (torch eager, inductor and ONNX Runtime; jax)
+over ours: above 1, we are quicker. ONNX Runtime, which lays weights out when a session is made, is compared
+with our program of frozen weights. `compile` is the seconds from the module to the first result, ours (with
 `torch.export` or jax's tracing) and, behind the stroke, those of inductor or jax."""
 _COLUMNS = ("parameters", *STAGES, "calls", "compile")
 _HEAD = f"| model | {' | '.join(_COLUMNS)} |\n|---|{'---:|' * len(_COLUMNS)}"
