@@ -271,7 +271,12 @@ class FunctionScheduler:
         return view.current()
 
     def _by_rows(self, contraction: Contraction) -> bool:
-        """Return whether a product is rather computed as sums along contiguous rows of both factors."""
+        """Return whether a product is rather computed as sums along contiguous rows of both factors.
+
+        Not so where one is a constant: that is packed when the program is compiled.
+        """
+        if constant_of(contraction.right.value) in self._prepacked:
+            return False
         few = contraction.extent(contraction.m) <= GEMV_ROWS
         rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
         return few and rows and not contraction.inner
@@ -296,7 +301,9 @@ class FunctionScheduler:
             constant_of(factor.value) in self._prepacked and is_exact(factor)
             for factor in (contraction.left, contraction.right)
         ]
-        chosen = gemv_schedule(loops, bits=bits, target=self._target, hoist_depth=hoist_depth)
+        chosen = gemv_schedule(
+            loops, bits=bits, target=self._target, hoist_depth=hoist_depth, prepacked=prepacked[1]
+        )
         if chosen is None or (
             prepacked[1] and first == zero(contraction.element) and may_be_tiled(chosen, loops)
         ):

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernel_choice import axpy_kernel, dot_kernel, join_kernel
+from mind_mlir.lowering.schedule.contraction.kernel_choice import (
+    axpy_kernel,
+    dot_kernel,
+    dot_rows,
+    join_kernel,
+)
 from mind_mlir.lowering.schedule.contraction.kernels.gemv import (
     AXPY_ARGUMENTS,
     DOT_ARGUMENTS,
@@ -33,9 +38,14 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-#: The most rows of an axpy product, which loads and stores each result once a step, and of dot products: with
-#: more, that takes longer than reading.
-_AXPY_ROWS, _DOT_ROWS = 4, 8
+#: The most rows of an axpy product, which loads and stores each result once a step: with more, that takes longer
+#: than reading.
+_AXPY_ROWS = 4
+#: The most rows of dot products, with a right factor that a cache holds and with one that comes from memory: with
+#: more, packing it takes less time than they do.
+_DOT_ROWS = 16, 32
+#: The most rows that a call computes dot products for, and the most columns that it reads side by side.
+_ROWS_OF_CALL, _BESIDE = 6, 6
 #: Bytes of the results that an axpy product adds to again and again, and bytes of a row of the right factor
 #: that it reads in one go, at least.
 _RESULTS, _LONG = 32 << 10, 2048
@@ -43,13 +53,15 @@ _RESULTS, _LONG = 32 << 10, 2048
 #: which are added up afterwards.
 _PARTS, _FEWEST_STEPS, _MOST_STEPS = 16, 16, 128
 #: Steps of a dot product, in vectors, that one accumulator sums.
-_DOT_STEPS = 64
-#: Accumulators of a dot product, and vectors that it has at least.
+_DOT_STEPS = 128
+#: Accumulators of dot products that hide the latency of an instruction, and vectors that a column has at least.
 _ACCUMULATORS, _SHORTEST = 8, 4
+#: Bytes of the right factor that all rows read before the next ones: some columns, in a cache.
+_COLUMNS = 128 << 10
 
 
 def gemv_schedule(
-    geometry: Geometry, *, bits: int, target: Target, hoist_depth: int = 0
+    geometry: Geometry, *, bits: int, target: Target, hoist_depth: int = 0, prepacked: bool = False
 ) -> MatmulSchedule | None:
     """Return the schedule of a contraction that reads its right factor once; None if another one is better.
 
@@ -59,6 +71,8 @@ def gemv_schedule(
         target: The processor.
         hoist_depth: Out of how many loops the packing of its right factor could be hoisted: then a factor
             that fits the cache is rather packed once.
+        prepacked: Whether its right factor is a constant, which nobody else reads: then that is packed
+            when the program is compiled.
     """
     alone = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not alone or geometry.columns.out != 1:
@@ -66,7 +80,9 @@ def gemv_schedule(
     rows = geometry.rows[0].extent
     far = geometry.steps * geometry.columns.extent * bits // 8 > target.l2_bytes // 2
     if geometry.is_strided:
-        return _dot(geometry, bits, target) if rows <= _DOT_ROWS and (far or not hoist_depth) else None
+        if prepacked or (hoist_depth and not far) or rows > _DOT_ROWS[far]:
+            return None
+        return _dot(geometry, bits, target)
     return _axpy(geometry, bits, target) if rows <= _AXPY_ROWS and far else None
 
 
@@ -107,11 +123,14 @@ def _dot(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None
     m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
     size, lanes = bits // 8, target.lanes(bits)
     along = geometry.depth[0].left == 1 and geometry.depth[0].right == 1
-    fitting = (each for each in (8, 4, 2, 1) if m * each + each < target.vector_registers)
-    vectors = next((v for v in fitting if target.masks or k % (v * lanes) == 0), 0)
-    while vectors > 1 and (vectors * m > 2 * _ACCUMULATORS or k < vectors * lanes):
-        vectors //= 2
-    if not along or not vectors or k < _SHORTEST * lanes:
+    rows = -(-m // -(-m // _ROWS_OF_CALL))  # as many in each call
+    beside = min(_BESIDE, n, (target.vector_registers - 2) // (rows + 1))
+    if not along or beside < 1 or k < _SHORTEST * lanes:
+        return None
+    vectors = 1
+    while vectors * rows * beside < _ACCUMULATORS and (vectors * 2 * rows + 2) * beside <= target.vector_registers:
+        vectors *= 2
+    if not target.masks and k % (vectors * lanes):
         return None
     whole = vectors * lanes
     blocks = -(-k // (_DOT_STEPS * whole))
@@ -121,16 +140,17 @@ def _dot(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None
     nanoseconds = k * n * size * BYTE_NS
     return MatmulSchedule(
         lanes=lanes,
-        rows=m,
+        rows=rows,
         vectors=vectors,
         kc=kc,
         mc=m,
-        nc=split(n, nanoseconds).step,
+        nc=split(n, nanoseconds, multiple=beside).step,
         fma=target.fma,
         masks=target.masks,
         brief=nanoseconds < WAKING_NS,
         half=target.half,
         gemv_dot=True,
+        beside=beside,
     )
 
 
@@ -187,24 +207,37 @@ class Gemv:
     def _dot(self) -> None:
         e, s, g = self._e, self._s, self._g
         n, k = g.columns.extent, g.steps
-        kernel = dot_kernel(self._c, s)
+        rows = dot_rows(s)
         blocks = -(-k // s.kc)
         left, right, out = self._firsts
+        near = max(1, _COLUMNS // (k * self._c.element.width // 8 * s.beside)) * s.beside
+
+        def columns(first: Index, count: Index) -> None:
+            for number, each in enumerate(rows):
+                numbers = {
+                    "left_first": e.add(left, number * s.rows * g.rows[0].left),
+                    "right_first": e.add(right, e.mul(first, g.columns.right)),
+                    "out_first": e.add(out, e.add(first, number * s.rows * g.rows[0].out)),
+                    "columns": count,
+                    "depth": s.kc,
+                    "last_depth": k - (blocks - 1) * s.kc,
+                    "blocks": blocks,
+                    "left_row": g.rows[0].left,
+                    "right_column": g.columns.right,
+                    "out_row": g.rows[0].out,
+                }
+                self._call(dot_kernel(self._c, s, each), DOT_ARGUMENTS, self._buffers, numbers)
 
         def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
-            numbers = {
-                "left_first": left,
-                "right_first": e.add(right, e.mul(first, g.columns.right)),
-                "out_first": e.add(out, first),
-                "columns": e.sub(end, first),
-                "depth": s.kc,
-                "last_depth": k - (blocks - 1) * s.kc,
-                "blocks": blocks,
-                "left_row": g.rows[0].left,
-                "right_column": g.columns.right,
-                "out_row": g.rows[0].out,
-            }
-            self._call(kernel, DOT_ARGUMENTS, self._buffers, numbers)
+            if len(rows) == 1:
+                columns(first, e.sub(end, first))
+                return []
+
+            def some(at: Index, _: list[Value]) -> list[Value]:
+                columns(at, e.minimum(e.sub(end, at), near))
+                return []
+
+            e.loop((first, end, near), [], some)
             return []
 
         e.chunks(Split(s.nc, -(-n // s.nc), "", s.brief), n, [], piece)

@@ -78,7 +78,7 @@ def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) ->
 def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
     """Return all kernels that a contraction calls."""
     if schedule.gemv_dot:
-        return [dot_kernel(contraction, schedule)]
+        return list(dict.fromkeys(dot_kernel(contraction, schedule, rows) for rows in dot_rows(schedule)))
     if schedule.gemv_axpy:
         return [axpy_kernel(contraction, schedule), join_kernel(contraction, schedule)]
     kernels: list[Kernel] = [
@@ -203,10 +203,17 @@ def join_kernel(contraction: Contraction, schedule: MatmulSchedule) -> JoinKerne
     return JoinKernel(schedule.lanes, str(contraction.element), schedule.masks)
 
 
-def dot_kernel(contraction: Contraction, schedule: MatmulSchedule) -> DotKernel:
-    """Return the kernel that goes through the right factor column by column."""
+def dot_rows(schedule: MatmulSchedule) -> list[int]:
+    """Return how many rows each of the calls has that read the same columns of the right factor."""
+    firsts = range(0, schedule.mc, schedule.rows)
+    return [min(schedule.rows, schedule.mc - first) for first in firsts]
+
+
+def dot_kernel(contraction: Contraction, schedule: MatmulSchedule, rows: int) -> DotKernel:
+    """Return the kernel that goes through the right factor by columns, for so many ``rows``."""
     return DotKernel(
-        rows=schedule.rows,
+        rows=rows,
+        beside=schedule.beside,
         vectors=schedule.vectors,
         lanes=schedule.lanes,
         element=str(contraction.element),

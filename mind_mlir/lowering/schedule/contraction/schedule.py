@@ -42,6 +42,7 @@ class MatmulSchedule:
         gemv_axpy: Whether rows of the right factor are read one after the other (see `AxpyKernel`), ``kc`` of
             them in a part.
         gemv_dot: Whether columns of it are, each of which is contiguous (see `DotKernel`).
+        beside: Columns of it that are read side by side then.
         prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
         prepacked: Whether the right factor is.
     """
@@ -68,6 +69,7 @@ class MatmulSchedule:
     pack_macro_tiles: bool = field(default=False, metadata=spelled("pack_pieces"))
     gemv_axpy: bool = field(default=False, metadata=spelled("sweeps"))
     gemv_dot: bool = field(default=False, metadata=spelled("dots"))
+    beside: int = 1
     prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
     prepacked: bool = field(default=False, metadata=spelled("given"))
 
@@ -108,7 +110,8 @@ class MatmulSchedule:
         )
 
     def _gemv_choices(self) -> tuple[Choice, ...]:
-        order = "row after row" if self.gemv_axpy else "column after column"
+        columns = "column after column" if self.beside == 1 else f"{self.beside} columns side by side"
+        order = "row after row" if self.gemv_axpy else columns
         size = f"{self.kc} x {self.nc}" if self.gemv_axpy else f"{self.nc} columns"
         sums = self.kc if self.gemv_axpy else -(-self.kc // (self.vectors * self.lanes))
         return chosen(

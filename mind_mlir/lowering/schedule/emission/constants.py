@@ -217,7 +217,7 @@ SKIP_NS, SKIPPED = 0.7, 0.1
 MOST_TOGETHER, TOGETHER_SHARE = 8, 2
 
 #: So few rows are computed one by one rather than repack the other factor for them.
-GEMV_ROWS = 2
+GEMV_ROWS = 1
 
 
 # Convolutions in Winograd's form: `python -m benchmarks.winograd` compares both forms.

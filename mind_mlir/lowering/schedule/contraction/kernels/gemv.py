@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
@@ -111,12 +112,14 @@ class JoinKernel:
 
 @dataclasses.dataclass(frozen=True)
 class DotKernel:
-    """``out[i, j] (+)= sum over k of left[i, k] * right[j, k]``, one column after the other, for all rows.
+    """``out[i, j] (+)= sum over k of left[i, k] * right[j, k]``, some columns after others, for all rows.
 
     Both factors are contiguous along the products. Sums of a block start at zero, in several accumulators.
+    Columns are computed side by side so that what is loaded of the left factor serves all of them.
 
     Attributes:
         rows: All rows.
+        beside: Columns that are computed side by side; those that are left, one after the other.
         vectors: Accumulators of an element of the result.
         lanes: Elements in a vector.
         element: The type of accumulators and results.
@@ -127,6 +130,7 @@ class DotKernel:
     """
 
     rows: int
+    beside: int
     vectors: int
     lanes: int
     element: str
@@ -301,25 +305,62 @@ def _join_text(kernel: JoinKernel) -> str:
 
 @functools.cache
 def _dot_text(kernel: DotKernel) -> str:
-    t, element, lanes = Text(), kernel.element, kernel.lanes
-    stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
-    left, right = (t.step(f"%{name}", f"%{name}_first", stored[name]) for name in ("left", "right"))
+    t, element = Text(), kernel.element
+    right = t.step("%right", "%right_first", kernel.right.split(":")[0])
     out = t.step("%out", "%out_first", element)
+
+    def columns(count: str, begin: list[str], beside: int) -> list[str]:
+        """Append ``count`` times as many columns as are ``beside`` one another; return what is behind them."""
+
+        def some(_: str, inside: list[str]) -> list[str]:
+            there, result = inside
+            _columns(t, kernel, there, result, beside)
+            by = t.mul("%right_column", t.number(beside))
+            return [t.step(there, by, kernel.right.split(":")[0]), t.step(result, beside, element)]
+
+        return t.loop(count, [(each, "!llvm.ptr") for each in begin], some)
+
+    if kernel.beside == 1:
+        columns("%columns", [right, out], 1)
+    else:
+        side = t.number(kernel.beside)
+        whole = t.binary("udiv", "%columns", side)
+        rest = t.binary("sub", "%columns", t.mul(whole, side))
+        behind = [
+            t.step(right, t.mul(t.mul(whole, side), "%right_column"), kernel.right.split(":")[0]),
+            t.step(out, t.mul(whole, side), element),
+        ]
+        for count, begin, beside in ((whole, [right, out], kernel.beside), (rest, behind, 1)):
+            t.either(t.compare("ne", count, t.number(0)), partial(columns, count, begin, beside))
+    return t.function(kernel.name, ("left", "right", "out"), DOT_ARGUMENTS, start=element)
+
+
+def _columns(t: Text, kernel: DotKernel, first: str, result: str, beside: int) -> None:
+    """Append the sums of ``beside`` columns of the right factor, the first of which is at ``first``."""
+    element, lanes = kernel.element, kernel.lanes
+    stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
+    left = t.step("%left", "%left_first", stored["left"])
     lefts = [t.step(left, t.mul("%left_row", t.number(row)), stored["left"]) for row in range(kernel.rows)]
+    rights = [t.mul("%right_column", t.number(column)) for column in range(beside)]
     width = t.number(lanes * kernel.vectors)
     last = t.binary("sub", "%blocks", t.number(1))
+    cells = kernel.rows * beside
 
     def multiplied(pointers: tuple[str, str], sums: list[str], masks: list[str]) -> list[str]:
         offset, there = pointers
         following = list(sums)
         for v in range(kernel.vectors):
             mask = masks[v] if masks else None
-            factor = t.read(t.step(there, t.number(v * lanes), stored["right"]), kernel.right, lanes, mask)
+            place = t.step(there, t.number(v * lanes), stored["right"])
+            factors = [
+                t.read(t.step(place, each, stored["right"]), kernel.right, lanes, mask) for each in rights
+            ]
             place = t.add(offset, t.number(v * lanes))
             for row, each in enumerate(lefts):
                 value = t.read(t.step(each, place, stored["left"]), kernel.left, lanes, mask)
-                cell = row * kernel.vectors + v
-                following[cell] = t.multiply_add(value, factor, sums[cell], element, lanes, fma=kernel.fma)
+                for column, factor in enumerate(factors):
+                    cell = (row * beside + column) * kernel.vectors + v
+                    following[cell] = t.multiply_add(value, factor, sums[cell], element, lanes, fma=kernel.fma)
         return following
 
     def step(_: str, inside: list[str]) -> list[str]:
@@ -330,39 +371,37 @@ def _dot_text(kernel: DotKernel) -> str:
     def block(number: str, inside: list[str]) -> list[str]:
         offset, there, *totals = inside
         depth = t.select(t.compare("eq", number, last), "%last_depth", "%depth", "i64")
-        zeros = [(t.zero(element, lanes), vector(lanes, element))] * (kernel.rows * kernel.vectors)
+        zeros = [(t.zero(element, lanes), vector(lanes, element))] * (cells * kernel.vectors)
         steps = t.binary("udiv", depth, width)
         offset, there, *sums = t.loop(steps, [(offset, "i64"), (there, "!llvm.ptr"), *zeros], step)
         if kernel.ragged:
             rest = t.binary("urem", depth, width)
             masks = [t.mask(rest, v * lanes, lanes) for v in range(kernel.vectors)]
             sums = multiplied((offset, there), sums, masks)
-        rows = [sums[row * kernel.vectors : (row + 1) * kernel.vectors] for row in range(kernel.rows)]
+        several = [sums[cell * kernel.vectors : (cell + 1) * kernel.vectors] for cell in range(cells)]
         added = [
-            t.sum(total, _horizontal(t, several, element, lanes), element, 0)
-            for total, several in zip(totals, rows, strict=True)
+            t.sum(total, _horizontal(t, each, element, lanes), element, 0)
+            for total, each in zip(totals, several, strict=True)
         ]
         return [offset, there, *added]
 
-    def column(_: str, inside: list[str]) -> list[str]:
-        there, result = inside
-        zeros = [(t.zero(element), element)] * kernel.rows
-        _, _, *totals = t.loop("%blocks", [(t.number(0), "i64"), (there, "!llvm.ptr"), *zeros], block)
-        places = [t.step(result, t.mul("%out_row", t.number(row)), element) for row in range(kernel.rows)]
+    zeros = [(t.zero(element), element)] * cells
+    _, _, *totals = t.loop("%blocks", [(t.number(0), "i64"), (first, "!llvm.ptr"), *zeros], block)
+    places = [
+        t.step(t.step(result, t.mul("%out_row", t.number(row)), element), t.number(column), element)
+        for row in range(kernel.rows)
+        for column in range(beside)
+    ]
 
-        def store(old: Callable[[str], str]) -> None:
-            for place, total in zip(places, totals, strict=True):
-                t.store(t.sum(old(place), total, element, 0), place, element, byte_width(element))
+    def store(old: Callable[[str], str]) -> None:
+        for place, total in zip(places, totals, strict=True):
+            t.store(t.sum(old(place), total, element, 0), place, element, byte_width(element))
 
-        t.either(
-            "%adds",
-            lambda: store(lambda place: t.load(place, element, byte_width(element))),
-            lambda: store(lambda _: "%start"),
-        )
-        return [t.step(there, "%right_column", stored["right"]), t.step(result, 1, element)]
-
-    t.loop("%columns", [(right, "!llvm.ptr"), (out, "!llvm.ptr")], column)
-    return t.function(kernel.name, ("left", "right", "out"), DOT_ARGUMENTS, start=element)
+    t.either(
+        "%adds",
+        lambda: store(lambda place: t.load(place, element, byte_width(element))),
+        lambda: store(lambda _: "%start"),
+    )
 
 
 def _horizontal(t: Text, vectors: list[str], element: str, lanes: int) -> str:
