@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,6 +99,15 @@ class Model:
         self._programs: BindingCache[Hashable, tuple[ModelProgram, Executable]] = BindingCache(_MAX_PROGRAMS)
         #: What calls with arrays alone run, by their classes, dtypes and shapes; nothing of it is static.
         self._recent: dict[Any, tuple[ModelProgram, Executable]] = {}
+
+    def __reduce__(self) -> Any:
+        options: dict[str, Any] = {
+            "options": self._options,
+            "bindings": self._bindings,
+            "frozen": self.frozen,
+        }
+        made = partial(Model, static=sorted(self._static), **options)
+        return made, (self.name, self.inputs, self.outputs, self.weights, self._evaluate)
 
     def __repr__(self) -> str:
         return f"<Model {self.name}({', '.join(each.name for each in self.inputs)})>"
@@ -210,7 +220,8 @@ class Model:
             Diagnostic(
                 "E4303",
                 f"{found} of {self.name} is open",
-                help="give arguments or their types to lower(), or bindings={'batch': 4} when it is read",
+                help="give arguments, or say what it is: bindings={'batch': 4} of from_onnx, "
+                "--bind batch=4 on the command line",
             )
         )
 

@@ -83,7 +83,8 @@ def _value(port: Port, value: Any, extents: dict[str, int]) -> Any:
         return None
     if port.kind == "sequence" or (port.kind == "optional" and isinstance(value, list | tuple)):
         if not isinstance(value, list | tuple):
-            raise _refused("E6105", f"input '{port.name}' is a sequence, and is given no list")
+            message = f"input '{port.name}' is a sequence, and is given no list"
+            raise _refused("E6105", message, help="pass a list of arrays")
         return [_array(port, each, dict(extents)) for each in value]  # elements differ in shape
     return _array(port, value, extents)
 
@@ -97,12 +98,15 @@ def _array(port: Port, value: Any, extents: dict[str, int]) -> Any:
             value = np.array(value, port.dtype)
         found, reason = viewed(value)
         if found is None:
-            raise _refused("E6105", f"input '{port.name}' is given no array: {reason}")
+            message = f"input '{port.name}' is given no array: {reason}"
+            raise _refused("E6105", message, help="pass an array of numpy, or what makes one")
         if found.dtype.hasobject and port.dtype != found.dtype:
-            raise _refused("E6105", f"input '{port.name}' is given no array of numbers")
+            message = f"input '{port.name}' is given no array of numbers"
+            raise _refused("E6105", message, help="pass an array of numpy, or what makes one")
         value, dtype, shape = found, found.dtype, found.shape
     if port.dtype is not None and dtype != port.dtype:
-        raise _refused("E6103", f"input '{port.name}' is of {port.dtype}, and is given {dtype}")
+        message = f"input '{port.name}' is of {port.dtype}, and is given {dtype}"
+        raise _refused("E6103", message, help=f"convert it: {port.name}.astype('{port.dtype}')")
     if port.shape is not None:
         _check_shape(port, tuple(shape), extents)
     return value
@@ -110,17 +114,17 @@ def _array(port: Port, value: Any, extents: dict[str, int]) -> Any:
 
 def _check_shape(port: Port, shape: tuple[Any, ...], extents: dict[str, int]) -> None:
     wanted = port.shape or ()
-    shown = f"[{', '.join(str(_shown(each)) for each in wanted)}]"
-    if len(shape) != len(wanted):
-        raise _refused("E6104", f"input '{port.name}' has shape {shown}, and is given {list(shape)}")
+    fixed = zip(wanted, shape, strict=False)
+    if len(shape) != len(wanted) or any(isinstance(each, int) and each != found for each, found in fixed):
+        shown = f"[{', '.join(str(_shown(each)) for each in wanted)}]"
+        message = f"input '{port.name}' has shape {shown}, and is given {list(shape)}"
+        raise _refused("E6104", message, help="pass an array of that shape; names stand for any extent")
     for extent, found in zip(wanted, shape, strict=True):
-        if isinstance(extent, int):
-            if extent != found:
-                raise _refused("E6104", f"input '{port.name}' has shape {shown}, and is given {list(shape)}")
-        elif extent.name and extents.setdefault(extent.name, found) != found:
+        if not isinstance(extent, int) and extent.name and extents.setdefault(extent.name, found) != found:
             raise _refused(
                 "E6107",
                 f"extent {extent.name} is {extents[extent.name]}, and input '{port.name}' has {found} for it",
+                help="one name has one extent in a call, the one that bindings gives it first",
             )
 
 
@@ -128,8 +132,8 @@ def _shown(extent: Any) -> Any:
     return extent if isinstance(extent, int) else extent.name or "?"
 
 
-def _refused(code: str, message: str, names: Sequence[str] = ()) -> ArgumentError:
-    hint = f"the inputs are: {', '.join(names) or 'none'}" if names else None
+def _refused(code: str, message: str, names: Sequence[str] = (), help: str | None = None) -> ArgumentError:
+    hint = f"the inputs are: {', '.join(names) or 'none'}" if names else help
     return ArgumentError(Diagnostic(code, message, help=hint))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ pytest.importorskip("onnx", reason="reads ONNX models, which the extra test inst
 from onnx_models import INT64, model, node, perceptron, reshaped
 
 import mind_mlir
-from mind_mlir.diagnostics import ArgumentError, UnsupportedError, VerificationError
+from mind_mlir.diagnostics import ArgumentError, ExecutionError, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,3 +147,13 @@ def test_sequences_are_lists() -> None:
     listed, second = read(np.array([1, 2]), np.array([7]))
     assert [each.tolist() for each in listed] == [[1, 2], [7]]
     assert second.tolist() == [7]
+
+
+def test_messages_name_the_node_and_models_are_pickled() -> None:
+    nodes = [node("Neg", "x", "n"), node("Gather", "n i", "y")]
+    read = model(nodes, {"x": [3], "i": (INT64, [1])}, ("y",))
+    run = pickle.loads(pickle.dumps(mind_mlir.from_onnx(read)))  # noqa: S301 -- our own bytes
+    assert run(np.ones(3, np.float32), np.array([2])) == -1
+    with pytest.raises(ExecutionError) as error:
+        run(np.ones(3, np.float32), np.array([9]))
+    assert "2 | y = Gather(n, i)" in str(error.value)

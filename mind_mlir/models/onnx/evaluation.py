@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, UnsupportedError
+from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, SourceText, UnsupportedError
 from mind_mlir.interpreter import interpret
+from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.models.onnx.bodies import body_of
 from mind_mlir.models.onnx.graphs.graph import reads
 from mind_mlir.models.onnx.graphs.layouts import Layouts
@@ -28,10 +29,11 @@ from mind_mlir.models.onnx.graphs.use import NodeUse
 from mind_mlir.models.onnx.rules import RULES
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, OnnxNode
     from mind_mlir.models.onnx.graphs.use import Value
@@ -54,12 +56,15 @@ class ModelEvaluator:
 
     Attributes:
         data: The model.
+        places: Where nodes stand in the list of the model's nodes, by their numbers in memory; those within
+            others stand where these do.
         depth: How many functions are being evaluated.
         layouts: The images that are there with their channels behind.
         count: How many nodes have been evaluated.
     """
 
     data: ModelData
+    places: Mapping[int, SourceInfo] = field(default_factory=dict)
     depth: int = 0
     layouts: Layouts = field(default_factory=Layouts)
     count: int = 0
@@ -85,6 +90,8 @@ class ModelEvaluator:
             UnsupportedError: E7001, it is of a form that is not read.
             Needed: The model is to be traced anew, with more numbers known.
         """
+        trace = current_trace()
+        before, trace.source = trace.source, self.places.get(id(node), trace.source)
         try:
             results, sources = self._evaluated(node, scope)
         except RuleBrokenError as error:
@@ -98,6 +105,8 @@ class ModelEvaluator:
             raise node_broken(node, f"{first.message} [{first.code}]", first.notes) from error
         except _MISFITS as error:
             raise node_broken(node, f"its operands and attributes do not fit: {error}") from error
+        finally:
+            trace.source = before
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 scope.set(name, value, NOTHING if isinstance(value, np.ndarray) else sources)
@@ -182,6 +191,19 @@ class ModelEvaluator:
             scope.find(name)[0] if is_wanted else None
             for name, is_wanted in zip(function.outputs, wanted, strict=True)
         ]
+
+
+def node_places(nodes: Sequence[OnnxNode], name: str) -> dict[int, SourceInfo]:
+    """Return where nodes stand in a list of them, a line each, under the name of the model."""
+    lines = [
+        f"{', '.join(filter(None, node.outputs))} = {node.operator[1]}({', '.join(node.inputs)})"
+        for node in nodes
+    ]
+    text, start, found = SourceText(name, "\n".join(lines)), 0, {}
+    for node, line in zip(nodes, lines, strict=True):
+        found[id(node)] = SourceInfo.at(text.locate(start, start + len(line)))
+        start += len(line) + 1
+    return found
 
 
 def _as_array(value: Value) -> Value:

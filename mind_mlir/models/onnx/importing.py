@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.models.model import Model
-from mind_mlir.models.onnx.evaluation import ModelEvaluator, missing_operators
+from mind_mlir.models.onnx.evaluation import ModelEvaluator, missing_operators, node_places
 from mind_mlir.models.onnx.files import current, load
 from mind_mlir.models.onnx.graphs.scope import GraphScope
 from mind_mlir.models.onnx.graphs.tensors import Tensors
@@ -80,23 +81,27 @@ def _model(
             raise ValueError(f"static names {each!r}, which is no input of the model")
     weights = {key: array for key, array in graph.initializers.items() if _is_weight(array)}
 
-    def evaluate(values: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
-        scope = GraphScope()
-        for key, value in (*given.items(), *values.items()):
-            scope.set(key, value, frozenset((key,)))
-        return ModelEvaluator(data).graph(graph, scope)
-
     return Model(
         name,
         inputs,
         graph.outputs,
         weights,
-        evaluate,
+        partial(_evaluated, data, name),
         options=options,
         bindings=settled,
         static=named,
         frozen=is_frozen,
     )
+
+
+def _evaluated(
+    data: ModelData, name: str, values: Mapping[str, Any], weights: Mapping[str, Any]
+) -> list[Any]:
+    """Append a model to the trace that runs."""
+    scope = GraphScope()
+    for key, value in (*weights.items(), *values.items()):
+        scope.set(key, value, frozenset((key,)))
+    return ModelEvaluator(data, node_places(data.graph.nodes, name)).graph(data.graph, scope)
 
 
 def _is_weight(array: Array) -> bool:

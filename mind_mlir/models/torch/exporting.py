@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, MindError, UnsupportedError
 from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import exported_decompositions
+from mind_mlir.models.torch.guards import Guards
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
 
@@ -16,8 +18,16 @@ if TYPE_CHECKING:
 
     from mind_mlir.support.options import CompileOptions
 
+#: Held while `torch.export` works, for one thread at a time, and while a module's tensors are fetched.
+EXPORTING = threading.RLock()
 _HELD = frozenset({"PARAMETER", "BUFFER", "CONSTANT_TENSOR"})
+#: What torch says of a module that differentiates, while no gradients are being recorded.
+_ASKS_FOR_GRADIENTS = "does not require grad"
 _CHANGES = frozenset({"BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION"})
+_WAY_OUT = (
+    "the page on models of torch says what can; "
+    "torch.compile(module, backend='mind_mlir') leaves what cannot be followed to Python"
+)
 #: A dict of a module that holds a weight, and its key there.
 Slot = tuple[dict[str, Any], str]
 
@@ -33,6 +43,7 @@ class Exported:
         changed: What is written back after a call: the number of the output, and what returns its tensor.
         results: The numbers of the outputs that are the module's results.
         out_spec: How these are put together.
+        guards: Which other extents it holds for; None where it is for one form alone.
     """
 
     compiled: CompiledGraph
@@ -40,10 +51,11 @@ class Exported:
     changed: list[tuple[int, Callable[[Sequence[Any]], Any]]]
     results: list[int]
     out_spec: Any
+    guards: Guards | None = None
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        """Run the module on the leaves of its arguments."""
-        found = self.compiled([fetch(leaves) for fetch in self.fetches])
+    def __call__(self, leaves: Sequence[Any], values: Sequence[Any]) -> Any:
+        """Run the module on the leaves of its arguments, with what was fetched for the graph's inputs."""
+        found = self.compiled(values)
         if self.changed:
             with load_torch().no_grad():
                 for place, target in self.changed:
@@ -80,7 +92,10 @@ def exported(
         orders=orders_of(program.graph_module),
     )
     fetches = [signature.fetches[each.name] for each in inputs]
-    return Exported(compiled, fetches, signature.changed, signature.results, program.call_spec.out_spec)
+    leaves = load_torch().utils._pytree.tree_leaves((args, kwargs))
+    guards = Guards(module, program, leaves) if dynamic else None
+    out_spec = program.call_spec.out_spec
+    return Exported(compiled, fetches, signature.changed, signature.results, out_spec, guards)
 
 
 class _Signature:
@@ -136,12 +151,31 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
         shapes = _named(module, *shapes)
     try:
         with torch.no_grad():
-            found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
-            return found.run_decompositions(exported_decompositions())
+            return _decomposed(torch, module, args, kwargs, shapes)
     except MindError:
         raise
     except Exception as error:
-        raise _unreadable(f"torch.export says: {str(error).strip().splitlines()[0]}") from error
+        if not (_ASKS_FOR_GRADIENTS in str(error) and torch.is_grad_enabled()):
+            raise _refused(error) from error
+    try:  # the module differentiates something itself
+        return _decomposed(torch, module, args, kwargs, shapes)
+    except Exception as error:
+        raise _refused(error) from error
+
+
+def _decomposed(torch: Any, module: Any, args: Any, kwargs: Any, shapes: Any) -> Any:
+    found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
+    return found.run_decompositions(exported_decompositions())
+
+
+def _refused(error: Exception) -> UnsupportedError:
+    line = next(iter(str(error).strip().splitlines()), "")
+    reason = f"torch.export says {type(error).__name__}: {line}"
+    if "register a pytree" in line or "register_dataclass" in line:
+        return _unreadable(reason, "say what the class is made of: torch.export.register_dataclass(TheClass)")
+    if isinstance(error, TypeError):
+        return _unreadable(reason, "call it as the module itself is called")
+    return _unreadable(reason)
 
 
 def _named(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -167,12 +201,5 @@ def _leaf(place: int) -> Callable[[Sequence[Any]], Any]:
     return lambda leaves: leaves[place]
 
 
-def _unreadable(reason: str) -> UnsupportedError:
-    return UnsupportedError(
-        Diagnostic(
-            "E7001",
-            f"the module cannot be read: {reason}",
-            help="the page on models of torch says what can; torch.compile(module, backend='mind_mlir') "
-            "leaves what cannot be followed to Python",
-        )
-    )
+def _unreadable(reason: str, help_: str = _WAY_OUT) -> UnsupportedError:
+    return UnsupportedError(Diagnostic("E7001", f"the module cannot be read: {reason}", help=help_))

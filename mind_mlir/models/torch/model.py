@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from itertools import count
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, TracingError
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.models.torch.exporting import Exported, exported
-from mind_mlir.models.torch.tensors import load_torch
+from mind_mlir.models.torch.exporting import EXPORTING, Exported, exported
+from mind_mlir.models.torch.state import ModuleState, key_of
+from mind_mlir.models.torch.tensors import check_values, load_torch
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.runtime.stage_text import stage_text
@@ -16,7 +21,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.stages import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable
     from typing import Unpack
 
     from mind_mlir.ir.module import Module
@@ -29,26 +34,33 @@ class TorchModel:
 
     It is called as the module is, and returns what that returns, without a graph for gradients. Weights are
     read where they lie, so that a call sees what has been changed in place, or assigned anew. A program is
-    made for each form of arguments: dtypes, shapes, containers, and values that are no tensors.
+    made for each form of arguments: dtypes, shapes, containers, and values that are no tensors; and of the
+    module: modes, modules, and other attributes in it.
 
     Attributes:
         source: The module of torch.
     """
 
     def __init__(
-        self, source: Any, options: CompileOptions, *, dynamic: Any = None, frozen: bool = False
+        self, module: Any, options: CompileOptions, *, dynamic: Any = None, frozen: bool = False
     ) -> None:
-        """Hold the module; `from_torch` says what the others are."""
-        self.source = source
+        """Hold a module, or a function; `from_torch` says what the others are."""
+        self._given = module
+        self.source = module if isinstance(module, load_torch().nn.Module) else _as_module(module)
         self._options, self._dynamic, self._frozen = options, dynamic, frozen
         self._made: BindingCache[Hashable, Exported] = BindingCache(DEFAULT_MAX_SIGNATURES)
         self._plain: dict[Hashable, Exported] = {}
         self._tree = load_torch().utils._pytree
         self._tensor = load_torch().Tensor
+        self._state = ModuleState(self.source)
         self._first: tuple[Exported, list[Any]] | None = None
 
     def __repr__(self) -> str:
-        return f"<TorchModel {type(self.source).__name__}>"
+        return f"<TorchModel {getattr(self._given, '__name__', type(self._given).__name__)}>"
+
+    def __reduce__(self) -> Any:
+        made = partial(TorchModel, dynamic=self._dynamic, frozen=self._frozen)
+        return made, (self._given, self._options)
 
     @public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -60,18 +72,20 @@ class TorchModel:
             ExecutionError: As a call of an `Executable`.
         """
         leaves: list[Any] = [*args, *kwargs.values()]
-        key = self._plain_key(leaves, kwargs)
-        found = None if key is None else self._plain.get(key)
-        if found is None:
-            leaves, spec = self._tree.tree_flatten((args, kwargs))
-            found = self._exported(leaves, spec, args, kwargs)
-            if key is not None:
-                self._remember(key, found)
-        return found(leaves)
+        with EXPORTING:  # elsewhere, `torch.export` may just have put other tensors into the module
+            key = self._plain_key(leaves, kwargs)
+            found = None if key is None else self._plain.get(key)
+            if found is None:
+                leaves, spec = self._tree.tree_flatten((args, kwargs))
+                found = self._exported(leaves, spec, args, kwargs)
+                if key is not None:
+                    self._remember(key, found)
+            values = [fetch(leaves) for fetch in found.fetches]
+        return found(leaves, values)
 
     def _plain_key(self, leaves: list[Any], kwargs: dict[str, Any]) -> Hashable:
         """Return what says which program a call of tensors alone has, quickly; None for another call."""
-        key: list[Any] = [self.source.training, *kwargs]
+        key: list[Any] = [self._state.key(), *kwargs]
         for leaf in leaves:
             if type(leaf) is not self._tensor:
                 return None
@@ -86,24 +100,41 @@ class TorchModel:
     def _exported(
         self, leaves: list[Any], spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Exported:
-        key = (spec, self.source.training, *[self._key(leaf) for leaf in leaves])
-        found = self._made.get(key, lambda: self._export(args, kwargs))
+        form = (spec, *[self._key(leaf) for leaf in leaves])
+        found = next(filter(None, (self._numbered(form, each, leaves, args, kwargs) for each in count())))
         if self._first is None:
             self._first = (found, leaves)
         return found
 
+    def _numbered(
+        self, form: Hashable, number: int, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Exported | None:
+        """Return a program for a form, of which open extents have several, where it holds for these."""
+        made: list[Exported] = []
+        found = self._made.get(
+            (form, self._state.key(), number), lambda: made.append(self._export(args, kwargs)) or made[0]
+        )
+        if made:  # the module has run: what it has changed of itself is no reason to read it anew
+            return self._made.get((form, self._state.key(), number), lambda: found)
+        return found if found.guards is None or found.guards.hold(leaves, args, kwargs) else None
+
     def _key(self, leaf: Any) -> Hashable:
         if isinstance(leaf, self._tensor):
             return (leaf.dtype, leaf.ndim if self._dynamic else leaf.shape)
-        return (type(leaf), leaf)
+        return key_of(leaf)
 
     def _export(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exported:
-        return exported(self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen)
+        check_values(self._tree.tree_leaves_with_path((args, kwargs)))
+        found = exported(self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen)
+        self._state.note_changes()
+        return found
 
     def lower(self, *args: Any, **kwargs: Any) -> GraphProgram:
         """Return the program for arguments, which is compiled but not run."""
         leaves, spec = self._tree.tree_flatten((args, kwargs))
-        return _program_of(self._exported(leaves, spec, args, kwargs), leaves)
+        with EXPORTING:
+            found = self._exported(leaves, spec, args, kwargs)
+        return _program_of(found, leaves)
 
     @property
     def module(self) -> Module:
@@ -151,7 +182,7 @@ def from_torch(
     `torch.compile` the backend ``"mind_mlir"``.
 
     Args:
-        module: A `torch.nn.Module`, or a function of tensors.
+        module: A `torch.nn.Module`, a function of tensors, or a `torch.export.ExportedProgram`.
         example: Arguments, for which the program is made and compiled now; without any, that is done for
             those of the first call.
         kwargs: Further arguments of the example, by name.
@@ -169,21 +200,33 @@ def from_torch(
         ValueError: As `mind_mlir.compile`.
     """
     torch = load_torch()
-    if not callable(module):
+    argument_checks.mapping(kwargs or {}, "kwargs", "a mapping from names to arguments")
+    if not (dynamic is None or isinstance(dynamic, (bool, Mapping, list, tuple))):
+        argument_checks.reject("dynamic", "True, False, or shapes as torch.export.export takes them", dynamic)
+    if isinstance(module, torch.export.ExportedProgram):
+        module = module.module()
+    if not callable(module) or isinstance(module, type):
         argument_checks.reject("module", "a torch.nn.Module, or a function of tensors", module)
     chosen = options_of(options, "from_torch", Options, prepares=argument_checks.flag(frozen, "frozen"))
-    source = module if isinstance(module, torch.nn.Module) else _as_module(torch, module)
-    made = TorchModel(source, chosen, dynamic=dynamic, frozen=frozen)
+    made = TorchModel(module, chosen, dynamic=dynamic, frozen=frozen)
     if example or kwargs:
         made.lower(*example, **(kwargs or {}))
     return made
 
 
-def _as_module(torch: Any, function: Any) -> Any:
-    class Function(torch.nn.Module):  # type: ignore[misc]  # torch is no dependency, and has no types here
-        """A function as a module."""
+def _as_module(function: Any) -> Any:
+    module = load_torch().nn.Module()
+    module.forward = _called_forward(function)
+    return module
 
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
 
-    return Function()
+def _called_forward(function: Any) -> Any:
+    """Return a function under the name of a module's, for torch notes the places of these alone."""
+    if isinstance(function, MethodType):
+        return MethodType(_called_forward(function.__func__), function.__self__)
+    if not isinstance(function, FunctionType):
+        return lambda *args, **kwargs: function(*args, **kwargs)  # noqa: PLW0108 -- it has code, as torch asks
+    code = function.__code__.replace(co_name="forward")
+    made = FunctionType(code, function.__globals__, None, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__annotations__ = function.__kwdefaults__, function.__annotations__
+    return made

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.graph import ArrayType, FxGraph, FxNode, Input, Ref, SourceLine, mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 #: torch's names of dtypes that are not ours.
 _DTYPES = {
@@ -58,9 +59,8 @@ def read_graph(module: Any) -> tuple[FxGraph, list[Any]]:
         The graph, whose inputs are the placeholders and then the tensors which the module holds.
     """
     reader = _Reader(module)
-    for node in module.graph.nodes:
-        reader.take(node)
-    return FxGraph((*reader.inputs, *reader.held), tuple(reader.nodes), tuple(reader.outputs)), reader.tensors
+    graph = reader.read()
+    return replace(graph, inputs=(*graph.inputs, *reader.held)), reader.tensors
 
 
 def orders_of(module: Any) -> list[list[int] | None]:
@@ -68,8 +68,14 @@ def orders_of(module: Any) -> list[list[int] | None]:
 
     Tensors are given back with the strides that they have in torch, where these are those of a dense tensor.
     """
-    outputs = module.graph.find_nodes(op="output")[0].args[0]
+    outputs = _results(module.graph.find_nodes(op="output")[0])
     return [_order(each.meta.get("val") if hasattr(each, "meta") else None) for each in outputs]
+
+
+def _results(node: Any) -> Sequence[Any]:
+    """Return what a graph returns, given its last node; one within another may return what is no list."""
+    found = node.args[0]
+    return found if isinstance(found, (list, tuple)) else (found,)
 
 
 def _order(value: Any) -> list[int] | None:
@@ -88,16 +94,28 @@ def _order(value: Any) -> list[int] | None:
 
 
 class _Reader:
-    """An FX graph on its way."""
+    """An FX graph on its way.
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    Attributes:
+        held: Inputs for the tensors that the module holds, those of graphs within it among them.
+        tensors: These tensors.
+    """
+
+    def __init__(self, module: Any, prefix: str = "") -> None:
+        """Begin with nothing read; names of what is held begin with ``prefix``."""
+        self.module, self.prefix = module, prefix
         self.inputs: list[Input] = []
         self.held: list[Input] = []
         self.tensors: list[Any] = []
         self.nodes: list[FxNode] = []
         self.outputs: list[Any] = []
-        self.graphs: dict[str, FxGraph] = {}
+        self.parts: dict[str, FxGraph | Ref] = {}
+
+    def read(self) -> FxGraph:
+        """Return the graph, whose inputs are the placeholders."""
+        for node in self.module.graph.nodes:
+            self.take(node)
+        return FxGraph(tuple(self.inputs), tuple(self.nodes), tuple(self.outputs))
 
     def take(self, node: Any) -> None:
         """Read a node."""
@@ -106,23 +124,21 @@ class _Reader:
         elif node.op == "get_attr":
             self._take_held(node)
         elif node.op == "output":
-            self.outputs = [self._argument(each) for each in node.args[0]]
+            self.outputs = [self._argument(each) for each in _results(node)]
         elif node.users or _changes(node.target):
             self.nodes.append(self._node(node))
 
     def _take_held(self, node: Any) -> None:
-        found = operator.attrgetter(node.target)(self.module)
+        found, name = operator.attrgetter(node.target)(self.module), self.prefix + node.name
         if hasattr(found, "graph"):
-            graph, tensors = read_graph(found)
-            if tensors:
-                self._hold(node.name, tensors[0])
-            self.graphs[node.name] = graph
+            inner = _Reader(found, f"{name}__")
+            self.parts[node.name] = inner.read()
+            self.held += inner.held
+            self.tensors += inner.tensors
         else:
-            self._hold(node.name, found)
-
-    def _hold(self, name: str, tensor: Any) -> None:
-        self.held.append(Input(name, _type_of(tensor)))
-        self.tensors.append(tensor)
+            self.parts[node.name] = Ref(name)
+            self.held.append(Input(name, _type_of(found)))
+            self.tensors.append(found)
 
     def _node(self, node: Any) -> FxNode:
         value = node.meta.get("val")
@@ -143,7 +159,7 @@ class _Reader:
         if part is None or isinstance(part, (bool, int, float, complex, str)):
             return part
         if hasattr(part, "op") and hasattr(part, "users"):
-            return self.graphs.get(part.name, Ref(part.name))
+            return self.parts.get(part.name, Ref(part.name))
         dtype = dtype_of(part)
         if dtype is not None:
             return dtype

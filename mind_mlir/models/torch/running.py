@@ -99,12 +99,16 @@ class _Run:
     """One evaluation of a graph."""
 
     def __init__(self) -> None:
+        #: The values of the outermost graph, whose inputs those within it may read.
+        self.around: dict[str, Any] = {}
         self.shared = Shared(self.evaluate)
         self.missing = _Missing()
 
     def evaluate(self, graph: FxGraph, given: Sequence[Any]) -> list[Any]:
         """Return the outputs of a graph."""
-        values: dict[str, Any] = {each.name: value for each, value in zip(graph.inputs, given, strict=True)}
+        own: dict[str, Any] = {each.name: value for each, value in zip(graph.inputs, given, strict=True)}
+        self.around = self.around or own
+        values = {**self.around, **own}
         trace = current_trace()
         before = trace.source
         for node in graph.nodes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, UnsupportedError
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.reading import dtype_of, name_of_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
 
@@ -75,6 +77,21 @@ def as_array(tensor: Any, name: str) -> Array:
     if dtype in _AS_INTEGERS and not plain.is_contiguous():
         plain = plain.contiguous()
     return reader_of(dtype)(plain)
+
+
+def check_values(leaves: Sequence[tuple[Any, Any]]) -> None:
+    """Refuse arguments, with their paths in ``(args, kwargs)``, that no program can be made for.
+
+    Raises:
+        ArgumentError: E6105, one is an array of numpy, or a tensor that `as_array` refuses.
+    """
+    torch = load_torch()
+    for path, leaf in leaves:
+        name = ("args", "kwargs")[path[0].idx] + torch.utils._pytree.keystr(path[1:])
+        if isinstance(leaf, np.ndarray | np.generic):
+            raise _refused(name, "it is of numpy", f"pass a tensor on its memory: torch.from_numpy({name})")
+        if isinstance(leaf, torch.Tensor):
+            as_array(leaf, name)
 
 
 def _refused(name: str, reason: str, help: str) -> ArgumentError:

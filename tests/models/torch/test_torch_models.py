@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mind_mlir
@@ -17,6 +20,7 @@ torch: Any = pytest.importorskip("torch")
 
 from mind_mlir.models.torch.backend import mind_mlir as backend  # noqa: E402 -- after the check for torch
 
+while_loop: Any = pytest.importorskip("torch._higher_order_ops.while_loop").while_loop
 PAGE = Path(__file__).parents[3] / "docs" / "torch.md"
 nn: Any = torch.nn
 
@@ -111,6 +115,96 @@ def test_dynamic_extents(dynamic: bool | None) -> None:
     for rows in (2, 3, 7):
         x = torch.randn(rows, 5)
         close(run(x), model(x).detach())
+
+
+def test_open_extents_that_a_branch_tells_apart_are_read_anew() -> None:
+    def function(x: Any, *more: Any) -> Any:
+        return x.shape[0], x.sum() * 2 if x.shape[0] % 2 == 0 else more[0].squeeze(0) - x.sum()
+
+    run = mind_mlir.from_torch(function, torch.ones(4), torch.ones(3), dynamic=True)
+    for rows, columns in ((6, 3), (5, 3), (5, 1), (1, 2), (8, 4)):
+        x, y = torch.ones(rows), torch.ones(columns)
+        assert run(x, y)[0] == rows
+        close(run(x, y)[1], function(x, y)[1])
+
+
+class Scaled(nn.Module):  # type: ignore[misc]  # torch has no types here
+    """Reads a number, a tensor that is no buffer, a module, and a weight that is in two places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.shift, self.inner, self.calls = 2.0, torch.ones(3), nn.Dropout(0.5), 0
+        self.one, self.other = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.other.weight = self.one.weight
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return self.other(self.one(self.inner(x) * self.scale + self.shift))
+
+
+def test_what_has_changed_of_a_module_is_seen() -> None:
+    model, x = Scaled().eval(), torch.ones(2, 3)
+    run = mind_mlir.from_torch(model, x)
+    changes: list[Any] = [
+        lambda: setattr(model, "scale", 3.0),
+        lambda: setattr(model, "shift", torch.zeros(3)),
+        lambda: setattr(model, "inner", nn.Tanh()),
+        lambda: setattr(model.other, "weight", nn.Parameter(torch.ones(3, 3))),
+        lambda: model.one.register_forward_hook(lambda *given: given[2] * 2),
+    ]
+    for change in [lambda: None, *changes]:
+        change()
+        close(run(x), model(x).detach())
+    calls = model.calls
+    run(x)
+    assert model.calls == calls  # nothing has changed that the module has not changed itself
+    with torch.autocast("cpu", torch.bfloat16):
+        assert run(x).dtype is torch.bfloat16
+
+
+def test_models_are_called_by_several_threads_and_pickled() -> None:
+    model = perceptron()
+    run = mind_mlir.from_torch(model)
+    rows = [torch.randn(1 + each % 3, 5) for each in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        for x, found in zip(rows, pool.map(run, rows), strict=True):
+            close(found, model(x).detach())
+    close(pickle.loads(pickle.dumps(run))(rows[0]), model(rows[0]).detach())  # noqa: S301 -- our own bytes
+
+
+def test_graphs_within_graphs_hold_tensors() -> None:
+    def function(x: Any) -> Any:
+        return torch.cond(
+            x.sum() > 0,
+            lambda x: x * torch.tensor([1.0, 2.0]) + torch.tensor([3.0, 4.0]),
+            lambda x: x - torch.tensor([5.0, 6.0]),
+            (x,),
+        )
+
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend=backend)
+    for x in (torch.ones(2), -torch.ones(2)):
+        close(compiled(x), function(x))
+
+
+def test_a_loop_and_a_module_that_differentiates() -> None:
+    def looped(x: Any, count: Any) -> Any:
+        return while_loop(lambda i, x: i < count, lambda i, x: (i + 1, x * 2 + 1), (torch.tensor(0), x))
+
+    x = torch.ones(3)
+    close(mind_mlir.from_torch(looped)(x, torch.tensor(4))[1], torch.full((3,), 31.0))
+
+    def force(x: Any) -> Any:
+        return torch.autograd.grad(x.requires_grad_().sin().sum(), x)[0]
+
+    close(mind_mlir.from_torch(force)(x), x.cos())
+
+
+def test_arguments_of_numpy_and_traced_ones_are_refused() -> None:
+    run = mind_mlir.from_torch(perceptron())
+    for call in (lambda: run(np.ones((2, 5), np.float32)), lambda: torch.func.vmap(run)(torch.ones(2, 5))):
+        with pytest.raises(mind_mlir.ArgumentError, match="E6105"):
+            call()
 
 
 def test_changes_are_written_back() -> None:
