@@ -202,6 +202,11 @@ def register(container: Container) -> None:
     _OWN[container.cls] = _known[container.cls] = container
 
 
+def register_mapping(cls: type) -> None:
+    """Make objects of a class containers as dicts are; what is put together again is a dict."""
+    register(Container(cls, _take_dict, _make_dict, lambda form: f"{cls.__name__}({{{_dict_items(form)}}})"))
+
+
 def stood_for(cls: type) -> type:
     """Return the class that objects of ``cls`` stand in for, or ``cls``."""
     found: type = cls.__dict__.get(STANDS_FOR, cls)

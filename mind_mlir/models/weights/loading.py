@@ -21,7 +21,7 @@ from mind_mlir.models.weights.safetensors import (
     read_safetensors,
 )
 from mind_mlir.models.weights.tensors import Contents
-from mind_mlir.support import argument_checks
+from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Weights(Mapping[str, "Weight"]):
 
     Each is an array that cannot be written to, or a `QuantizedWeights`. It is made when it is first asked
     for, as a view of the mapped file: what no program reads takes no memory, and processes that map one file
-    share its pages. It pickles as its path.
+    share its pages. It is an argument of functions that are traced as a dict is, and pickles as its path.
 
     Attributes:
         path: The file.
@@ -79,6 +79,9 @@ class Weights(Mapping[str, "Weight"]):
 
     def __reduce__(self) -> tuple[Callable[..., Weights], tuple[str]]:
         return partial(load_weights, dequantize=self._dequantize), (self.path,)
+
+
+pytrees.register_mapping(Weights)
 
 
 @public

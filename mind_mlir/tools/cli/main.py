@@ -107,7 +107,7 @@ Completion with Tab, until the shell ends (or put the line into its startup file
 )
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Compile MIND programs, Core IR and PTIR to fast native code, by way of MLIR.
+    """Compile MIND programs, Core IR, PTIR and ONNX models to fast native code, by way of MLIR.
 
     FILE may be '-' for standard input in every command.
     """

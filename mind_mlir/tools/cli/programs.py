@@ -46,7 +46,7 @@ def read_program(session: Session, path: str) -> Any:
 def refuse_extents(program: AnyProgram, extents: Mapping[str, int]) -> None:
     """Refuse what ``--bind`` says for a module."""
     if isinstance(program, Module) and extents:
-        raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
+        raise click.UsageError("--bind is for PTIR, .mind and ONNX: Core IR has no open dimensions")
 
 
 def lowered(program: AnyProgram, function: str | None, extents: Mapping[str, int]) -> Module:

@@ -85,9 +85,10 @@ def command(
 ) -> None:
     """Compile a program and run it on arrays; or run a bundle, which is compiled.
 
-    FILE is a program, or a directory that mind-mlir compile --emit=bundle has
-    written, for which nothing is compiled: --input, --weights, --seed, --func,
-    --threads and -o go with one, and random integers are small whatever they are for.
+    FILE is a program, an ONNX model (model.onnx), or a directory that mind-mlir
+    compile --emit=bundle has written, for which nothing is compiled: --input,
+    --weights, --seed, --func, --threads and -o go with one, and random integers
+    are small whatever they are for.
 
     The outputs are printed, or written to PATH as output_0, output_1, ...; what
     numpy has no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which

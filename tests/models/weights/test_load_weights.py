@@ -220,7 +220,7 @@ def test_constants_and_arguments_are_the_mapped_arrays(tmp_path: Path) -> None:
     assert np.array_equal(found, expected)
     (found,) = mind_mlir.compile(module, constants={"w": weights["w"]})(weights["x"])
     assert np.array_equal(found, expected)
-    assert np.array_equal(mind_mlir.jit(lambda given: given["x"] @ given["w"])(dict(weights)), expected)
+    assert np.array_equal(mind_mlir.jit(lambda given: given["x"] @ given["w"])(weights), expected)
 
 
 def test_files_of_the_libraries_themselves(tmp_path: Path) -> None:
