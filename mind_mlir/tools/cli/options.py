@@ -128,7 +128,7 @@ bind_option = click.option(
     metavar="NAME=EXTENT",
     multiple=True,
     callback=_extents,
-    help="What a named dimension of a program or an ONNX model is (?NAME in PTIR); may be given several times.",
+    help="What a named dimension of a program or ONNX model is (?NAME in PTIR); may be given several times.",
 )
 
 
