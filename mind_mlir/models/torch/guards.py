@@ -52,6 +52,11 @@ def _ranges(value: Any, known: Mapping[Any, Any]) -> list[tuple[int, int | None]
             found.append((extent, extent))
             continue
         range_ = known.get(extent.node.expr)
-        low, high = (0, None) if range_ is None else (range_.lower, range_.upper)
-        found.append((int(low), int(high) if getattr(high, "is_Integer", False) else None))
+        low, high = (None, None) if range_ is None else (_number(range_.lower), _number(range_.upper))
+        found.append((low or 0, high))
     return found
+
+
+def _number(bound: Any) -> int | None:
+    """Return a bound of sympy's as a number; None where it is infinite."""
+    return int(bound) if getattr(bound, "is_Integer", False) else None
