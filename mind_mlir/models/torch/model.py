@@ -110,10 +110,14 @@ class TorchModel:
         self, form: Hashable, number: int, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Exported | None:
         """Return a program for a form, of which open extents have several, where it holds for these."""
-        made: list[Exported] = []
-        found = self._made.get(
-            (form, self._state.key(), number), lambda: made.append(self._export(args, kwargs)) or made[0]
-        )
+        made = False
+
+        def make() -> Exported:
+            nonlocal made
+            made = True
+            return self._export(args, kwargs)
+
+        found = self._made.get((form, self._state.key(), number), make)
         if made:  # the module has run: what it has changed of itself is no reason to read it anew
             return self._made.get((form, self._state.key(), number), lambda: found)
         return found if found.guards is None or found.guards.hold(leaves, args, kwargs) else None

@@ -202,7 +202,11 @@ def test_a_loop_and_a_module_that_differentiates() -> None:
 
 def test_arguments_of_numpy_and_traced_ones_are_refused() -> None:
     run = mind_mlir.from_torch(perceptron())
-    for call in (lambda: run(np.ones((2, 5), np.float32)), lambda: torch.func.vmap(run)(torch.ones(2, 5))):
+    calls: list[Any] = [
+        lambda: run(np.ones((2, 5), np.float32)),
+        lambda: torch.func.vmap(run)(torch.ones(2, 5)),
+    ]
+    for call in calls:
         with pytest.raises(mind_mlir.ArgumentError, match="E6105"):
             call()
 
