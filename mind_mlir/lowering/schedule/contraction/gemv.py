@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-#: The most rows of an axpy product, which loads and stores each result once a step: with more, that takes longer
-#: than reading.
+#: The most rows of an axpy product, which loads and stores each result once a step: with more, that takes
+#: longer than reading.
 _AXPY_ROWS = 4
-#: The most rows of dot products, with a right factor that a cache holds and with one that comes from memory: with
-#: more, packing it takes less time than they do.
+#: The most rows of dot products, with a right factor that a cache holds and with one that comes from memory:
+#: with more, packing it takes less time than they do.
 _DOT_ROWS = 16, 32
 #: The most rows that a call computes dot products for, and the most columns that it reads side by side.
 _ROWS_OF_CALL, _BESIDE = 6, 6
@@ -54,7 +54,7 @@ _RESULTS, _LONG = 32 << 10, 2048
 _PARTS, _FEWEST_STEPS, _MOST_STEPS = 16, 16, 128
 #: Steps of a dot product, in vectors, that one accumulator sums.
 _DOT_STEPS = 128
-#: Accumulators of dot products that hide the latency of an instruction, and vectors that a column has at least.
+#: Accumulators of dot products that hide the latency of an instruction, and the fewest vectors of a column.
 _ACCUMULATORS, _SHORTEST = 8, 4
 #: Bytes of the right factor that all rows read before the next ones: some columns, in a cache.
 _COLUMNS = 128 << 10
@@ -128,7 +128,10 @@ def _dot(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None
     if not along or beside < 1 or k < _SHORTEST * lanes:
         return None
     vectors = 1
-    while vectors * rows * beside < _ACCUMULATORS and (vectors * 2 * rows + 2) * beside <= target.vector_registers:
+    while (
+        vectors * rows * beside < _ACCUMULATORS
+        and (vectors * 2 * rows + 2) * beside <= target.vector_registers
+    ):
         vectors *= 2
     if not target.masks and k % (vectors * lanes):
         return None

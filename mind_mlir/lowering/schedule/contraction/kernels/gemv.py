@@ -310,7 +310,7 @@ def _dot_text(kernel: DotKernel) -> str:
     out = t.step("%out", "%out_first", element)
 
     def columns(count: str, begin: list[str], beside: int) -> list[str]:
-        """Append ``count`` times as many columns as are ``beside`` one another; return what is behind them."""
+        """Append ``count`` times ``beside`` columns; return the places behind them."""
 
         def some(_: str, inside: list[str]) -> list[str]:
             there, result = inside
@@ -360,7 +360,9 @@ def _columns(t: Text, kernel: DotKernel, first: str, result: str, beside: int) -
                 value = t.read(t.step(each, place, stored["left"]), kernel.left, lanes, mask)
                 for column, factor in enumerate(factors):
                     cell = (row * beside + column) * kernel.vectors + v
-                    following[cell] = t.multiply_add(value, factor, sums[cell], element, lanes, fma=kernel.fma)
+                    following[cell] = t.multiply_add(
+                        value, factor, sums[cell], element, lanes, fma=kernel.fma
+                    )
         return following
 
     def step(_: str, inside: list[str]) -> list[str]:
