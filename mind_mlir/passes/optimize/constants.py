@@ -5,12 +5,13 @@ same, where the values that are made of such literals alone, and that anything e
 
 What may be evaluated is what `hoist_rules.may_go` says: it cannot fail. What is larger than the literals that
 it is made of stays to be computed. So do views of the factors of products: how a factor is seen decides how
-its products are summed, and it is laid out once anyway (`contraction/constant_factors`). The evaluation is
-that of compiled code: bits are those of a program that computes these values by themselves.
+its products are summed, and it is laid out once anyway (`contraction/constant_factors`). Filters of several
+elements are not read through views. The evaluation is that of compiled code: bits are those of a program that computes these values by themselves.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Modul
 from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.constants import constant_form
+from mind_mlir.ops.convolution_form import CONVOLUTIONS
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS
 from mind_mlir.passes.optimize.hoist_rules import SMALL_BYTES, bytes_of, may_go
@@ -110,7 +112,7 @@ class _Known:
             for region in operation.regions:
                 self.enter(region)
             if not self._enter(operation):
-                self._want(operation.operands, by_opcode()[operation.opcode].terms is not None)
+                self._want(operation.operands, self._multiplies_matrices(operation))
         self._want(block.terminator.operands)
 
     def read_by_others(self) -> list[ValueId]:
@@ -133,6 +135,16 @@ class _Known:
                 found.add(value)
                 pending += self.made_by[value].operands
         return [operation for value, operation in self.made_by.items() if value in found]
+
+    def _multiplies_matrices(self, operation: CoreOperation) -> bool:
+        """Return whether an operation has factors, and reads through views of these."""
+        if by_opcode()[operation.opcode].terms is None:
+            return False
+        if operation.opcode not in CONVOLUTIONS:
+            return True
+        _, filter_ = (self.types[value] for value in operation.operands)
+        assert isinstance(filter_, TensorType), "a convolution has been verified"
+        return not filter_.element_count or math.prod(filter_.extents[:-2]) == 1
 
     def _want(self, values: Iterable[ValueId], as_factors: bool = False) -> None:
         for value in values:
