@@ -11,9 +11,8 @@ elements are not read through views. The evaluation is that of compiled code: bi
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Module, Return
@@ -142,9 +141,10 @@ class _Known:
             return False
         if operation.opcode not in CONVOLUTIONS:
             return True
-        _, filter_ = (self.types[value] for value in operation.operands)
+        filter_ = self.types[operation.operands[1]]
         assert isinstance(filter_, TensorType), "a convolution has been verified"
-        return not filter_.element_count or math.prod(filter_.extents[:-2]) == 1
+        strides: Any = operation.attributes["strides"]
+        return {*filter_.extents[:-2], *strides} <= {1}
 
     def _want(self, values: Iterable[ValueId], as_factors: bool = False) -> None:
         for value in values:
