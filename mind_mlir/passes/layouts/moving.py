@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
     from mind_mlir.ir.types import ValueType
-    from mind_mlir.ops.convolution_form import CONVOLUTIONS
-from mind_mlir.passes.layouts.rules import Order
+    from mind_mlir.passes.layouts.rules import Order
 
 #: An operand that is so much smaller than the result is transposed where it is needed in another order.
 _SMALL = 8

@@ -1,12 +1,14 @@
 """Evaluates what is made of large literals alone, when a program is compiled.
 
 Before: a module in structured form, in which parameters that are declared constant are literals. After: the
-same, where the values that are made of such literals alone, and that anything else reads, are literals, too.
+same, where the values that are made of such literals alone, and that anything else reads, are literals,
+too.
 
-What may be evaluated is what `hoist_rules.may_go` says: it cannot fail. What is larger than the literals that
-it is made of stays to be computed. So do views of the factors of products: how a factor is seen decides how
-its products are summed, and it is laid out once anyway (`contraction/constant_factors`). Filters of several
-elements are not read through views. The evaluation is that of compiled code: bits are those of a program that computes these values by themselves.
+What may be evaluated is what `hoist_rules.may_go` says: it cannot fail. What is larger than the literals
+that it is made of stays to be computed. So do views of the factors of products: how a factor is seen
+decides how its products are summed, and it is laid out once anyway (`contraction/constant_factors`).
+Filters of several elements are not read through views. The evaluation is that of compiled code: bits are
+those of a program that computes these values by themselves.
 """
 
 from __future__ import annotations
