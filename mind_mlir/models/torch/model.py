@@ -132,7 +132,7 @@ class TorchModel:
 
 
 def _program_of(found: Exported, leaves: list[Any]) -> GraphProgram:
-    return found.compiled.program([fetch(leaves) for fetch in found.fetches])
+    return found.compiled.program(found.values(leaves))
 
 
 @public
