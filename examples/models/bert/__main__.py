@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
             help="a directory with model.safetensors, config.json and vocab.txt, as of transformers; a file "
             f"of weights; or random weights: {', '.join(SIZES)}",
         )
-        one.add_argument("text" if name == "fill" else "texts", **({} if name == "fill" else {"nargs": "+"}))
+        one.add_argument("texts", nargs=1 if name == "fill" else "+", metavar="text", help="a sentence")
         one.add_argument("--vocabulary", help="a file with a word on each line; that of the model's folder")
         one.add_argument("--threads", type=int, help="how many threads there are")
         if name == "fill":
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             mind_mlir.set_num_threads(options.threads)
         model = load_model(options.model, options.vocabulary)
         if options.command == "fill":
-            _fill(model, options.text, options.most)
+            _fill(model, options.texts[0], options.most)
         else:
             _compare(model, options.texts)
     except (ModelError, mind_mlir.MindError, ValueError) as error:
