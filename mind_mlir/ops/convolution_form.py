@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.types import DType
 
+#: The operations that are convolutions, of an input and a filter.
+CONVOLUTIONS = frozenset(("Conv2d", "Convolution"))
+
 #: The lists of a Convolution, a number for each axis of space, and what an empty list stands for.
 LISTS = {"strides": 1, "padding_low": 0, "padding_high": 0, "base_dilation": 1, "window_dilation": 1}
 

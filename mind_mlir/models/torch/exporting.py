@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import Diagnostic, MindError, UnsupportedError
 from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import exported_decompositions
+from mind_mlir.models.torch.graph import Ref
 from mind_mlir.models.torch.guards import Guards
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
@@ -39,7 +40,8 @@ class Exported:
     Attributes:
         compiled: The graph, which takes weights and arguments, and returns new values of what is changed in
             place before the results.
-        fetches: For each input of the graph, what returns it for the leaves of a call's arguments.
+        fetches: For each input of the graph, what returns it for the leaves of a call's arguments; None for
+            constants of the code.
         changed: What is written back after a call: the number of the output, and what returns its tensor.
         results: The numbers of the outputs that are the module's results.
         out_spec: How these are put together.
@@ -47,7 +49,7 @@ class Exported:
     """
 
     compiled: CompiledGraph
-    fetches: list[Callable[[Sequence[Any]], Any]]
+    fetches: list[Callable[[Sequence[Any]], Any] | None]
     changed: list[tuple[int, Callable[[Sequence[Any]], Any]]]
     results: list[int]
     out_spec: Any
@@ -62,6 +64,10 @@ class Exported:
                     target(leaves).copy_(found[place])
         results = [found[place] for place in self.results]
         return results[0] if self.out_spec.is_leaf() else self.out_spec.unflatten(results)
+
+    def values(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return the inputs of the graph for the leaves of a call's arguments."""
+        return [fetch and fetch(leaves) for fetch in self.fetches]
 
 
 def exported(
@@ -91,7 +97,9 @@ def exported(
         lasting=[place for place, each in enumerate(inputs) if each.name in kept],
         orders=orders_of(program.graph_module),
     )
-    fetches = [signature.fetches[each.name] for each in inputs]
+    returned = {each.name for each in graph.outputs if isinstance(each, Ref)}
+    gone = set(kept) - returned if frozen else set()
+    fetches = [None if each.name in gone else signature.fetches[each.name] for each in inputs]
     leaves = load_torch().utils._pytree.tree_leaves((args, kwargs))
     guards = Guards(module, program, leaves) if dynamic else None
     out_spec = program.call_spec.out_spec

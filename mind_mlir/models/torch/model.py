@@ -80,7 +80,7 @@ class TorchModel:
                 found = self._exported(leaves, spec, args, kwargs)
                 if key is not None:
                     self._remember(key, found)
-            values = [fetch(leaves) for fetch in found.fetches]
+            values = found.values(leaves)
         return found(leaves, values)
 
     def _plain_key(self, leaves: list[Any], kwargs: dict[str, Any]) -> Hashable:
@@ -167,7 +167,7 @@ class TorchModel:
 
 
 def _program_of(found: Exported, leaves: list[Any]) -> GraphProgram:
-    return found.compiled.program([fetch(leaves) for fetch in found.fetches])
+    return found.compiled.program(found.values(leaves))
 
 
 @public

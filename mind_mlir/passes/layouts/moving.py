@@ -20,6 +20,7 @@ from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import Attributes
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.types import TensorType
+from mind_mlir.ops.convolution_form import CONVOLUTIONS
 from mind_mlir.passes.layouts.rules import RESHAPES, RULES, in_order
 from mind_mlir.passes.simplify.shapes import aligned, inverse, only_moves_ones, permutation_of
 from mind_mlir.support.interrupts import deliver
@@ -32,14 +33,13 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import ValueType
     from mind_mlir.passes.layouts.rules import Order
 
-_CONVOLUTIONS = frozenset(("Conv2d", "Convolution"))
 #: An operand that is so much smaller than the result is transposed where it is needed in another order.
 _SMALL = 8
 
 
 def move_transposes(function: Function) -> Function:
     """Return ``function``, in structured form, with its transposes moved; itself where none moves."""
-    if not any(operation.opcode in _CONVOLUTIONS for operation in operations_of(function.blocks)):
+    if not any(operation.opcode in CONVOLUTIONS for operation in operations_of(function.blocks)):
         return function
     moving = _Moving(function)
     (block,) = function.blocks
@@ -57,7 +57,7 @@ class _Moving:
         self._read = {
             operation.operands[0]
             for operation in operations_of(function.blocks)
-            if operation.opcode in _CONVOLUTIONS
+            if operation.opcode in CONVOLUTIONS
         }
         self._next = 1 + max(value_types(function.blocks), default=-1)
         #: Values that lie as convolutions have them.
@@ -96,7 +96,7 @@ class _Moving:
     def _look_at(self, operation: CoreOperation) -> None:
         """Note whether a result is native, and what it is a transpose of."""
         value = operation.value_id
-        if operation.opcode in _CONVOLUTIONS or self._is_layer(operation):
+        if operation.opcode in CONVOLUTIONS or self._is_layer(operation):
             self._native.add(value)
         elif operation.opcode == "Transpose":
             (source,) = operation.operands

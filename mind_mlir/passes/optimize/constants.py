@@ -1,24 +1,27 @@
 """Evaluates what is made of large literals alone, when a program is compiled.
 
 Before: a module in structured form, in which parameters that are declared constant are literals. After: the
-same, where the values that are made of such literals alone, and that anything else reads, are literals, too.
+same, where the values that are made of such literals alone, and that anything else reads, are literals,
+too.
 
-What may be evaluated is what `hoist_rules.may_go` says: it cannot fail. What is larger than the literals that
-it is made of stays to be computed. So do views of the factors of products: how a factor is seen decides how
-its products are summed, and it is laid out once anyway (`contraction/constant_factors`). The evaluation is
-that of compiled code: bits are those of a program that computes these values by themselves.
+What may be evaluated is what `hoist_rules.may_go` says: it cannot fail. What is larger than the literals
+that it is made of stays to be computed. So do views of the factors of products: how a factor is seen
+decides how its products are summed, and it is laid out once anyway (`contraction/constant_factors`).
+Filters of several elements are not read through views. The evaluation is that of compiled code: bits are
+those of a program that computes these values by themselves.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Module, Return
 from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.constants import constant_form
+from mind_mlir.ops.convolution_form import CONVOLUTIONS
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS
 from mind_mlir.passes.optimize.hoist_rules import SMALL_BYTES, bytes_of, may_go
@@ -110,7 +113,7 @@ class _Known:
             for region in operation.regions:
                 self.enter(region)
             if not self._enter(operation):
-                self._want(operation.operands, by_opcode()[operation.opcode].terms is not None)
+                self._want(operation.operands, self._multiplies_matrices(operation))
         self._want(block.terminator.operands)
 
     def read_by_others(self) -> list[ValueId]:
@@ -133,6 +136,17 @@ class _Known:
                 found.add(value)
                 pending += self.made_by[value].operands
         return [operation for value, operation in self.made_by.items() if value in found]
+
+    def _multiplies_matrices(self, operation: CoreOperation) -> bool:
+        """Return whether an operation has factors, and reads through views of these."""
+        if by_opcode()[operation.opcode].terms is None:
+            return False
+        if operation.opcode not in CONVOLUTIONS:
+            return True
+        filter_ = self.types[operation.operands[1]]
+        assert isinstance(filter_, TensorType), "a convolution has been verified"
+        strides: Any = operation.attributes["strides"]
+        return {*filter_.extents[:-2], *strides} <= {1}
 
     def _want(self, values: Iterable[ValueId], as_factors: bool = False) -> None:
         for value in values:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import read_too_soon
 from mind_mlir.passes.canonical.body import FunctionBlocks, numbered
-from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE
+from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE, SCALES
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.target import named_target
 
@@ -51,6 +51,10 @@ def optimize(
         target: The processor, for the passes that need to know it; that of the environment unless given.
         evaluate: Runs code, for the pass that evaluates expressions of constants, which there is only then.
     """
+    if evaluate is not None and not {SCALES.name, PREPARE.name} & set(disabled):
+        functions = [_optimized(function, (SCALES,), observer) for function in module.functions]
+        if any(one is not other for one, other in zip(functions, module.functions, strict=True)):
+            module = replace(module, functions=Functions(functions))
     if evaluate is not None and PREPARE.name not in disabled:
         prepared = PREPARE.run(module, evaluate)
         if observer is not None and prepared is not module:

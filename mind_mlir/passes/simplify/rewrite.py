@@ -51,9 +51,9 @@ class Rewrite:
         return self.type_of(value).extents
 
     def maker(self, value: ValueId, *opcodes: str) -> CoreOperation | None:
-        """Return the operation that makes ``value``, where it is one of ``opcodes``."""
+        """Return the operation that makes ``value``, where it is one of ``opcodes``, if any are given."""
         maker = self._known.makers.get(value)
-        return maker if maker is not None and maker.opcode in opcodes else None
+        return maker if maker is not None and (not opcodes or maker.opcode in opcodes) else None
 
     def is_read_once(self, value: ValueId) -> bool:
         """Return whether nothing but the operation reads ``value``."""

@@ -119,11 +119,12 @@ def split_transposes(function: Operation, views: Views) -> None:
         rest = [axis for axis in range(len(shape)) if axis != last]
         if last == len(shape) - 1 or shape[-1] >= _SHORT_ROW or [*rest, last] == order:
             continue
-        if shape[last] < _SHORT_ROW or not all(is_factor(views, use) for use in value.uses):
+        uses = list(value.uses)
+        if shape[last] < _SHORT_ROW or not uses or not all(is_factor(views, use) for use in uses):
             continue
         with ir.InsertionPoint(transpose), transpose.location:
             matrix = _with_last(source, last)
-        for user in dict.fromkeys(use.owner.operation for use in value.uses):
+        for user in dict.fromkeys(use.owner.operation for use in uses):
             _read_from(user, value, matrix, [order.index(axis) for axis in (*rest, last)], views)
         transpose.erase()
 

@@ -101,14 +101,15 @@ def choose_matmul_schedule(
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room[1] = _equal(n, room[1], columns) if flat else room[1]
     room = [m * planes, n] if deep else room
-    narrowest = n if deep else _STREAM_BYTES // size if streamed else columns
+    tall = copy or (deep and n > m * planes)
+    narrowest = n if deep and not tall else _STREAM_BYTES // size if streamed else columns
     wanted = min(_DEEP_PIECES if deep else _MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS)))
     mc, nc, together = _macro_tiles(
         (m, n, planes, batch),
         (rows, _COPY_ROWS if copy else rows, columns, narrowest),
         (room[0], room[1]),
         0 if nanoseconds < WORTHWHILE_NS else wanted,
-        tall=copy,
+        tall=tall,
     )
     if pack_macro_tiles:
         mc, nc = m, max(1, _PANEL_BYTES // 2 // panel) * columns
@@ -228,9 +229,10 @@ def _macro_tiles(
     plane_blocks = -(-planes // max(1, room[0] // m))
     while batch * row_blocks * column_blocks * plane_blocks < wanted:
         mc, nc = -(-m // row_blocks), -(-n // column_blocks)
-        if plane_blocks < planes:
+        splits = nc >= 2 * fewest
+        if plane_blocks < planes and not (tall and splits):
             plane_blocks = min(planes, 2 * plane_blocks)
-        elif nc >= 2 * fewest and (tall or nc >= mc or mc < 2 * rows):
+        elif splits and (tall or nc >= mc or mc < 2 * rows):
             column_blocks *= 2
         elif mc >= 2 * shortest:
             row_blocks *= 2
@@ -281,6 +283,7 @@ _TILES = (
     (6, 4),
     (8, 3),
     (8, 2),
+    (7, 2),
     (6, 2),
     (4, 3),
     (8, 1),

@@ -1,0 +1,1 @@
+"""BERT: words that fit a gap, and sentences as vectors."""

@@ -1,0 +1,1 @@
+"""Residual networks that say what is in an image."""
