@@ -37,6 +37,12 @@ class NotOpen(Exception):  # noqa: N818 -- it says what a program is not
         super().__init__(reason)
         self.operation = operation
 
+    @property
+    def full(self) -> str:
+        """Return the reason with the operation."""
+        operation = self.operation
+        return str(self) if operation is None else f"{operation.opcode} of {operation.label}: {self}"
+
 
 class Factor(NamedTuple):
     """A factor of an axis.
@@ -121,6 +127,10 @@ class Linear(NamedTuple):
     constant: int
     symbol: int | None = None
 
+    def at(self, extents: Sequence[int]) -> int:
+        """Return it where the extents are ``extents``."""
+        return self.constant if self.symbol is None else self.constant + extents[self.symbol]
+
 
 @dataclass(frozen=True, slots=True)
 class OpenValue:
@@ -174,7 +184,8 @@ class OpenContext:
         operation: The operation, in the program of the greatest extents.
         versions: The same operation in programs of other extents.
         operands: Its operands.
-        extents: The extents of the symbols in each of these programs, the greatest first.
+        extents: The extents of the symbols in each of these programs: all the greatest, then one after the
+            other its least, and then any others.
         counts: The extents of a call, as scalars of i64.
         masks: What tells elements from padding.
         regions: The regions, for operations that have some.
@@ -204,13 +215,16 @@ class OpenContext:
     def follow(self, numbers: Sequence[int]) -> Linear:
         """Return a number of the program that is ``numbers`` for each of `extents`."""
         first, found = numbers[0], Linear(numbers[0])
-        for symbol, number in enumerate(numbers[1:]):
+        greatest = self.extents[0]
+        for symbol, number in enumerate(numbers[1 : len(greatest) + 1]):
             if number == first:
                 continue
-            greatest, other = self.extents[0][symbol], self.extents[symbol + 1][symbol]
-            if found.symbol is not None or first - number != greatest - other:
+            other = self.extents[symbol + 1][symbol]
+            if found.symbol is not None or first - number != greatest[symbol] - other:
                 self.refuse("it has a number that does not grow as one open dimension does")
-            found = Linear(first - greatest, symbol)
+            found = Linear(first - greatest[symbol], symbol)
+        if any(found.at(each) != number for number, each in zip(numbers, self.extents, strict=True)):
+            self.refuse("it has a number that does not grow as one open dimension does")
         return found
 
     def follows(self, name: str) -> list[Linear]:

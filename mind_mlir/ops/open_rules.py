@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from mind_mlir.ops.open_axes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.rules import OpenRule
 
@@ -85,47 +87,84 @@ def made(context: OpenContext) -> list[OpenValue]:
 
 
 def constant(context: OpenContext) -> list[OpenValue]:
-    """Repeat a constant; where its extents, or its numbers, follow those of a call, these are one number."""
+    """Repeat a constant: one number, which may follow the extents of a call, or a table of all of them."""
     context.expect_same("shape", "value")
     axes = context.axes_of_type()
-    literals = context.all_of("value")
-    if not any(map(is_open, axes)) and all(literal == literals[0] for literal in literals):
-        return [OpenValue(value, axes) for value in context.repeat()]
-    arrays = [literal.array for literal in literals]
+    arrays = [literal.array for literal in context.all_of("value")]
     numbers = [array.reshape(-1)[:1] for array in arrays]
-    if any(not array.size or (array != number).any() for array, number in zip(arrays, numbers, strict=True)):
-        context.refuse("it is a table of numbers that depends on an open dimension")
-    if len({number.tobytes() for number in numbers}) > 1:
-        value = _scalar(context, [number.item() for number in numbers])
-        return [OpenValue(context.spread(value, context.operation.tensor_type.extents), axes)]
-    zero = not numbers[0].tobytes().strip(b"\0")
-    return [OpenValue(value, axes, zero=zero) for value in context.repeat()]
+    if all(array.size and (array == number).all() for array, number in zip(arrays, numbers, strict=True)):
+        if len({number.tobytes() for number in numbers}) > 1:
+            value = _scalar(context, [number.item() for number in numbers])
+            return [OpenValue(context.spread(value, context.operation.tensor_type.extents), axes)]
+        zero = not numbers[0].tobytes().strip(b"\0")
+        return [OpenValue(value, axes, zero=zero) for value in context.repeat()]
+    for array in arrays[1:]:
+        if arrays[0][tuple(map(slice, array.shape))].tobytes() != array.tobytes():
+            return [OpenValue(_counted(context, arrays), axes)]
+    return [OpenValue(value, axes) for value in context.repeat()]
+
+
+def _counted(context: OpenContext, arrays: Sequence[Array]) -> Value:
+    """Append integers that grow evenly along each axis, in steps that may follow the extents of a call."""
+    dtype, shape = context.operation.tensor_type.dtype, arrays[0].shape
+    firsts = [int(array.flat[0]) for array in arrays]
+    steps = [[_step(array, axis) for axis in range(len(shape))] for array in arrays]
+    for array, first, each in zip(arrays, firsts, steps, strict=True):
+        wanted = sum([n * step for n, step in zip(np.indices(array.shape), each, strict=True)], first)
+        if not dtype.is_integer or (array != wanted).any():
+            context.refuse("it is a table of numbers that depends on an open dimension")
+
+    def number(numbers: Sequence[int]) -> Value:
+        made = context.count(context.follow(numbers))
+        return context.spread(made if dtype is DType.SI64 else context.emit("Cast", made, dtype=dtype), shape)
+
+    value = number(firsts)
+    for axis, each in enumerate(zip(*steps, strict=True)):
+        if any(each):
+            index = context.emit("Iota", shape=shape, dtype=dtype, axis=axis)
+            value = context.emit("Add", value, context.emit("Mul", index, number(each)))
+    return value
+
+
+def _step(array: Array, axis: int) -> int:
+    """Return by how much the second number along an axis is greater than the first."""
+    if array.shape[axis] < 2:
+        return 0
+    return int(array[tuple([int(each == axis) for each in range(array.ndim)])]) - int(array.flat[0])
+
+
+#: Powers of an extent that numbers are multiples of: means, their gradients, and scales.
+_POWERS = (1.0, -1.0, 0.5, -0.5)
 
 
 def _scalar(context: OpenContext, numbers: Sequence[float]) -> Value:
-    """Append an integer that follows an extent; or a float that is a fixed number times extents, or by them.
-
-    So these are in means and their gradients.
-    """
+    """Append an integer that follows an extent; or a float that is a fixed number times powers of extents."""
     dtype = context.operation.tensor_type.dtype
     if dtype.is_integer:
         extent = context.count(context.follow([int(number) for number in numbers]))
         return extent if dtype is DType.SI64 else context.emit("Cast", extent, dtype=dtype)
     greatest, fixed = context.extents[0], numbers[0]
     powers = []
-    for symbol, number in enumerate(numbers[1:]):
+    for symbol, number in enumerate(numbers[1 : len(greatest) + 1]):
         ratio = context.extents[symbol + 1][symbol] / greatest[symbol]
-        near = [each for each in (0, 1, -1) if abs(numbers[0] * ratio**each - number) <= abs(number) * 1e-6]
-        powers.append(near[0] if near else None)
-        fixed /= greatest[symbol] ** (near[0] if near else 0)
-    if not powers or None in powers or not dtype.is_float or not fixed:
-        context.refuse("it is a number that depends on an open dimension")
+        near = [each for each in (0.0, *_POWERS) if _is_near(numbers[0] * ratio**each, number)]
+        powers.append(near[0] if near else np.nan)
+        fixed /= greatest[symbol] ** powers[-1]
+    for extents, number in zip(context.extents, numbers, strict=True):
+        found = fixed * math.prod(each**power for each, power in zip(extents, powers, strict=True))
+        if not dtype.is_float or not fixed or not _is_near(found, number):
+            context.refuse("it is a number that depends on an open dimension")
     value = context.builder.constant(dtype.numpy.type(fixed), dtype)
     for symbol, power in enumerate(powers):
         if power:
             count = context.emit("Cast", context.counts[symbol], dtype=dtype)
-            value = context.emit("Mul" if power == 1 else "Div", value, count)
+            factor = count if power in (1, -1) else context.emit("Sqrt", count)
+            value = context.emit("Mul" if power > 0 else "Div", value, factor)
     return value
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) <= abs(other) * 1e-6
 
 
 def untouched(touched: Callable[[OpenContext], Sequence[int]]) -> OpenRule:
@@ -237,9 +276,7 @@ def _sliced(context: OpenContext, operand: OpenValue, place: int) -> tuple[Axis,
     (first, *firsts), (last, *lasts) = (
         [numbers[place] for numbers in context.all_of(name)] for name in ("starts", "ends")
     )
-    if not is_open(axis):
-        if any(each != first for each in firsts) or any(each != last for each in lasts):
-            context.refuse("it slices a fixed dimension at a place that depends on an open one")
+    if not is_open(axis) and all(each == first for each in firsts) and all(each == last for each in lasts):
         return axis_of([Factor(extent)]), None, True
     if (first, last, context.attributes["steps"][place]) == (0, whole, 1):
         return axis, None, True
@@ -253,7 +290,7 @@ def _sliced(context: OpenContext, operand: OpenValue, place: int) -> tuple[Axis,
     if end.symbol is None:
         return axis_of([Factor(extent)]), None, True
     left = Factor(extent, end.symbol, end.constant - start.constant)
-    return axis_of([left]), None, end.constant == axis[0].offset
+    return axis_of([left]), None, is_open(axis) and end.constant == axis[0].offset
 
 
 def places(context: OpenContext, numbers: Sequence[Linear]) -> Value:

@@ -60,6 +60,7 @@ def exported(
     *,
     dynamic: Any,
     frozen: bool,
+    buckets: object = None,
 ) -> Exported:
     """Return what a module does with arguments of the form of ``args`` and ``kwargs``.
 
@@ -78,6 +79,7 @@ def exported(
         constants={name: slot[0][slot[1]] for name, slot in kept.items()} if frozen else None,
         lasting=[place for place, each in enumerate(inputs) if each.name in kept],
         orders=orders_of(program.graph_module),
+        buckets=buckets,
     )
     fetches = [signature.fetches[each.name] for each in inputs]
     return Exported(compiled, fetches, signature.changed, signature.results, program.call_spec.out_spec)

@@ -16,7 +16,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.stages import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
     from typing import Unpack
 
     from mind_mlir.ir.module import Module
@@ -36,11 +36,17 @@ class TorchModel:
     """
 
     def __init__(
-        self, source: Any, options: CompileOptions, *, dynamic: Any = None, frozen: bool = False
+        self,
+        source: Any,
+        options: CompileOptions,
+        *,
+        dynamic: Any = None,
+        frozen: bool = False,
+        buckets: object = None,
     ) -> None:
         """Hold the module; `from_torch` says what the others are."""
         self.source = source
-        self._options, self._dynamic, self._frozen = options, dynamic, frozen
+        self._options, self._dynamic, self._frozen, self._buckets = options, dynamic, frozen, buckets
         self._made: BindingCache[Hashable, Exported] = BindingCache(DEFAULT_MAX_SIGNATURES)
         self._plain: dict[Hashable, Exported] = {}
         self._tree = load_torch().utils._pytree
@@ -98,7 +104,15 @@ class TorchModel:
         return (type(leaf), leaf)
 
     def _export(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exported:
-        return exported(self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen)
+        return exported(
+            self.source,
+            args,
+            kwargs,
+            self._options,
+            dynamic=self._dynamic,
+            frozen=self._frozen,
+            buckets=self._buckets,
+        )
 
     def lower(self, *args: Any, **kwargs: Any) -> GraphProgram:
         """Return the program for arguments, which is compiled but not run."""
@@ -119,6 +133,16 @@ class TorchModel:
         found = _program_of(*self._first).module
         assert found is not None, "a model computes something"
         return found
+
+    @property
+    def compiled(self) -> int:
+        """Return how many programs have been compiled."""
+        return sum(each.compiled.compiled for _, each in self._made.items())
+
+    @property
+    def reason(self) -> str | None:
+        """Return why there is no program for a range of extents, where one was asked for; else None."""
+        return next(filter(None, [each.compiled.open.reason for _, each in self._made.items()]), None)
 
     def as_text(self, stage: str = "core") -> str:
         """Return `module` in the form that a stage leaves it in (see `mind_mlir.Executable.as_text`)."""
@@ -143,6 +167,7 @@ def from_torch(
     kwargs: Mapping[str, Any] | None = None,
     dynamic: Any = None,
     frozen: bool = False,
+    buckets: Sequence[int] | None = None,
     **options: Unpack[Options],
 ) -> TorchModel:
     """Return a module of torch, or a function of tensors, as what runs compiled.
@@ -156,10 +181,12 @@ def from_torch(
             those of the first call.
         kwargs: Further arguments of the example, by name.
         dynamic: Which extents of arguments may differ from call to call without the module being read
-            again: what `torch.export.export` takes as ``dynamic_shapes``, or True for all. Each extent that
-            comes has a program of its own. None for reading the module anew for new shapes.
+            again: what `torch.export.export` takes as ``dynamic_shapes``, or True for all. A program serves a
+            range of extents, as those of `mind_mlir.jit`; where there is no such one, for `reason`, each
+            extent has a program of its own. None for reading the module anew for new shapes.
         frozen: Whether weights are constants: the code is made for what they hold now, and does not see
             later changes.
+        buckets: The greatest extents of ranges that share a program, for open dimensions.
         options: Those of `mind_mlir.runtime.options`.
 
     Raises:
@@ -173,7 +200,7 @@ def from_torch(
         argument_checks.reject("module", "a torch.nn.Module, or a function of tensors", module)
     chosen = options_of(options, "from_torch", Options, prepares=argument_checks.flag(frozen, "frozen"))
     source = module if isinstance(module, torch.nn.Module) else _as_module(torch, module)
-    made = TorchModel(source, chosen, dynamic=dynamic, frozen=frozen)
+    made = TorchModel(source, chosen, dynamic=dynamic, frozen=frozen, buckets=buckets)
     if example or kwargs:
         made.lower(*example, **(kwargs or {}))
     return made

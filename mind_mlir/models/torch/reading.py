@@ -102,7 +102,8 @@ class _Reader:
     def take(self, node: Any) -> None:
         """Read a node."""
         if node.op == "placeholder":
-            self.inputs.append(Input(node.name, _type_of(node.meta.get("val"))))
+            value = node.meta.get("val")
+            self.inputs.append(Input(node.name, _type_of(value), _extents(value)))
         elif node.op == "get_attr":
             self._take_held(node)
         elif node.op == "output":
@@ -180,6 +181,13 @@ def _type_of(value: Any) -> ArrayType | None:
     if dtype is None:
         return None
     return ArrayType(dtype, tuple([each if isinstance(each, int) else None for each in value.shape]))
+
+
+def _extents(value: Any) -> tuple[str, ...]:
+    if type(value).__name__ == "SymInt":
+        return (str(value),)
+    found = tuple(["" if isinstance(each, int) else str(each) for each in getattr(value, "shape", ())])
+    return found if any(found) else ()
 
 
 def _place(trace: str) -> SourceLine | None:
