@@ -58,7 +58,7 @@ def _within(context: OpenContext, axis: Axis, indices: OpenValue) -> Value:
     rest, step, moved = value, 1, spread(context.constant(0, value.type))
     for factor in reversed(axis):
         extent = spread(context.number_of([(factor,)]))
-        digit = context.emit("Rem", rest, extent)
+        digit = context.emit("Remainder", rest, extent)
         rest = context.emit("Div", rest, extent)
         moved = context.emit(
             "Add", moved, context.emit("Mul", digit, spread(context.constant(step, value.type)))

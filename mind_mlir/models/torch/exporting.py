@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import Diagnostic, MindError, UnsupportedError
 from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import exported_decompositions
+from mind_mlir.models.torch.plain_graphs import made_plain
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
 
@@ -139,6 +140,8 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
     try:
         with torch.no_grad():
             found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
+            if made_plain(found.graph_module):
+                return found
             return found.run_decompositions(exported_decompositions())
     except MindError:
         raise
