@@ -132,24 +132,57 @@ class Linear(NamedTuple):
         return self.constant if self.symbol is None else self.constant + extents[self.symbol]
 
 
-@dataclass(frozen=True, slots=True)
+class Rows(NamedTuple):
+    """What a value says of rows of another one.
+
+    Attributes:
+        of: The other one.
+        opcode: What has been made of its elements: ``Max``, ``Sum``.
+        axes: Along which of its axes.
+    """
+
+    of: Value
+    opcode: str
+    axes: frozenset[int]
+
+
+@dataclass(slots=True, eq=False)
 class OpenValue:
     """A value of the program that is made.
 
     Attributes:
         value: The value.
         axes: Its axes.
-        zero: Whether its padding is zero.
+        padding: The number that padding holds, as numpy has it; None where that is not known.
+        along: The axes along which that is so, of those that are open.
+        uniform: Whether all of it is that number.
+        rows: What it says of rows of another value, which its first axes are those of.
+        opcode: What it has been made by.
     """
 
     value: Value
     axes: tuple[Axis, ...]
-    zero: bool = False
+    padding: Any = None
+    along: frozenset[int] = frozenset()
+    uniform: bool = False
+    rows: Rows | None = None
+    opcode: str = ""
 
     @property
     def is_open(self) -> bool:
         """Return whether one of its axes is."""
         return any(map(is_open, self.axes))
+
+    @property
+    def open_axes(self) -> frozenset[int]:
+        """Return the places of its axes that are."""
+        return frozenset([place for place, axis in enumerate(self.axes) if is_open(axis)])
+
+    def holds(self, number: Any, axes: Collection[int]) -> bool:
+        """Return whether padding along some axes has the bits of a number."""
+        return (
+            self.padding is not None and self.padding.tobytes() == number.tobytes() and self.along >= {*axes}
+        )
 
 
 @dataclass(slots=True)
@@ -320,6 +353,8 @@ class OpenContext:
     def filled(self, operand: OpenValue, number: Any, axes: Collection[int] | None = None) -> Value:
         """Append an operand with a number in the place of its padding along some axes, or all.
 
+        What comes later reads it so, too, and need not fill in the same again.
+
         Args:
             operand: The operand.
             number: The number, as numpy has it.
@@ -332,7 +367,7 @@ class OpenContext:
             if is_open(axis) and (axes is None or place in axes)
         ]
         scalar = np.asarray(number, value.type.dtype.numpy)
-        if not chosen or (operand.zero and not scalar.tobytes().strip(b"\0")):
+        if not chosen or operand.holds(scalar, chosen):
             return value
         keep: Value | None = None
         for place in chosen:
@@ -341,7 +376,10 @@ class OpenContext:
             part = self.spread(self.reshaped(self.mask(operand.axes[place]), alone), shape)
             keep = part if keep is None else self.emit("And", keep, part)
         assert keep is not None, "an axis is open"
-        return self.emit("Select", keep, value, self.spread(self.constant(scalar, value.type), shape))
+        filled = self.emit("Select", keep, value, self.spread(self.constant(scalar, value.type), shape))
+        if self.masks.around is None:  # it is visible to all that comes
+            operand.value, operand.padding, operand.along = filled, scalar, frozenset(chosen)
+        return filled
 
     def constant(self, number: Any, type_: TensorType) -> Value:
         """Append a scalar of the dtype of ``type_``."""

@@ -50,7 +50,10 @@ def elementwise(context: OpenContext) -> list[OpenValue]:
     rank = context.operation.tensor_type.rank
     axes = joint_axes(context, context.operands, rank)
     (value,) = context.repeat()
-    return [OpenValue(value, axes, zero=_keeps_zero(context))]
+    made = OpenValue(value, axes, opcode=context.record.opcode)
+    _learn_padding(context, made)
+    _learn_rows(context, made)
+    return [made]
 
 
 def dividing(context: OpenContext) -> list[OpenValue]:
@@ -61,15 +64,48 @@ def dividing(context: OpenContext) -> list[OpenValue]:
     return elementwise(context)
 
 
-def _keeps_zero(context: OpenContext) -> bool:
-    """Return whether an operation on elements makes zero of the zeros in the padding of its operands."""
-    if not all(operand.zero for operand in context.operands):
-        return False
-    zeros = tuple([np.zeros((), operand.value.type.dtype.numpy) for operand in context.operands])
+def _learn_padding(context: OpenContext, made: OpenValue) -> None:
+    """Find out which number an operation on elements makes of those in the padding of its operands."""
+    rank = len(made.axes)
+    known = {*made.open_axes}
+    for operand in context.operands:
+        if not operand.uniform:
+            known &= {rank - len(operand.axes) + place for place in operand.along}
+    first_, *others = context.operands
+    if others and _is_row_of(context.record.opcode, first_, others[0]):
+        # In a row where this is no number, the others are none, either.
+        made.padding, made.along = first_.padding, first_.along & others[0].rows.axes  # type: ignore[union-attr]  # it has been looked at
+        return
+    made.uniform = bool(context.operands) and all(operand.uniform for operand in context.operands)
+    if not (known or made.uniform) or any(operand.padding is None for operand in context.operands):
+        return
+    numbers = tuple([operand.padding for operand in context.operands])
     result = context.operation.tensor_type.with_shape(())
-    given = EvalContext(context.record.opcode, "", zeros, context.attributes, result)
+    given = EvalContext(context.record.opcode, "", numbers, context.attributes, result)
     with np.errstate(all="ignore"):
-        return not np.asarray(context.record.evaluate(given)).tobytes().strip(b"\0")
+        made.padding, made.along = np.asarray(context.record.evaluate(given)), frozenset(known)
+
+
+def _is_row_of(opcode: str, value: OpenValue, other: OpenValue) -> bool:
+    """Return whether a step of a softmax leaves padding as it is.
+
+    That is -inf less the greatest of a row, and 0 by the sum of exponentials.
+    """
+    rows = other.rows
+    if rows is None or rows.of is not value.value or value.padding is None:
+        return False
+    assert len(value.axes) == len(other.axes), "rows are kept as long as their axes are"
+    if opcode == "Sub":
+        return rows.opcode == "Max" and bool(value.padding == -np.inf)
+    return opcode == "Div" and rows.opcode == "Sum" and value.opcode == "Exp" and bool(value.padding == 0)
+
+
+def _learn_rows(context: OpenContext, made: OpenValue) -> None:
+    """Keep what is known of rows where a number stands in for some of it, as for rows that are all -inf."""
+    if context.record.opcode == "Select":
+        _, *branches = context.operands
+        rows = [each.rows for each in branches if not (each.uniform and np.isfinite(each.padding))]
+        made.rows = rows[0] if len(rows) == 1 else None
 
 
 def repeated(context: OpenContext) -> list[OpenValue]:
@@ -96,8 +132,10 @@ def constant(context: OpenContext) -> list[OpenValue]:
         if len({number.tobytes() for number in numbers}) > 1:
             value = _scalar(context, [number.item() for number in numbers])
             return [OpenValue(context.spread(value, context.operation.tensor_type.extents), axes)]
-        zero = not numbers[0].tobytes().strip(b"\0")
-        return [OpenValue(value, axes, zero=zero) for value in context.repeat()]
+        made = [OpenValue(value, axes, numbers[0].reshape(()), uniform=True) for value in context.repeat()]
+        for each in made:
+            each.along = each.open_axes
+        return made
     for array in arrays[1:]:
         if arrays[0][tuple(map(slice, array.shape))].tobytes() != array.tobytes():
             return [OpenValue(_counted(context, arrays), axes)]
@@ -211,7 +249,12 @@ def reshaping(context: OpenContext) -> list[OpenValue]:
     if axes is None:
         context.refuse("it cuts an open dimension in several")
     (value,) = context.repeat()
-    return [OpenValue(value, axes, operand.zero)]
+    made = OpenValue(value, axes, operand.padding, uniform=operand.uniform)
+    if operand.along == operand.open_axes:
+        made.along = made.open_axes
+    if len(axes) == len(operand.axes):
+        made.rows = operand.rows
+    return [made]
 
 
 def transposing(context: OpenContext) -> list[OpenValue]:
@@ -219,24 +262,25 @@ def transposing(context: OpenContext) -> list[OpenValue]:
     (operand,) = context.operands
     context.expect_same()
     (value,) = context.repeat()
-    return [
-        OpenValue(
-            value, tuple(operand.axes[place] for place in context.attributes["permutation"]), operand.zero
-        )
-    ]
+    order = context.attributes["permutation"]
+    along = frozenset([place for place, before in enumerate(order) if before in operand.along])
+    axes = tuple([operand.axes[place] for place in order])
+    return [OpenValue(value, axes, operand.padding, along, operand.uniform)]
 
 
 def broadcasting(context: OpenContext) -> list[OpenValue]:
     """Broadcast a tensor, also to an open extent."""
     (operand,) = context.operands
     first = context.operation.tensor_type.rank - len(operand.axes)
-    axes, grows = [], False
+    axes, along = [], set()
     for place in range(context.operation.tensor_type.rank):
         own = operand.axes[place - first] if place >= first else ()
         axes.append(own or context.axis_at(place))
-        grows = grows or (not own and is_open(axes[-1]))
+        if is_open(axes[-1]) and (operand.uniform or place - first in operand.along):
+            along.add(place)
     (value,) = context.repeat()
-    return [OpenValue(value, tuple(axes), operand.zero and not grows)]
+    rows = None if first else operand.rows
+    return [OpenValue(value, tuple(axes), operand.padding, frozenset(along), operand.uniform, rows)]
 
 
 def slicing(context: OpenContext) -> list[OpenValue]:
@@ -244,16 +288,17 @@ def slicing(context: OpenContext) -> list[OpenValue]:
     (operand,) = context.operands
     context.expect_same("starts", "ends")
     shape = operand.value.shape
-    axes, moved, zero = [], {}, operand.zero
+    axes, moved, along = [], {}, set()
     for place in range(len(shape)):
         axis, start, keeps = _sliced(context, operand, place)
         axes.append(axis)
-        zero = zero and keeps
+        if keeps and place in operand.along and is_open(axis):
+            along.add(place)
         if start is not None:
             moved[place] = start
     if not moved:
         (value,) = context.repeat()
-        return [OpenValue(value, tuple(axes), zero)]
+        return [OpenValue(value, tuple(axes), operand.padding, frozenset(along), operand.uniform)]
     # What moves with the extents of a call is taken from all that the slice has on the other axes.
     first, last = ([*context.attributes[name]] for name in ("starts", "ends"))
     for place in moved:
@@ -263,7 +308,7 @@ def slicing(context: OpenContext) -> list[OpenValue]:
     )
     begin = places(context, [moved.get(place, Linear(0)) for place in range(len(shape))])
     value = context.emit("DynamicSlice", value, begin, sizes=context.operation.tensor_type.extents)
-    return [OpenValue(value, tuple(axes), zero)]
+    return [OpenValue(value, tuple(axes), operand.padding, frozenset(along), operand.uniform)]
 
 
 def _sliced(context: OpenContext, operand: OpenValue, place: int) -> tuple[Axis, Linear | None, bool]:

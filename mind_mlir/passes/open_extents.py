@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
@@ -82,7 +84,7 @@ def for_open_extents(
         raise NotOpen("the program takes other arguments for other extents")
     axes = [_parameter_axes(same, extents) for same in zip(*inputs, strict=True)]
     values = [
-        OpenValue(builder.parameter(each.type, each.name), own, zero=True)
+        _parameter(builder.parameter(each.type, each.name), own)
         for each, own in zip(inputs[0], axes, strict=True)
     ]
     counts = [builder.parameter(TensorType(DType.SI64, ()), name) for name in names]
@@ -92,6 +94,12 @@ def for_open_extents(
     function = builder.function(functions[0].name, [each.value for each in results])
     module = Module(Functions([function]), EXTENDED_FUNCTIONS.name)
     return OpenModule(module, tuple(axes), tuple([each.axes for each in results]))
+
+
+def _parameter(value: Value, axes: tuple[Axis, ...]) -> OpenValue:
+    made = OpenValue(value, axes, np.zeros((), value.type.dtype.numpy))
+    made.along = made.open_axes
+    return made
 
 
 class _Input(NamedTuple):
