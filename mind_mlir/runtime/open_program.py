@@ -92,7 +92,7 @@ class OpenProgram:
 
     def bound(self, extents: Sequence[int]) -> Callable[..., list[Array]]:
         """Return the program for the extents of the dimensions that are open, as a function of arrays."""
-        counts = [np.int64(extent) for extent in extents]
+        counts = [np.array(extent, np.int64) for extent in extents]  # numbers are looked at with more care
         parts = [_part_of(axes, extents) for axes in self.made.results]
         pads = [
             (place, free, _Pad(self.made.parameters[place], extents)) for place, free in self._free.items()
