@@ -58,9 +58,13 @@ class OpenPrograms:
     """
 
     def __init__(
-        self, extents: Sequence[OpenExtent], options: CompileOptions, buckets: object = None
+        self,
+        extents: Sequence[OpenExtent],
+        options: CompileOptions,
+        buckets: object = None,
+        reason: str | None = None,
     ) -> None:
-        """Say which extents are open.
+        """Say which extents are open, or for what reason none is.
 
         Raises:
             TypeError: ``buckets`` is no sequence of integers.
@@ -70,7 +74,7 @@ class OpenPrograms:
         ends = () if buckets is None else checked_ends(buckets, "buckets")
         self._buckets = {each.symbol: ends for each in extents}
         self._made: BindingCache[Hashable, OpenProgram | str] = BindingCache(DEFAULT_MAX_SIGNATURES)
-        self.reason: str | None = None
+        self.reason = reason
 
     @property
     def compiled(self) -> int:

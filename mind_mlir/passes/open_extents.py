@@ -110,7 +110,7 @@ class _Input(NamedTuple):
 
 def _function(module: Module) -> Function:
     """Return the one function of a module, as one block without calls."""
-    made = canonical(without_custom_calls(module))
+    made = canonical(without_custom_calls(module), most=1)  # what is folded is not to depend on extents
     functions = made.functions if made.is_flat else Functions(map(structure_function, made.functions))
     if not made.is_flat:
         functions = inline_calls(replace(made, functions=functions), every=True).functions

@@ -104,7 +104,8 @@ class CompiledGraph:
         self._programs: BindingCache[Hashable, GraphProgram] = BindingCache(DEFAULT_MAX_SIGNATURES)
         self._only: GraphProgram | None = None
         self._number_outputs = frozenset[int]()
-        self.open = OpenPrograms(self._open_extents(), options, buckets)
+        extents, reason = self._open_extents()
+        self.open = OpenPrograms(extents, options, buckets, reason)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run the graph.
@@ -174,8 +175,8 @@ class CompiledGraph:
         numbers = tuple([int(values[place]) for place in self._numbers])
         return (*[array.shape for array in arrays], numbers)
 
-    def _open_extents(self) -> list[OpenExtent]:
-        """Return the extents that torch has names for; none where one is no name, or name and number."""
+    def _open_extents(self) -> tuple[list[OpenExtent], str | None]:
+        """Return the extents that torch has names for, or why there are none."""
         found = []
         places = [(number, place) for number, place in enumerate(self._places)]
         texts = [
@@ -189,9 +190,9 @@ class CompiledGraph:
         for text in texts:
             extent = OpenExtent.of(*text)
             if extent is None:
-                return []
+                return [], f"an extent is {text[2]}, which may be that of several dimensions in any order"
             found.append(extent)
-        return found
+        return found, None
 
     def _made(self, shapes: Shapes | None) -> GraphProgram:
         opened = shapes and self.open.program(shapes, self._open_traced, lambda: self._constants)
