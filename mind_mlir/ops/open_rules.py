@@ -157,10 +157,10 @@ def _counted(context: OpenContext, arrays: Sequence[Array]) -> Value:
         return context.spread(made if dtype is DType.SI64 else context.emit("Cast", made, dtype=dtype), shape)
 
     value = number(firsts)
-    for axis, each in enumerate(zip(*steps, strict=True)):
-        if any(each):
+    for axis, along in enumerate(zip(*steps, strict=True)):
+        if any(along):
             index = context.emit("Iota", shape=shape, dtype=dtype, axis=axis)
-            value = context.emit("Add", value, context.emit("Mul", index, number(each)))
+            value = context.emit("Add", value, context.emit("Mul", index, number(along)))
     return value
 
 

@@ -195,9 +195,12 @@ class CompiledGraph:
         return found, None
 
     def _made(self, shapes: Shapes | None) -> GraphProgram:
-        opened = shapes and self.open.program(shapes, self._open_traced, lambda: self._constants)
+        opened = None
+        if shapes is not None:
+            opened = self.open.program(shapes, self._open_traced, lambda: self._constants)
+        module: Module | None
         run: Callable[..., Sequence[Array]] | None
-        if opened:
+        if opened is not None and shapes is not None:
             module, run = opened[0].made.module, opened[1]
             dtypes = [each.dtype for each in opened[0].executable.results]
             numbers = numbers_of(self.graph, self._number_outputs, self._stand_ins(shapes))
@@ -219,7 +222,7 @@ class CompiledGraph:
             else:
                 made.append(_array(count, writer_of(dtypes[count]), self._orders[place]))
                 count += 1
-        return GraphProgram(module, run, made, shared=bool(opened))
+        return GraphProgram(module, run, made, shared=opened is not None)
 
     def _traced(
         self, shapes: Shapes | None, *, constants: bool = True
