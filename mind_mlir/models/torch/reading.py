@@ -186,8 +186,9 @@ def _type_of(value: Any) -> ArrayType | None:
 def _extents(value: Any) -> tuple[str, ...]:
     if type(value).__name__ == "SymInt":
         return (str(value),)
-    found = tuple(["" if isinstance(each, int) else str(each) for each in getattr(value, "shape", ())])
-    return found if any(found) else ()
+    # A symbol that torch has settled is written as its number.
+    texts = [str(each) for each in getattr(value, "shape", ())]
+    return tuple(["" if text.isdigit() else text for text in texts]) if any(texts) else ()
 
 
 def _place(trace: str) -> SourceLine | None:

@@ -111,6 +111,7 @@ def test_dynamic_extents(dynamic: bool | None) -> None:
     for rows in (2, 3, 7):
         x = torch.randn(rows, 5)
         close(run(x), model(x).detach())
+    assert run.reason is None
 
 
 class Attention(nn.Module):  # type: ignore[misc]  # torch has no types here
