@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,12 @@ import numpy as np
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.ports import Port, checked, checked_bindings, example_types, placed
+from mind_mlir.models.open_extents import OpenExtent, OpenPrograms
+from mind_mlir.models.ports import Extent, Port, checked, checked_bindings, example_types, placed
 from mind_mlir.models.programs import ModelProgram, traced, type_of
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.extent_ranges import checked_ends
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.staged_values import STAGE, StagedValue
 from mind_mlir.support import argument_checks, pytrees
@@ -25,11 +27,29 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
+    from mind_mlir.models.open_extents import Shapes
 
 #: For so many shapes, and numbers that decide on shapes, code is kept.
 _MAX_PROGRAMS = 64
 #: Inputs of more elements are no extents, axes or the like: their numbers are not part of a program.
 _MAX_KNOWN = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A program, and what runs it.
+
+    Attributes:
+        program: The program, of some extents in its range.
+        module: What has been compiled.
+        run: It as a function of arrays.
+        shared: Whether it serves a range of extents.
+    """
+
+    program: ModelProgram
+    module: Module
+    run: Callable[..., Sequence[Array]]
+    shared: bool = False
 
 
 class _LearnedError(Exception):
@@ -42,7 +62,8 @@ class Model:
     Each call takes the weights as they are then: they may be changed in place, and exchanged for arrays of
     the same dtypes and shapes in `weights`. Those of a frozen model are part of the code instead, as they
     were when that was made. A program is made for each form and shape of the arguments, and for the numbers
-    of inputs that decide on shapes.
+    of inputs that decide on shapes. Once extents that the model leaves open have differed, or with
+    ``buckets``, programs serve ranges of them; where there is no such one, for `reason`, each extent has one.
 
     Attributes:
         name: What messages call it.
@@ -64,6 +85,7 @@ class Model:
         bindings: Mapping[str, int],
         static: Sequence[str] = (),
         frozen: bool = False,
+        buckets: Sequence[int] | None = None,
     ) -> None:
         """Hold a model.
 
@@ -78,9 +100,11 @@ class Model:
             bindings: Open extents that are settled.
             static: Inputs whose numbers are part of the program.
             frozen: Whether the weights are part of the code.
+            buckets: The greatest extents of ranges that share a program, of the extents that it leaves open.
 
         Raises:
             TypeError: An argument is not of the type above.
+            ValueError: An extent of ``buckets`` is below 1.
         """
         self.name = argument_checks.text(name, "name")
         self.inputs = argument_checks.sequence_of(inputs, Port, "inputs")
@@ -96,15 +120,22 @@ class Model:
         #: The inputs, and the weights, whose numbers are part of programs.
         self._static = frozenset(argument_checks.names(static, "static"))
         self._known = frozenset[str]()
-        self._programs: BindingCache[Hashable, tuple[ModelProgram, Executable]] = BindingCache(_MAX_PROGRAMS)
+        self._buckets = None if buckets is None else checked_ends(buckets, "buckets")
+        self._programs: BindingCache[Hashable, _Compiled] = BindingCache(_MAX_PROGRAMS)
+        #: Programs for ranges of extents, by the form of arguments, and the shapes that came first.
+        self._open: dict[pytrees.Form, OpenPrograms] = {}
+        self._first: dict[Hashable, Shapes] = {}
+        #: What programs for ranges take and return.
+        self._layouts: dict[Hashable, ModelProgram] = {}
         #: What calls with arrays alone run, by their classes, dtypes and shapes; nothing of it is static.
-        self._recent: dict[Any, tuple[ModelProgram, Executable]] = {}
+        self._recent: dict[Any, _Compiled] = {}
 
     def __reduce__(self) -> Any:
         options: dict[str, Any] = {
             "options": self._options,
             "bindings": self._bindings,
             "frozen": self.frozen,
+            "buckets": self._buckets,
         }
         made = partial(Model, static=sorted(self._static), **options)
         return made, (self.name, self.inputs, self.outputs, self.weights, self._evaluate)
@@ -137,18 +168,18 @@ class Model:
         )
         known = self._recent.get(facts)
         if known is not None:
-            return self._run(*known, args)
+            return self._run(known, args)
         values = self._values(args, kwargs)
         leaves, form = pytrees.flatten(values)
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
             return self._within(values, self.weights)
         arrays = [np.asarray(leaf) for leaf in leaves]
-        program, executable = self._compiled(form, arrays)
+        compiled = self._compiled(form, arrays)
         if facts is not None and all(each[0] is np.ndarray for each in facts) and not self._static:
             if len(self._recent) >= _MAX_PROGRAMS:
                 self._recent.clear()
-            self._recent[facts] = program, executable
-        return self._run(program, executable, arrays)
+            self._recent[facts] = compiled
+        return self._run(compiled, arrays)
 
     @public
     def apply(self, weights: Mapping[str, Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -168,7 +199,8 @@ class Model:
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Return the program for arguments; a `mind_mlir.TensorType` may stand for an array.
 
-        Without arguments, it is that of the types that the model says.
+        Without arguments, it is that of the types that the model says. With ``buckets``, it is that of the
+        range that the extents are in: its parameters are arrays of the greatest, and then the extents.
 
         Raises:
             VerificationError: E4303, the model leaves extents open, and there are no arguments; or as a call.
@@ -178,7 +210,8 @@ class Model:
         if not args and not kwargs:
             args = tuple(self._types(self._bindings))
         leaves, form = pytrees.flatten(self._values(args, kwargs))
-        module = self._module(self._program(form, leaves))
+        opened = None if self._buckets is None else self._opened(form, leaves)
+        module = self._module(self._program(form, leaves)) if opened is None else opened.module
         return Lowered(module, replace(self._options, prepares=self.frozen))
 
     @property
@@ -205,12 +238,24 @@ class Model:
         leaves, form = pytrees.flatten(checked(self.inputs, types, settled))
         return self._program(form, leaves).frozen(self.weights)
 
-    def _run(self, program: ModelProgram, executable: Executable, arrays: Sequence[Array]) -> Any:
+    @property
+    def compiled(self) -> int:
+        """Return how many programs have been compiled; one for a range of extents is one."""
+        alone = [each for _, each in self._programs.items() if not each.shared]
+        return len(alone) + sum(each.compiled for each in self._open.values())
+
+    @property
+    def reason(self) -> str | None:
+        """Return why there is no program for a range of extents, where one was wanted; else None."""
+        return next(filter(None, [each.reason for each in self._open.values()]), None)
+
+    def _run(self, compiled: _Compiled, arrays: Sequence[Array]) -> Any:
+        program = compiled.program
         given = [arrays[place] for place in program.inputs]
         if not self.frozen:
             weights = self.weights
             given += [weights[name] for name in program.weights.values()]
-        return _single(program.returned.unflatten(executable(*given)))
+        return _single(program.returned.unflatten(compiled.run(*given)))
 
     def _types(self, bindings: Mapping[str, int]) -> Sequence[Any]:
         found = example_types(self.inputs, bindings)
@@ -236,12 +281,18 @@ class Model:
         except Needed as needed:
             raise self._undecided(needed) from None
 
-    def _compiled(self, form: pytrees.Form, arrays: Sequence[Array]) -> tuple[ModelProgram, Executable]:
-        def make() -> tuple[ModelProgram, Executable]:
-            program = self._program(form, arrays)
+    def _compiled(self, form: pytrees.Form, arrays: Sequence[Array]) -> _Compiled:
+        def make() -> _Compiled:
+            found = self._opened(form, arrays) if self._is_varied(form, arrays) else None
+            if found is None:
+                program = self._program(form, arrays)
+                module = self._module(program)
             if self._static != static:
                 raise _LearnedError
-            return program, Executable(self._module(program), replace(self._options, prepares=self.frozen))
+            if found is not None:
+                return found
+            options = replace(self._options, prepares=self.frozen)
+            return _Compiled(program, module, Executable(module, options))
 
         places = self._places(form)
         while True:
@@ -254,6 +305,61 @@ class Model:
                 return self._programs.get((static, form, tuple(facts)), make)
             except _LearnedError:
                 continue
+
+    def _is_varied(self, form: pytrees.Form, arrays: Sequence[Array]) -> bool:
+        """Return whether extents differ from call to call: arguments of this form have had other shapes."""
+        shapes = tuple([array.shape for array in arrays])
+        first = self._first.setdefault((form, tuple([array.dtype for array in arrays])), shapes)
+        return self._buckets is not None or first != shapes
+
+    def _opened(self, form: pytrees.Form, leaves: Sequence[Any]) -> _Compiled | None:
+        """Return the program for the ranges that extents are in; None where there is none."""
+        found = self._open.get(form)
+        if found is None:
+            options = replace(self._options, prepares=self.frozen)
+            found = self._open[form] = OpenPrograms(self._open_extents(form), options, self._buckets)
+        places, programs = self._places(form), list[ModelProgram]()
+        static = [
+            leaf.tobytes()
+            for leaf, place in zip(leaves, places, strict=True)
+            if place in self._static and isinstance(leaf, np.ndarray)
+        ]
+
+        def trace(shapes: Shapes) -> Module:
+            given = [
+                leaf if leaf.shape == shape else type_of(leaf).with_shape(shape)
+                for leaf, shape in zip(leaves, shapes, strict=True)
+            ]
+            programs.append(self._program(form, given))
+            return programs[-1].module
+
+        def constants() -> Mapping[str, Array] | None:
+            weights = programs[-1].weights.items() if self.frozen else ()
+            return {label: self.weights[name] for label, name in weights} or None
+
+        shapes = tuple([tuple(leaf.shape) for leaf in leaves])
+        more = (self._static, *static, *[str(leaf.dtype) for leaf in leaves])
+        made = found.program(shapes, trace, constants, more)
+        if made is None:
+            return None
+        key = (form, self._static, self._known)
+        if programs:
+            self._layouts[key] = programs[-1]
+        return _Compiled(self._layouts[key], made[0].made.module, made[1], shared=True)
+
+    def _open_extents(self, form: pytrees.Form) -> list[OpenExtent]:
+        """Return the extents that the model leaves open, of inputs that are tensors, but for settled ones."""
+        found, places = [], self._places(form)
+        fixed = {*self._bindings}
+        for port in self.inputs:
+            names = [each.name for each in port.shape or () if isinstance(each, Extent)]
+            fixed |= {*names} if port.kind != "tensor" or port.name in self._static else set()
+        for port in self.inputs:
+            for axis, extent in enumerate(port.shape or () if port.kind == "tensor" else ()):
+                if isinstance(extent, Extent) and extent.name not in fixed - {""}:
+                    name = extent.name or f"{port.name}_{axis}"
+                    found.append(OpenExtent(places.index(port.name), axis, name))
+        return found
 
     def _module(self, program: ModelProgram) -> Module:
         return program.frozen(self.weights) if self.frozen else program.module

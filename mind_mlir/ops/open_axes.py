@@ -37,6 +37,12 @@ class NotOpen(Exception):  # noqa: N818 -- it says what a program is not
         super().__init__(reason)
         self.operation = operation
 
+    @property
+    def full(self) -> str:
+        """Return the reason with the operation."""
+        operation = self.operation
+        return str(self) if operation is None else f"{operation.opcode} of {operation.label}: {self}"
+
 
 class Factor(NamedTuple):
     """A factor of an axis.
@@ -121,25 +127,62 @@ class Linear(NamedTuple):
     constant: int
     symbol: int | None = None
 
+    def at(self, extents: Sequence[int]) -> int:
+        """Return it where the extents are ``extents``."""
+        return self.constant if self.symbol is None else self.constant + extents[self.symbol]
 
-@dataclass(frozen=True, slots=True)
+
+class Rows(NamedTuple):
+    """What a value says of rows of another one.
+
+    Attributes:
+        of: The other one.
+        opcode: What has been made of its elements: ``Max``, ``Sum``.
+        axes: Along which of its axes.
+    """
+
+    of: Value
+    opcode: str
+    axes: frozenset[int]
+
+
+@dataclass(slots=True, eq=False)
 class OpenValue:
     """A value of the program that is made.
 
     Attributes:
         value: The value.
         axes: Its axes.
-        zero: Whether its padding is zero.
+        padding: The number that padding holds, as numpy has it; None where that is not known.
+        along: The axes along which that is so, of those that are open.
+        uniform: Whether all of it is that number.
+        rows: What it says of rows of another value, which its first axes are those of.
+        opcode: What it has been made by.
     """
 
     value: Value
     axes: tuple[Axis, ...]
-    zero: bool = False
+    padding: Any = None
+    along: frozenset[int] = frozenset()
+    uniform: bool = False
+    rows: Rows | None = None
+    opcode: str = ""
 
     @property
     def is_open(self) -> bool:
         """Return whether one of its axes is."""
         return any(map(is_open, self.axes))
+
+    @property
+    def open_axes(self) -> frozenset[int]:
+        """Return the places of its axes that are."""
+        return frozenset([place for place, axis in enumerate(self.axes) if is_open(axis)])
+
+    def holds(self, number: Any, axes: Collection[int]) -> bool:
+        """Return whether padding along some axes has the bits of a number."""
+        return (
+            self.padding is not None and self.padding.tobytes() == number.tobytes() and self.along >= {*axes}
+        )
 
 
 @dataclass(slots=True)
@@ -174,7 +217,8 @@ class OpenContext:
         operation: The operation, in the program of the greatest extents.
         versions: The same operation in programs of other extents.
         operands: Its operands.
-        extents: The extents of the symbols in each of these programs, the greatest first.
+        extents: The extents of the symbols in each of these programs: all the greatest, then one after the
+            other its least, and then any others.
         counts: The extents of a call, as scalars of i64.
         masks: What tells elements from padding.
         regions: The regions, for operations that have some.
@@ -204,13 +248,16 @@ class OpenContext:
     def follow(self, numbers: Sequence[int]) -> Linear:
         """Return a number of the program that is ``numbers`` for each of `extents`."""
         first, found = numbers[0], Linear(numbers[0])
-        for symbol, number in enumerate(numbers[1:]):
+        greatest = self.extents[0]
+        for symbol, number in enumerate(numbers[1 : len(greatest) + 1]):
             if number == first:
                 continue
-            greatest, other = self.extents[0][symbol], self.extents[symbol + 1][symbol]
-            if found.symbol is not None or first - number != greatest - other:
+            other = self.extents[symbol + 1][symbol]
+            if found.symbol is not None or first - number != greatest[symbol] - other:
                 self.refuse("it has a number that does not grow as one open dimension does")
-            found = Linear(first - greatest, symbol)
+            found = Linear(first - greatest[symbol], symbol)
+        if any(found.at(each) != number for number, each in zip(numbers, self.extents, strict=True)):
+            self.refuse("it has a number that does not grow as one open dimension does")
         return found
 
     def follows(self, name: str) -> list[Linear]:
@@ -306,6 +353,8 @@ class OpenContext:
     def filled(self, operand: OpenValue, number: Any, axes: Collection[int] | None = None) -> Value:
         """Append an operand with a number in the place of its padding along some axes, or all.
 
+        What comes later reads it so, too, and need not fill in the same again.
+
         Args:
             operand: The operand.
             number: The number, as numpy has it.
@@ -318,7 +367,7 @@ class OpenContext:
             if is_open(axis) and (axes is None or place in axes)
         ]
         scalar = np.asarray(number, value.type.dtype.numpy)
-        if not chosen or (operand.zero and not scalar.tobytes().strip(b"\0")):
+        if not chosen or operand.holds(scalar, chosen):
             return value
         keep: Value | None = None
         for place in chosen:
@@ -327,7 +376,10 @@ class OpenContext:
             part = self.spread(self.reshaped(self.mask(operand.axes[place]), alone), shape)
             keep = part if keep is None else self.emit("And", keep, part)
         assert keep is not None, "an axis is open"
-        return self.emit("Select", keep, value, self.spread(self.constant(scalar, value.type), shape))
+        filled = self.emit("Select", keep, value, self.spread(self.constant(scalar, value.type), shape))
+        if self.masks.around is None:  # it is visible to all that comes
+            operand.value, operand.padding, operand.along = filled, scalar, frozenset(chosen)
+        return filled
 
     def constant(self, number: Any, type_: TensorType) -> Value:
         """Append a scalar of the dtype of ``type_``."""

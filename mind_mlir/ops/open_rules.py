@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from mind_mlir.ops.open_axes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.rules import OpenRule
 
@@ -48,7 +50,10 @@ def elementwise(context: OpenContext) -> list[OpenValue]:
     rank = context.operation.tensor_type.rank
     axes = joint_axes(context, context.operands, rank)
     (value,) = context.repeat()
-    return [OpenValue(value, axes, zero=_keeps_zero(context))]
+    made = OpenValue(value, axes, opcode=context.record.opcode)
+    _learn_padding(context, made)
+    _learn_rows(context, made)
+    return [made]
 
 
 def dividing(context: OpenContext) -> list[OpenValue]:
@@ -59,15 +64,48 @@ def dividing(context: OpenContext) -> list[OpenValue]:
     return elementwise(context)
 
 
-def _keeps_zero(context: OpenContext) -> bool:
-    """Return whether an operation on elements makes zero of the zeros in the padding of its operands."""
-    if not all(operand.zero for operand in context.operands):
-        return False
-    zeros = tuple([np.zeros((), operand.value.type.dtype.numpy) for operand in context.operands])
+def _learn_padding(context: OpenContext, made: OpenValue) -> None:
+    """Find out which number an operation on elements makes of those in the padding of its operands."""
+    rank = len(made.axes)
+    known = {*made.open_axes}
+    for operand in context.operands:
+        if not operand.uniform:
+            known &= {rank - len(operand.axes) + place for place in operand.along}
+    first_, *others = context.operands
+    if others and _is_row_of(context.record.opcode, first_, others[0]):
+        # In a row where this is no number, the others are none, either.
+        made.padding, made.along = first_.padding, first_.along & others[0].rows.axes  # type: ignore[union-attr]  # it has been looked at
+        return
+    made.uniform = bool(context.operands) and all(operand.uniform for operand in context.operands)
+    if not (known or made.uniform) or any(operand.padding is None for operand in context.operands):
+        return
+    numbers = tuple([operand.padding for operand in context.operands])
     result = context.operation.tensor_type.with_shape(())
-    given = EvalContext(context.record.opcode, "", zeros, context.attributes, result)
+    given = EvalContext(context.record.opcode, "", numbers, context.attributes, result)
     with np.errstate(all="ignore"):
-        return not np.asarray(context.record.evaluate(given)).tobytes().strip(b"\0")
+        made.padding, made.along = np.asarray(context.record.evaluate(given)), frozenset(known)
+
+
+def _is_row_of(opcode: str, value: OpenValue, other: OpenValue) -> bool:
+    """Return whether a step of a softmax leaves padding as it is.
+
+    That is -inf less the greatest of a row, and 0 by the sum of exponentials.
+    """
+    rows = other.rows
+    if rows is None or rows.of is not value.value or value.padding is None:
+        return False
+    assert len(value.axes) == len(other.axes), "rows are kept as long as their axes are"
+    if opcode == "Sub":
+        return rows.opcode == "Max" and bool(value.padding == -np.inf)
+    return opcode == "Div" and rows.opcode == "Sum" and value.opcode == "Exp" and bool(value.padding == 0)
+
+
+def _learn_rows(context: OpenContext, made: OpenValue) -> None:
+    """Keep what is known of rows where a number stands in for some of it, as for rows that are all -inf."""
+    if context.record.opcode == "Select":
+        _, *branches = context.operands
+        rows = [each.rows for each in branches if not (each.uniform and np.isfinite(each.padding))]
+        made.rows = rows[0] if len(rows) == 1 else None
 
 
 def repeated(context: OpenContext) -> list[OpenValue]:
@@ -85,47 +123,86 @@ def made(context: OpenContext) -> list[OpenValue]:
 
 
 def constant(context: OpenContext) -> list[OpenValue]:
-    """Repeat a constant; where its extents, or its numbers, follow those of a call, these are one number."""
+    """Repeat a constant: one number, which may follow the extents of a call, or a table of all of them."""
     context.expect_same("shape", "value")
     axes = context.axes_of_type()
-    literals = context.all_of("value")
-    if not any(map(is_open, axes)) and all(literal == literals[0] for literal in literals):
-        return [OpenValue(value, axes) for value in context.repeat()]
-    arrays = [literal.array for literal in literals]
+    arrays = [literal.array for literal in context.all_of("value")]
     numbers = [array.reshape(-1)[:1] for array in arrays]
-    if any(not array.size or (array != number).any() for array, number in zip(arrays, numbers, strict=True)):
-        context.refuse("it is a table of numbers that depends on an open dimension")
-    if len({number.tobytes() for number in numbers}) > 1:
-        value = _scalar(context, [number.item() for number in numbers])
-        return [OpenValue(context.spread(value, context.operation.tensor_type.extents), axes)]
-    zero = not numbers[0].tobytes().strip(b"\0")
-    return [OpenValue(value, axes, zero=zero) for value in context.repeat()]
+    if all(array.size and (array == number).all() for array, number in zip(arrays, numbers, strict=True)):
+        if len({number.tobytes() for number in numbers}) > 1:
+            value = _scalar(context, [number.item() for number in numbers])
+            return [OpenValue(context.spread(value, context.operation.tensor_type.extents), axes)]
+        made = [OpenValue(value, axes, numbers[0].reshape(()), uniform=True) for value in context.repeat()]
+        for each in made:
+            each.along = each.open_axes
+        return made
+    for array in arrays[1:]:
+        if arrays[0][tuple(map(slice, array.shape))].tobytes() != array.tobytes():
+            return [OpenValue(_counted(context, arrays), axes)]
+    return [OpenValue(value, axes) for value in context.repeat()]
+
+
+def _counted(context: OpenContext, arrays: Sequence[Array]) -> Value:
+    """Append integers that grow evenly along each axis, in steps that may follow the extents of a call."""
+    dtype, shape = context.operation.tensor_type.dtype, arrays[0].shape
+    firsts = [int(array.flat[0]) for array in arrays]
+    steps = [[_step(array, axis) for axis in range(len(shape))] for array in arrays]
+    for array, first, each in zip(arrays, firsts, steps, strict=True):
+        wanted = sum([n * step for n, step in zip(np.indices(array.shape), each, strict=True)], first)
+        if not dtype.is_integer or (array != wanted).any():
+            context.refuse("it is a table of numbers that depends on an open dimension")
+
+    def number(numbers: Sequence[int]) -> Value:
+        made = context.count(context.follow(numbers))
+        return context.spread(made if dtype is DType.SI64 else context.emit("Cast", made, dtype=dtype), shape)
+
+    value = number(firsts)
+    for axis, along in enumerate(zip(*steps, strict=True)):
+        if any(along):
+            index = context.emit("Iota", shape=shape, dtype=dtype, axis=axis)
+            value = context.emit("Add", value, context.emit("Mul", index, number(along)))
+    return value
+
+
+def _step(array: Array, axis: int) -> int:
+    """Return by how much the second number along an axis is greater than the first."""
+    if array.shape[axis] < 2:
+        return 0
+    return int(array[tuple([int(each == axis) for each in range(array.ndim)])]) - int(array.flat[0])
+
+
+#: Powers of an extent that numbers are multiples of: means, their gradients, and scales.
+_POWERS = (1.0, -1.0, 0.5, -0.5)
 
 
 def _scalar(context: OpenContext, numbers: Sequence[float]) -> Value:
-    """Append an integer that follows an extent; or a float that is a fixed number times extents, or by them.
-
-    So these are in means and their gradients.
-    """
+    """Append an integer that follows an extent; or a float that is a fixed number times powers of extents."""
     dtype = context.operation.tensor_type.dtype
     if dtype.is_integer:
         extent = context.count(context.follow([int(number) for number in numbers]))
         return extent if dtype is DType.SI64 else context.emit("Cast", extent, dtype=dtype)
     greatest, fixed = context.extents[0], numbers[0]
     powers = []
-    for symbol, number in enumerate(numbers[1:]):
+    for symbol, number in enumerate(numbers[1 : len(greatest) + 1]):
         ratio = context.extents[symbol + 1][symbol] / greatest[symbol]
-        near = [each for each in (0, 1, -1) if abs(numbers[0] * ratio**each - number) <= abs(number) * 1e-6]
-        powers.append(near[0] if near else None)
-        fixed /= greatest[symbol] ** (near[0] if near else 0)
-    if not powers or None in powers or not dtype.is_float or not fixed:
-        context.refuse("it is a number that depends on an open dimension")
+        near = [each for each in (0.0, *_POWERS) if _is_near(numbers[0] * ratio**each, number)]
+        powers.append(near[0] if near else np.nan)
+        fixed /= greatest[symbol] ** powers[-1]
+    for extents, number in zip(context.extents, numbers, strict=True):
+        found = fixed * math.prod(each**power for each, power in zip(extents, powers, strict=True))
+        if not dtype.is_float or not fixed or not _is_near(found, number):
+            context.refuse("it is a number that depends on an open dimension")
     value = context.builder.constant(dtype.numpy.type(fixed), dtype)
     for symbol, power in enumerate(powers):
         if power:
             count = context.emit("Cast", context.counts[symbol], dtype=dtype)
-            value = context.emit("Mul" if power == 1 else "Div", value, count)
+            factor = count if power in (1, -1) else context.emit("Sqrt", count)
+            value = context.emit("Mul" if power > 0 else "Div", value, factor)
     return value
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) <= abs(other) * 1e-6
 
 
 def untouched(touched: Callable[[OpenContext], Sequence[int]]) -> OpenRule:
@@ -172,7 +249,12 @@ def reshaping(context: OpenContext) -> list[OpenValue]:
     if axes is None:
         context.refuse("it cuts an open dimension in several")
     (value,) = context.repeat()
-    return [OpenValue(value, axes, operand.zero)]
+    made = OpenValue(value, axes, operand.padding, uniform=operand.uniform)
+    if operand.along == operand.open_axes:
+        made.along = made.open_axes
+    if len(axes) == len(operand.axes):
+        made.rows = operand.rows
+    return [made]
 
 
 def transposing(context: OpenContext) -> list[OpenValue]:
@@ -180,24 +262,25 @@ def transposing(context: OpenContext) -> list[OpenValue]:
     (operand,) = context.operands
     context.expect_same()
     (value,) = context.repeat()
-    return [
-        OpenValue(
-            value, tuple(operand.axes[place] for place in context.attributes["permutation"]), operand.zero
-        )
-    ]
+    order = context.attributes["permutation"]
+    along = frozenset([place for place, before in enumerate(order) if before in operand.along])
+    axes = tuple([operand.axes[place] for place in order])
+    return [OpenValue(value, axes, operand.padding, along, operand.uniform)]
 
 
 def broadcasting(context: OpenContext) -> list[OpenValue]:
     """Broadcast a tensor, also to an open extent."""
     (operand,) = context.operands
     first = context.operation.tensor_type.rank - len(operand.axes)
-    axes, grows = [], False
+    axes, along = [], set()
     for place in range(context.operation.tensor_type.rank):
         own = operand.axes[place - first] if place >= first else ()
         axes.append(own or context.axis_at(place))
-        grows = grows or (not own and is_open(axes[-1]))
+        if is_open(axes[-1]) and (operand.uniform or place - first in operand.along):
+            along.add(place)
     (value,) = context.repeat()
-    return [OpenValue(value, tuple(axes), operand.zero and not grows)]
+    rows = None if first else operand.rows
+    return [OpenValue(value, tuple(axes), operand.padding, frozenset(along), operand.uniform, rows)]
 
 
 def slicing(context: OpenContext) -> list[OpenValue]:
@@ -205,16 +288,17 @@ def slicing(context: OpenContext) -> list[OpenValue]:
     (operand,) = context.operands
     context.expect_same("starts", "ends")
     shape = operand.value.shape
-    axes, moved, zero = [], {}, operand.zero
+    axes, moved, along = [], {}, set()
     for place in range(len(shape)):
         axis, start, keeps = _sliced(context, operand, place)
         axes.append(axis)
-        zero = zero and keeps
+        if keeps and place in operand.along and is_open(axis):
+            along.add(place)
         if start is not None:
             moved[place] = start
     if not moved:
         (value,) = context.repeat()
-        return [OpenValue(value, tuple(axes), zero)]
+        return [OpenValue(value, tuple(axes), operand.padding, frozenset(along), operand.uniform)]
     # What moves with the extents of a call is taken from all that the slice has on the other axes.
     first, last = ([*context.attributes[name]] for name in ("starts", "ends"))
     for place in moved:
@@ -224,7 +308,7 @@ def slicing(context: OpenContext) -> list[OpenValue]:
     )
     begin = places(context, [moved.get(place, Linear(0)) for place in range(len(shape))])
     value = context.emit("DynamicSlice", value, begin, sizes=context.operation.tensor_type.extents)
-    return [OpenValue(value, tuple(axes), zero)]
+    return [OpenValue(value, tuple(axes), operand.padding, frozenset(along), operand.uniform)]
 
 
 def _sliced(context: OpenContext, operand: OpenValue, place: int) -> tuple[Axis, Linear | None, bool]:
@@ -237,9 +321,7 @@ def _sliced(context: OpenContext, operand: OpenValue, place: int) -> tuple[Axis,
     (first, *firsts), (last, *lasts) = (
         [numbers[place] for numbers in context.all_of(name)] for name in ("starts", "ends")
     )
-    if not is_open(axis):
-        if any(each != first for each in firsts) or any(each != last for each in lasts):
-            context.refuse("it slices a fixed dimension at a place that depends on an open one")
+    if not is_open(axis) and all(each == first for each in firsts) and all(each == last for each in lasts):
         return axis_of([Factor(extent)]), None, True
     if (first, last, context.attributes["steps"][place]) == (0, whole, 1):
         return axis, None, True
@@ -253,7 +335,7 @@ def _sliced(context: OpenContext, operand: OpenValue, place: int) -> tuple[Axis,
     if end.symbol is None:
         return axis_of([Factor(extent)]), None, True
     left = Factor(extent, end.symbol, end.constant - start.constant)
-    return axis_of([left]), None, end.constant == axis[0].offset
+    return axis_of([left]), None, is_open(axis) and end.constant == axis[0].offset
 
 
 def places(context: OpenContext, numbers: Sequence[Linear]) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops.accumulators import identity
-from mind_mlir.ops.open_axes import Axis, OpenContext, OpenValue, is_open
+from mind_mlir.ops.open_axes import Axis, OpenContext, OpenValue, Rows, is_open
 from mind_mlir.ops.open_rules import joint_axes
 
 if TYPE_CHECKING:
@@ -40,7 +40,11 @@ def reducing(number: Callable[[Mapping[str, Any], DType], Any], *, all_of_none: 
         reduced, axes = _reduced_axes(context, all_of_none=all_of_none)
         (operand,) = context.operands
         neutral = number(context.attributes, operand.value.type.dtype)
-        return [OpenValue(each, axes) for each in context.repeat(context.filled(operand, neutral, reduced))]
+        found = [OpenValue(each, axes) for each in context.repeat(context.filled(operand, neutral, reduced))]
+        if len(axes) == len(operand.axes):
+            kind = str(context.attributes.get("kind", context.record.opcode))
+            found[0].rows = Rows(operand.value, kind, frozenset(reduced))
+        return found
 
     return rule
 

@@ -30,7 +30,7 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import Block, CoreOperation, Return
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonical.folding import Folder
+from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS, Folder
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.frozen import FrozenDict
@@ -54,25 +54,26 @@ def canonicalize(module: Module) -> Module:
     return canonical(verify(module))
 
 
-def canonical(module: Module) -> Module:
-    """Return the canonical form of a verified module."""
+def canonical(module: Module, most: int = MAX_FOLDED_ELEMENTS) -> Module:
+    """Return the canonical form of a verified module, whose constants that are folded have few elements."""
     if module.is_flat:
-        return canonicalize_with_map(module)[0]
+        return canonicalize_with_map(module, most=most)[0]
     from mind_mlir.passes.canonical.functions import canonical_functions  # noqa: PLC0415 -- flat modules do without
 
-    return canonical_functions(module)
+    return canonical_functions(module, most)
 
 
 def canonicalize_with_map(
-    module: Module, keep: Iterable[ValueId] = ()
+    module: Module, keep: Iterable[ValueId] = (), most: int = MAX_FOLDED_ELEMENTS
 ) -> tuple[Module, Mapping[ValueId, ValueId]]:
     """Return the canonical form and the new id of every value that is left.
 
     Args:
         module: A verified flat module.
         keep: Values that must survive although no output needs them.
+        most: The elements of constants that take the place of operations, at most.
     """
-    operations = _fold(_inputs_first(module.operations))
+    operations = _fold(_inputs_first(module.operations), most)
     terminator = module.returned
     live = _live_values(operations, (*terminator.operands, *keep))
     kept = [op for op in operations if op.opcode == "Input" or op.value_id in live]
@@ -87,8 +88,8 @@ def _inputs_first(operations: Iterable[CoreOperation]) -> list[CoreOperation]:
     return sorted(operations, key=lambda op: op.opcode != "Input")  # sorting is stable
 
 
-def _fold(operations: list[CoreOperation]) -> list[CoreOperation]:
-    folder = Folder()
+def _fold(operations: list[CoreOperation], most: int) -> list[CoreOperation]:
+    folder = Folder(most=most)
     folded = []
     for operation in operations:
         deliver()

@@ -1,9 +1,9 @@
 """Makes a program for a range of extents of the same program for several extents in this range.
 
 Before: verified modules that export one function each, made for the greatest extents of some open dimensions,
-and for these with one extent after the other the least of its range. After: a module whose function takes
-arguments of the greatest extents, and besides the extents that a call has. What lies beyond these is padding,
-of arguments (where it is zero), of results and of all between.
+for these with one extent after the other the least of its range, and for extents between. After: a module
+whose function takes arguments of the greatest extents, and besides the extents that a call has. What lies
+beyond these is padding, of arguments (where it is zero), of results and of all between.
 
 Where the modules differ in more than what follows the extents, or an operation has no rule for open axes
 (`mind_mlir.ops.open_axes`), there is no such program.
@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.module import Functions, Module
@@ -33,7 +35,7 @@ from mind_mlir.ops.open_axes import (
 )
 from mind_mlir.ops.open_rules import MOVEMENTS, elementwise
 from mind_mlir.passes.canonicalize import canonical
-from mind_mlir.passes.forms import verified
+from mind_mlir.passes.forms import without_custom_calls
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.module import structure_function
 
@@ -66,13 +68,13 @@ def for_open_extents(
     """Return a program for all extents between those of modules.
 
     Args:
-        modules: The program for the greatest extents, and for each symbol with the least extent of that.
+        modules: The program for the greatest extents, for each symbol with the least extent of that, and for
+            others on which what has been learnt is tried.
         extents: The extents of the symbols in each of them.
         names: The names of the parameters that take the extents.
 
     Raises:
         NotOpen: There is no such program.
-        VerificationError: A module breaks a rule.
     """
     functions = [_function(module) for module in modules]
     blocks = [function.blocks[0] for function in functions]
@@ -82,7 +84,7 @@ def for_open_extents(
         raise NotOpen("the program takes other arguments for other extents")
     axes = [_parameter_axes(same, extents) for same in zip(*inputs, strict=True)]
     values = [
-        OpenValue(builder.parameter(each.type, each.name), own, zero=True)
+        _parameter(builder.parameter(each.type, each.name), own)
         for each, own in zip(inputs[0], axes, strict=True)
     ]
     counts = [builder.parameter(TensorType(DType.SI64, ()), name) for name in names]
@@ -94,6 +96,12 @@ def for_open_extents(
     return OpenModule(module, tuple(axes), tuple([each.axes for each in results]))
 
 
+def _parameter(value: Value, axes: tuple[Axis, ...]) -> OpenValue:
+    made = OpenValue(value, axes, np.zeros((), value.type.dtype.numpy))
+    made.along = made.open_axes
+    return made
+
+
 class _Input(NamedTuple):
     id: ValueId
     type: TensorType
@@ -102,7 +110,7 @@ class _Input(NamedTuple):
 
 def _function(module: Module) -> Function:
     """Return the one function of a module, as one block without calls."""
-    made = canonical(verified(module))
+    made = canonical(without_custom_calls(module), most=1)  # what is folded is not to depend on extents
     functions = made.functions if made.is_flat else Functions(map(structure_function, made.functions))
     if not made.is_flat:
         functions = inline_calls(replace(made, functions=functions), every=True).functions
@@ -123,7 +131,8 @@ def _parameter_axes(same: Sequence[_Input], extents: Sequence[tuple[int, ...]]) 
     """Return the axes of a parameter, as its types in all programs tell."""
     axes = []
     for numbers in zip(*(each.type.extents for each in same), strict=True):
-        moved = [place for place, number in enumerate(numbers[1:]) if number != numbers[0]]
+        least = numbers[1 : len(extents[0]) + 1]
+        moved = [place for place, number in enumerate(least) if number != numbers[0]]
         if not moved:
             axes.append(axis_of([Factor(numbers[0])]))
             continue

@@ -86,11 +86,21 @@ def checked_buckets(buckets: object, dynamic: Mapping[str, Mapping[int, str]]) -
             raise ValueError(
                 f"buckets must be of open dimensions ({', '.join(sorted(symbols))}), not {name!r}"
             )
-        ends = [
-            argument_checks.integer(each, "an extent of buckets")
-            for each in argument_checks.items(given, f"buckets of {name!r}", "a sequence of extents")
-        ]
-        if not ends or min(ends) < 1:
-            raise ValueError(f"buckets of {name!r} must be extents of 1 or more")
-        found[name] = tuple(sorted(set(ends)))
+        found[name] = checked_ends(given, f"buckets of {name!r}")
     return found
+
+
+def checked_ends(given: object, name: str) -> tuple[int, ...]:
+    """Return the greatest extents of ranges that a caller gives for a dimension, ascending.
+
+    Raises:
+        TypeError: It is no sequence of integers.
+        ValueError: There is none, or one is below 1.
+    """
+    ends = [
+        argument_checks.integer(each, f"an extent of {name}")
+        for each in argument_checks.items(given, name, "a sequence of extents")
+    ]
+    if not ends or min(ends) < 1:
+        raise ValueError(f"{name} must be extents of 1 or more")
+    return tuple(sorted(set(ends)))

@@ -1,90 +1,40 @@
 """`OpenFunction`: a function that is compiled for ranges of extents rather than for each extent.
 
-A call finds the range that its extents are in, and runs the program that was made for all of that: its
-arguments are copied to arrays of the greatest extents, and its results are the part of what comes back that
-is no padding (`mind_mlir.passes.open_extents`).
+A call finds the range that its extents are in, and runs the program that was made for all of that
+(`mind_mlir.runtime.open_program`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ops.open_axes import Factor, NotOpen, extent_of, is_open
-from mind_mlir.passes.open_extents import for_open_extents
+from mind_mlir.ops.open_axes import NotOpen
 from mind_mlir.runtime.binding_cache import BindingCache
-from mind_mlir.runtime.executable import Executable
-from mind_mlir.runtime.extent_ranges import checked_buckets, checked_dynamic, range_of
+from mind_mlir.runtime.extent_ranges import checked_buckets, checked_dynamic
 from mind_mlir.runtime.lowered import Lowered
+from mind_mlir.runtime.open_program import ExtentRanges, OpenProgram
 from mind_mlir.runtime.staged import StagedFunction
-from mind_mlir.runtime.staged_arguments import as_arrays, distinct
+from mind_mlir.runtime.staged_arguments import as_arrays
 from mind_mlir.runtime.staged_values import StagedValue
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.ops.open_axes import Axis
     from mind_mlir.passes.open_extents import OpenModule
     from mind_mlir.runtime.staged_gradient import Pullback
     from mind_mlir.support.pytrees import Form
 
-#: Arrays of one parameter that are kept for the calls to come.
-_KEPT = 4
-
-
-@dataclass(frozen=True, slots=True)
-class _OpenProgram:
-    """The program of one range of extents.
-
-    Attributes:
-        executable: What runs it.
-        made: It, and the axes of its parameters and results.
-        returned: The form of its result.
-        moved: Which of the function's dimensions are open in it.
-        free: Arrays of parameters that no call uses at present, by place: fresh memory takes longer to write.
-    """
-
-    executable: Executable
-    made: OpenModule
-    returned: Form
-    moved: tuple[int, ...]
-    free: Mapping[int, deque[Array]]
-
-    def __call__(self, arrays: Sequence[Array], bound: Sequence[int]) -> Any:
-        """Run the program on arrays, whose dimensions have the extents ``bound``."""
-        extents = [bound[place] for place in self.moved]
-        given = list(arrays)
-        for place in self.free:
-            given[place] = self._padded(place, arrays[place])
-        results = self.executable(*given, *[np.int64(extent) for extent in extents])
-        for place, kept in self.free.items():
-            kept.append(given[place])
-        parts = [_part(each, axes, extents) for each, axes in zip(results, self.made.results, strict=True)]
-        return parts[0] if self.returned.container is None else self.returned.unflatten(parts)
-
-    def _padded(self, place: int, array: Array) -> Array:
-        """Return an argument in the extents that the program has, with zeros behind its elements."""
-        try:
-            found = self.free[place].pop()
-        except IndexError:
-            found = np.empty([extent_of(axis) for axis in self.made.parameters[place]], array.dtype)
-        found[tuple(map(slice, array.shape))] = array
-        for axis, extent in enumerate(array.shape):
-            if extent != found.shape[axis]:
-                found[(*[slice(each) for each in array.shape[:axis]], slice(extent, None))] = 0
-        return found
+#: For so many shapes it is kept what runs them.
+_KEPT_CALLS = 256
 
 
 class OpenFunction:
@@ -114,7 +64,11 @@ class OpenFunction:
         self.buckets = FrozenDict(checked_buckets(buckets, axes))
         functools.update_wrapper(self, function, updated=())
         self.__signature__ = function.__signature__
-        self._programs: BindingCache[Hashable, _OpenProgram] = BindingCache(function.max_signatures)
+        self._programs: BindingCache[Hashable, tuple[OpenProgram, Form]] = BindingCache(
+            function.max_signatures
+        )
+        #: What calls of the shapes that came last run.
+        self._calls: BindingCache[Hashable, Any] = BindingCache(_KEPT_CALLS)
 
     def __repr__(self) -> str:
         return f"<OpenFunction {self.function.name}{self.__signature__} of {self.dynamic}>"
@@ -142,18 +96,13 @@ class OpenFunction:
         leaves, form = self.function.flatten(args, kwargs)
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
             return self.function(*args, **kwargs)
-        names = self.function.names(form)
-        arrays, kinds = as_arrays(leaves, lambda: names)
-        bound, fixed = self._bound(arrays, names)
-        ranges = tuple([range_of(each, self.buckets.get(name, ())) for name, each in bound.items()])
-        if all(first == last for first, last in ranges):
+        arrays, kinds = as_arrays(leaves, lambda: self.function.names(form))
+        run = self._calls.get((form, kinds), lambda: self._call(form, leaves, arrays, kinds))
+        if not run:
             return self.function(*args, **kwargs)
-        alike = tuple([fixed.get(place, kind) for place, kind in enumerate(kinds)])
-        program = self._programs.get(
-            (form, alike, ranges),
-            lambda: self._made(form, self.function.types_of(form, leaves), names, ranges),
-        )
-        return program(arrays, tuple(bound.values()))
+        call, returned = run
+        results = call(*arrays)
+        return results[0] if returned.container is None else returned.unflatten(results)
 
     def grad(self, argnums: Any = 0) -> OpenFunction:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
@@ -183,8 +132,8 @@ class OpenFunction:
         names = self.function.names(form)
         types = self.function.types_of(form, leaves)
         bound, _ = self._bound(types, names)
-        ranges = [range_of(each, self.buckets.get(name, ())) for name, each in bound.items()]
-        return Lowered(self._lowered(form, types, names, ranges)[0].module, self.function.options)
+        made, _ = self._lowered(form, types, names, ExtentRanges(bound, self.buckets))
+        return Lowered(made.module, self.function.options)
 
     @property
     def compiled(self) -> int:
@@ -215,43 +164,41 @@ class OpenFunction:
             fixed[place] = (str(given[place].dtype), tuple(shape))
         return {symbol: extent for symbol, (_, extent) in found.items()}, fixed
 
-    def _made(
-        self, form: Form, types: Sequence[TensorType], names: Sequence[str], ranges: Sequence[tuple[int, int]]
-    ) -> _OpenProgram:
-        made, returned, moved = self._lowered(form, types, names, ranges)
-        free: dict[int, deque[Array]] = {
-            place: deque(maxlen=_KEPT)
-            for place, axes in enumerate(made.parameters)
-            if any(map(is_open, axes))
-        }
-        return _OpenProgram(Executable(made.module, self.function.options), made, returned, moved, free)
+    def _call(
+        self, form: Form, leaves: Sequence[Any], arrays: Sequence[Array], kinds: Sequence[Hashable]
+    ) -> tuple[Callable[..., list[Array]], Form] | tuple[()]:
+        """Return what runs arrays of some shapes, and the form of its result; nothing where none is open."""
+        names = self.function.names(form)
+        bound, fixed = self._bound(arrays, names)
+        ranges = ExtentRanges(bound, self.buckets)
+        if not ranges.moved:
+            return ()
+        alike = tuple([fixed.get(place, kind) for place, kind in enumerate(kinds)])
+
+        def make() -> tuple[OpenProgram, Form]:
+            made, returned = self._lowered(form, self.function.types_of(form, leaves), names, ranges)
+            return OpenProgram(made, self.function.options), returned
+
+        program, returned = self._programs.get((form, alike, tuple(ranges.ranges.values())), make)
+        return program.bound([bound[name] for name in ranges.moved]), returned
 
     def _lowered(
-        self, form: Form, types: Sequence[TensorType], names: Sequence[str], ranges: Sequence[tuple[int, int]]
-    ) -> tuple[OpenModule, Form, tuple[int, ...]]:
-        """Return the program of some ranges, the form of its result, and which dimensions are open in it."""
-        symbols = tuple(dict.fromkeys(symbol for axes in self.dynamic.values() for symbol in axes.values()))
-        moved = tuple([place for place, (first, last) in enumerate(ranges) if first != last])
-        extents = [[last for _, last in ranges]]
-        for place in moved:
-            extents.append([*extents[0][:place], ranges[place][0], *extents[0][place + 1 :]])
-        modules: list[Module] = []
-        for each in extents:
-            bound = self._with_extents(types, names, dict(zip(symbols, each, strict=True)))
-            module, returned, reads = self.function._module(form, bound)
+        self, form: Form, types: Sequence[TensorType], names: Sequence[str], ranges: ExtentRanges
+    ) -> tuple[OpenModule, Form]:
+        """Return the program of some ranges, and the form of its result."""
+        returned: Form = form
+
+        def trace(extents: Mapping[str, int]) -> Module:
+            nonlocal returned
+            module, returned, reads = self.function._module(form, self._with_extents(types, names, extents))
             if reads is not None:
-                raise UnsupportedError(
-                    _not_open(self.function.name, NotOpen("it reads attributes of objects"))
-                )
-            modules.append(module)
-        counts = distinct([*names, *[symbols[place] for place in moved]])[len(names) :]
+                raise NotOpen("it reads attributes of objects")
+            return module
+
         try:
-            made = for_open_extents(
-                modules, [tuple([each[place] for place in moved]) for each in extents], counts
-            )
+            return ranges.module(trace), returned
         except NotOpen as reason:
             raise UnsupportedError(_not_open(self.function.name, reason)) from None
-        return made, returned, moved
 
     def _with_extents(
         self, types: Sequence[TensorType], names: Sequence[str], bound: Mapping[str, int]
@@ -265,17 +212,6 @@ class OpenFunction:
             ]
             found[place] = found[place].with_shape(tuple(shape))
         return tuple(found)
-
-
-def _part(array: Array, axes: Sequence[Axis], extents: Sequence[int]) -> Array:
-    """Return the part of a result that is no padding."""
-    if not any(map(is_open, axes)):
-        return array
-    factors = [axis or (Factor(1),) for axis in axes]
-    split = array.reshape([factor.extent for axis in factors for factor in axis])
-    part = split[tuple([slice(factor.at(extents)) for axis in factors for factor in axis])]
-    shape = [extent_of(axis, extents) for axis in axes]
-    return np.ascontiguousarray(part).reshape(shape)
 
 
 # Mistakes
@@ -309,14 +245,10 @@ def _disagree(symbol: str, one: tuple[str, int], other: tuple[str, int]) -> Diag
 
 
 def _not_open(function: str, reason: NotOpen) -> Diagnostic:
-    operation = reason.operation
-    subject = "it" if operation is None else f"{operation.opcode} of {operation.label}"
     return Diagnostic(
         "E7001",
-        f"{function} has no program for a range of extents: {subject}: {reason}"
-        if operation is not None
-        else f"{function} has no program for a range of extents: {reason}",
-        location=None if operation is None else operation.location,
+        f"{function} has no program for a range of extents: {reason.full}",
+        location=None if reason.operation is None else reason.operation.location,
         help="leave the dimension out of dynamic=: then there is a program for each extent",
         context=FrozenDict({"form": "open dimensions"}),
     )

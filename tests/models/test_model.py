@@ -71,6 +71,29 @@ def test_arguments_that_do_not_fit_are_refused(call: Callable[[Any], Any], code:
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(("buckets", "count"), [(None, 2), ([16], 1)])
+def test_extents_in_a_range_have_one_program(buckets: Any, count: int) -> None:
+    nodes = [
+        node("Shape", "x", "shape"),
+        node("Gather", "shape zero", "length", axis=0),
+        node("Range", "zero length one", "places"),
+        node("Gather", "table places", "rows", axis=0),
+        node("Add", "x rows", "moved"),
+        node("ReduceMean", "moved axes", "z", keepdims=0),
+    ]
+    values = {
+        "zero": np.array(0, np.int64),
+        "one": np.array(1, np.int64),
+        "axes": np.array([0], np.int64),
+        "table": np.arange(60, dtype=np.float32).reshape(20, 3),
+    }
+    read = mind_mlir.from_onnx(model(nodes, {"x": ["n", 3]}, ("z",), values), buckets=buckets)
+    for extent in range(10, 17):
+        x = np.random.default_rng(extent).standard_normal((extent, 3)).astype(np.float32)
+        np.testing.assert_allclose(read(x), (x + values["table"][:extent]).mean(axis=0), rtol=1e-5)
+    assert (read.compiled, read.reason) == (count, None)
+
+
 def test_one_extent_has_one_number_in_a_call() -> None:
     read = mind_mlir.from_onnx(model([node("Add", "x y", "z")], {"x": ["n"], "y": ["n"]}, ("z",)))
     one, three = np.ones(1, np.float32), np.ones(3, np.float32)

@@ -21,7 +21,7 @@ from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Unpack
 
     from mind_mlir.ir.attributes import Array
@@ -39,6 +39,7 @@ def from_onnx(
     bindings: Mapping[str, int] | None = None,
     frozen: bool = False,
     static: Collection[str] | str = (),
+    buckets: Sequence[int] | None = None,
     **options: Unpack[Options],
 ) -> Model:
     """Return an ONNX model as a function of arrays, which is compiled when it is called.
@@ -50,6 +51,7 @@ def from_onnx(
         frozen: Whether the weights become constants of the code.
         static: Inputs whose numbers are part of the program, which is made for each of them. Small inputs of
             integers that decide on shapes are found without being named.
+        buckets: The greatest extents of ranges that share a program, of extents that the model leaves open.
         options: As of `mind_mlir.compile`.
 
     Raises:
@@ -66,11 +68,17 @@ def from_onnx(
     missing = missing_operators(data)
     if missing is not None:
         raise missing
-    return _model(data, name, bindings, static, is_frozen, chosen)
+    return _model(data, name, bindings, static, is_frozen, buckets, chosen)
 
 
 def _model(
-    data: ModelData, name: str, bindings: object, static: object, is_frozen: bool, options: Any
+    data: ModelData,
+    name: str,
+    bindings: object,
+    static: object,
+    is_frozen: bool,
+    buckets: Sequence[int] | None,
+    options: Any,
 ) -> Model:
     graph = data.graph
     inputs = [port for port in graph.inputs if port.name not in graph.initializers]
@@ -91,6 +99,7 @@ def _model(
         bindings=settled,
         static=named,
         frozen=is_frozen,
+        buckets=buckets,
     )
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.models.open_extents import OpenExtent, OpenPrograms
 from mind_mlir.models.torch.graph import FxGraph, Ref
-from mind_mlir.models.torch.running import GraphFunction, check, is_random
+from mind_mlir.models.torch.running import GraphFunction, check, is_random, numbers_of
 from mind_mlir.models.torch.tensors import as_array, load_torch, reader_of, writer_of
+from mind_mlir.ops.open_axes import NotOpen
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
+    from mind_mlir.models.open_extents import Shapes
     from mind_mlir.models.torch.graph import ArrayType
     from mind_mlir.support.options import CompileOptions
 
@@ -32,13 +35,15 @@ class GraphProgram:
 
     Attributes:
         module: The program; None where it returns nothing but its inputs, and numbers.
-        executable: What runs it.
+        run: What runs it.
         outputs: For each output, how it is had from arrays of the program and from inputs.
+        shared: Whether it serves a range of extents.
     """
 
     module: Module | None
-    executable: Executable | None
+    run: Callable[..., Sequence[Array]] | None
     outputs: list[Callable[[Sequence[Array], Sequence[Any]], Any]]
+    shared: bool = False
 
 
 class CompiledGraph:
@@ -59,6 +64,7 @@ class CompiledGraph:
         constants: Mapping[str, Any] | None = None,
         lasting: Collection[int] = (),
         orders: Sequence[Sequence[int] | None] = (),
+        buckets: object = None,
     ) -> None:
         """Check that all operators are known.
 
@@ -68,9 +74,13 @@ class CompiledGraph:
             constants: Inputs, by name, that are the same at each call, and become part of the code.
             lasting: The places of inputs that are mostly the same tensors from call to call: weights.
             orders: For each output, the order of its dimensions in memory, where it is another one.
+            buckets: The greatest extents of ranges that share a program, of open extents; those of
+                `mind_mlir.runtime.extent_ranges` without any.
 
         Raises:
             UnsupportedError: E7001, operators are not known.
+            TypeError: ``buckets`` is no sequence of integers.
+            ValueError: One of them is below 1.
         """
         check(graph)
         self.graph, self.options = graph, options
@@ -93,6 +103,9 @@ class CompiledGraph:
         self._is_fixed = not self._numbers and not is_open
         self._programs: BindingCache[Hashable, GraphProgram] = BindingCache(DEFAULT_MAX_SIGNATURES)
         self._only: GraphProgram | None = None
+        self._number_outputs = frozenset[int]()
+        extents, reason = self._open_extents()
+        self.open = OpenPrograms(extents, options, buckets, reason)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run the graph.
@@ -108,14 +121,20 @@ class CompiledGraph:
         except (TypeError, RuntimeError, AttributeError):  # said with care, or mended
             arrays = self._with_care(values)
         program = self._only or self._program(arrays, values)
-        executable = program.executable
-        if executable is None:
+        run = program.run
+        if run is None:
             found: Sequence[Array] = ()
         elif self._is_random:
-            found = executable(*arrays, new_seed())
+            found = run(*arrays, new_seed())
         else:
-            found = executable(*arrays)
+            found = run(*arrays)
         return [output(found, values) for output in program.outputs]
+
+    @property
+    def compiled(self) -> int:
+        """Return how many programs have been compiled; one for a range of extents is one."""
+        alone = [each for _, each in self._programs.items() if not each.shared]
+        return len(alone) + self.open.compiled
 
     def type_of(self, place: int) -> ArrayType:
         """Return the type of an input that is an array."""
@@ -138,10 +157,7 @@ class CompiledGraph:
 
     def module_for(self, values: Sequence[Any]) -> Module | None:
         """Return the program for the arguments of a call, before it is compiled."""
-        arrays = self._with_care(values)
-        return self._traced([int(values[place]) for place in self._numbers], [each.shape for each in arrays])[
-            1
-        ]
+        return self._traced(self._shapes(self._with_care(values), values))[1]
 
     def program(self, values: Sequence[Any]) -> GraphProgram:
         """Return the program for the arguments of a call."""
@@ -149,51 +165,102 @@ class CompiledGraph:
 
     def _program(self, arrays: Sequence[Array], values: Sequence[Any]) -> GraphProgram:
         if self._is_fixed:
-            self._only = self._programs.get((), lambda: self._made((), None))
+            self._only = self._programs.get((), lambda: self._made(None))
             return self._only
-        numbers = tuple([int(values[place]) for place in self._numbers])
-        shapes = tuple([array.shape for array in arrays])
-        return self._programs.get((numbers, shapes), lambda: self._made(numbers, shapes))
+        shapes = self._shapes(arrays, values)
+        return self._programs.get(shapes, lambda: self._made(shapes))
 
-    def _made(self, numbers: Sequence[int], shapes: Sequence[tuple[int, ...]] | None) -> GraphProgram:
-        function, module = self._traced(numbers, shapes)
-        executable = None if module is None else Executable(module, self.options)
+    def _shapes(self, arrays: Sequence[Array], values: Sequence[Any]) -> Shapes:
+        """Return what decides on the program of a call: shapes, and the numbers as one more."""
+        numbers = tuple([int(values[place]) for place in self._numbers])
+        return (*[array.shape for array in arrays], numbers)
+
+    def _open_extents(self) -> tuple[list[OpenExtent], str | None]:
+        """Return the extents that torch has names for, or why there are none."""
+        found = []
+        places = [(number, place) for number, place in enumerate(self._places)]
+        texts = [
+            (number, axis, text)
+            for number, place in places
+            for axis, text in enumerate(self.graph.inputs[place].extents)
+            if text
+        ]
+        for axis, place in enumerate(self._numbers):
+            texts += [(len(places), axis, text) for text in self.graph.inputs[place].extents]
+        for text in texts:
+            extent = OpenExtent.of(*text)
+            if extent is None:
+                return [], f"an extent is {text[2]}, which may be that of several dimensions in any order"
+            found.append(extent)
+        return found, None
+
+    def _made(self, shapes: Shapes | None) -> GraphProgram:
+        opened = None
+        if shapes is not None:
+            opened = self.open.program(shapes, self._open_traced, lambda: self._constants)
+        module: Module | None
+        run: Callable[..., Sequence[Array]] | None
+        if opened is not None and shapes is not None:
+            module, run = opened[0].made.module, opened[1]
+            dtypes = [each.dtype for each in opened[0].executable.results]
+            numbers = numbers_of(self.graph, self._number_outputs, self._stand_ins(shapes))
+        else:
+            function, traced = self._traced(shapes)
+            module, numbers = traced, function.numbers
+            run = executable = None if module is None else Executable(module, self.options)
+            dtypes = [] if executable is None else [each.dtype for each in executable.results]
         inputs = {each.name: place for place, each in enumerate(self.graph.inputs)}
         made: list[Callable[[Sequence[Array], Sequence[Any]], Any]] = []
         count = 0
         for place, each in enumerate(self.graph.outputs):
-            if place in function.numbers:
-                made.append(_always(function.numbers[place]))
+            if place in numbers:
+                made.append(_always(numbers[place]))
             elif not isinstance(each, Ref):
                 made.append(_always(each))
             elif each.name in inputs:
                 made.append(_input(inputs[each.name]))
             else:
-                assert executable is not None, "it computes this output"
-                dtype = executable.results[count].dtype
-                made.append(_array(count, writer_of(dtype), self._orders[place]))
+                made.append(_array(count, writer_of(dtypes[count]), self._orders[place]))
                 count += 1
-        return GraphProgram(module, executable, made)
+        return GraphProgram(module, run, made, shared=opened is not None)
 
     def _traced(
-        self, numbers: Sequence[int], shapes: Sequence[tuple[int, ...]] | None
+        self, shapes: Shapes | None, *, constants: bool = True
     ) -> tuple[GraphFunction, Module | None]:
-        """Return the function for numbers and shapes, and its program, where it computes anything."""
+        """Return the function for shapes and numbers, and its program, where it computes anything."""
         inputs = {each.name for each in self.graph.inputs}
         outputs = enumerate(self.graph.outputs)
         computed = [place for place, each in outputs if isinstance(each, Ref) and each.name not in inputs]
-        known: list[int | None] = [None] * len(self.graph.inputs)
-        for place, number in zip(self._numbers, numbers, strict=True):
-            known[place] = number
-        function = GraphFunction(self.graph, known, computed, self._orders)
+        function = GraphFunction(self.graph, self._known_numbers(shapes), computed, self._orders)
         if not computed:
             return function, None
         module = JitFunction(function, self.options, promotes=False).lower(*self._types(shapes)).module
-        return function, with_constants(module, self._constants) if self._constants else module
+        return function, with_constants(module, self._constants) if self._constants and constants else module
 
-    def _types(self, shapes: Sequence[tuple[int, ...]] | None) -> list[TensorType]:
+    def _open_traced(self, shapes: Shapes) -> Module | None:
+        """Return the program for shapes, where numbers among its outputs can be had without it."""
+        function, module = self._traced(shapes, constants=False)
+        self._number_outputs = frozenset(function.numbers)
+        if numbers_of(self.graph, self._number_outputs, self._stand_ins(shapes)) != function.numbers:
+            raise NotOpen("it returns numbers that follow from more than its extents")
+        return module
+
+    def _stand_ins(self, shapes: Shapes) -> list[Any]:
+        """Return the inputs as numbers, and as arrays that have shapes alone."""
+        found: list[Any] = self._known_numbers(shapes)
+        for place, shape in zip(self._places, shapes, strict=False):
+            found[place] = np.broadcast_to(np.zeros((), bool), shape)
+        return found
+
+    def _known_numbers(self, shapes: Shapes | None) -> list[int | None]:
+        known: list[int | None] = [None] * len(self.graph.inputs)
+        for place, number in zip(self._numbers, shapes[-1] if shapes else (), strict=True):
+            known[place] = number
+        return known
+
+    def _types(self, shapes: Shapes | None) -> list[TensorType]:
         """Return the types of the arrays that the graph's function takes, the constants among them."""
-        extents = {} if shapes is None else dict(zip(self._places, shapes, strict=True))
+        extents = {} if shapes is None else dict(zip(self._places, shapes, strict=False))
         types = []
         for place, each in enumerate(self.graph.inputs):
             if each.type is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mind_mlir.models.torch.rules import find_rule
+from mind_mlir.models.torch.rules import composites, find_rule
 from mind_mlir.models.torch.tensors import load_torch
 
 #: Taken apart although the core operators do not ask for it.
@@ -48,4 +48,4 @@ def exported_decompositions() -> Any:
 
 def is_kept(operator: str) -> bool:
     """Return whether an operator is read as it is."""
-    return find_rule(operator) is not None
+    return find_rule(operator) is not None and operator not in composites.RULES

@@ -11,6 +11,7 @@ from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import exported_decompositions
 from mind_mlir.models.torch.graph import Ref
 from mind_mlir.models.torch.guards import Guards
+from mind_mlir.models.torch.plain_graphs import made_plain
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
 
@@ -78,6 +79,7 @@ def exported(
     *,
     dynamic: Any,
     frozen: bool,
+    buckets: object = None,
 ) -> Exported:
     """Return what a module does with arguments of the form of ``args`` and ``kwargs``.
 
@@ -96,6 +98,7 @@ def exported(
         constants={name: slot[0][slot[1]] for name, slot in kept.items()} if frozen else None,
         lasting=[place for place, each in enumerate(inputs) if each.name in kept],
         orders=orders_of(program.graph_module),
+        buckets=buckets,
     )
     returned = {each.name for each in graph.outputs if isinstance(each, Ref)}
     gone = set(kept) - returned if frozen else set()
@@ -173,6 +176,8 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
 
 def _decomposed(torch: Any, module: Any, args: Any, kwargs: Any, shapes: Any) -> Any:
     found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
+    if made_plain(found.graph_module):
+        return found
     return found.run_decompositions(exported_decompositions())
 
 

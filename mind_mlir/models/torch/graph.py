@@ -44,10 +44,17 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input of a graph: an array, or an integer that decides on the program (None)."""
+    """An input of a graph: an array, or an integer that decides on the program (None).
+
+    Attributes:
+        name: Its name.
+        type: Its type.
+        extents: What torch calls its open extents, by axis, with "" for those that are known; or the integer.
+    """
 
     name: str
     type: ArrayType | None
+    extents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

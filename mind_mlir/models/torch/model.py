@@ -21,7 +21,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.stages import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping, Sequence
     from typing import Unpack
 
     from mind_mlir.ir.module import Module
@@ -42,12 +42,18 @@ class TorchModel:
     """
 
     def __init__(
-        self, module: Any, options: CompileOptions, *, dynamic: Any = None, frozen: bool = False
+        self,
+        module: Any,
+        options: CompileOptions,
+        *,
+        dynamic: Any = None,
+        frozen: bool = False,
+        buckets: object = None,
     ) -> None:
         """Hold a module, or a function; `from_torch` says what the others are."""
         self._given = module
         self.source = module if isinstance(module, load_torch().nn.Module) else _as_module(module)
-        self._options, self._dynamic, self._frozen = options, dynamic, frozen
+        self._options, self._dynamic, self._frozen, self._buckets = options, dynamic, frozen, buckets
         self._made: BindingCache[Hashable, Exported] = BindingCache(DEFAULT_MAX_SIGNATURES)
         self._plain: dict[Hashable, Exported] = {}
         self._tree = load_torch().utils._pytree
@@ -59,7 +65,7 @@ class TorchModel:
         return f"<TorchModel {getattr(self._given, '__name__', type(self._given).__name__)}>"
 
     def __reduce__(self) -> Any:
-        made = partial(TorchModel, dynamic=self._dynamic, frozen=self._frozen)
+        made = partial(TorchModel, dynamic=self._dynamic, frozen=self._frozen, buckets=self._buckets)
         return made, (self._given, self._options)
 
     @public
@@ -129,7 +135,15 @@ class TorchModel:
 
     def _export(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exported:
         check_values(self._tree.tree_leaves_with_path((args, kwargs)))
-        found = exported(self.source, args, kwargs, self._options, dynamic=self._dynamic, frozen=self._frozen)
+        found = exported(
+            self.source,
+            args,
+            kwargs,
+            self._options,
+            dynamic=self._dynamic,
+            frozen=self._frozen,
+            buckets=self._buckets,
+        )
         self._state.note_changes()
         return found
 
@@ -155,6 +169,16 @@ class TorchModel:
         assert found is not None, "a model computes something"
         return found
 
+    @property
+    def compiled(self) -> int:
+        """Return how many programs have been compiled."""
+        return sum(each.compiled.compiled for _, each in self._made.items())
+
+    @property
+    def reason(self) -> str | None:
+        """Return why there is no program for a range of extents, where one was asked for; else None."""
+        return next(filter(None, [each.compiled.open.reason for _, each in self._made.items()]), None)
+
     def as_text(self, stage: str = "core") -> str:
         """Return `module` in the form that a stage leaves it in (see `mind_mlir.Executable.as_text`)."""
         argument_checks.choice(stage, FORMS, "stage")
@@ -178,6 +202,7 @@ def from_torch(
     kwargs: Mapping[str, Any] | None = None,
     dynamic: Any = None,
     frozen: bool = False,
+    buckets: Sequence[int] | None = None,
     **options: Unpack[Options],
 ) -> TorchModel:
     """Return a module of torch, or a function of tensors, as what runs compiled.
@@ -191,10 +216,12 @@ def from_torch(
             those of the first call.
         kwargs: Further arguments of the example, by name.
         dynamic: Which extents of arguments may differ from call to call without the module being read
-            again: what `torch.export.export` takes as ``dynamic_shapes``, or True for all. Each extent that
-            comes has a program of its own. None for reading the module anew for new shapes.
+            again: what `torch.export.export` takes as ``dynamic_shapes``, or True for all. A program serves a
+            range of extents, as those of `mind_mlir.jit`; where there is no such one, for `reason`, each
+            extent has a program of its own. None for reading the module anew for new shapes.
         frozen: Whether weights are constants: the code is made for what they hold now, and does not see
             later changes.
+        buckets: The greatest extents of ranges that share a program, for open dimensions.
         options: Those of `mind_mlir.runtime.options`.
 
     Raises:
@@ -212,7 +239,7 @@ def from_torch(
     if not callable(module) or isinstance(module, type):
         argument_checks.reject("module", "a torch.nn.Module, or a function of tensors", module)
     chosen = options_of(options, "from_torch", Options, prepares=argument_checks.flag(frozen, "frozen"))
-    made = TorchModel(module, chosen, dynamic=dynamic, frozen=frozen)
+    made = TorchModel(module, chosen, dynamic=dynamic, frozen=frozen, buckets=buckets)
     if example or kwargs:
         made.lower(*example, **(kwargs or {}))
     return made

@@ -120,7 +120,8 @@ class _Reader:
     def take(self, node: Any) -> None:
         """Read a node."""
         if node.op == "placeholder":
-            self.inputs.append(Input(node.name, _type_of(node.meta.get("val"))))
+            value = node.meta.get("val")
+            self.inputs.append(Input(node.name, _type_of(value), _extents(value)))
         elif node.op == "get_attr":
             self._take_held(node)
         elif node.op == "output":
@@ -196,6 +197,14 @@ def _type_of(value: Any) -> ArrayType | None:
     if dtype is None:
         return None
     return ArrayType(dtype, tuple([each if isinstance(each, int) else None for each in value.shape]))
+
+
+def _extents(value: Any) -> tuple[str, ...]:
+    if type(value).__name__ == "SymInt":
+        return (str(value),)
+    # A symbol that torch has settled is written as its number.
+    texts = [str(each) for each in getattr(value, "shape", ())]
+    return tuple(["" if text.isdigit() else text for text in texts]) if any(texts) else ()
 
 
 def _place(trace: str) -> SourceLine | None:

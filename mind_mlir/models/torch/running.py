@@ -10,13 +10,14 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.models.torch.graph import FxGraph, FxNode, Ref, mapped
 from mind_mlir.models.torch.rules import draws, find_rule
 from mind_mlir.models.torch.rules.use import OperatorUse, Shared, UnreadUse
+from mind_mlir.ops.open_axes import NotOpen
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.places import line_source
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.source_info import SourceInfo
@@ -93,6 +94,34 @@ class GraphFunction:
             else:
                 self.numbers[place] = result
         return found
+
+
+def numbers_of(graph: FxGraph, places: Collection[int], given: Sequence[Any]) -> dict[int, Any]:
+    """Return outputs of a graph that are numbers, and follow from numbers and shapes of inputs alone.
+
+    Args:
+        graph: The graph.
+        places: Which outputs.
+        given: The inputs: numbers, and what has the shapes of arrays.
+
+    Raises:
+        NotOpen: One follows from something else.
+    """
+    values = dict(zip([each.name for each in graph.inputs], given, strict=True))
+    nodes = {node.name: node for node in graph.nodes}
+
+    def value(part: Any) -> Any:
+        if type(part) is not Ref or part.name in values:
+            return values[part.name] if type(part) is Ref else part
+        node = nodes[part.name]
+        rule = find_rule(node.operator)
+        if rule is None or node.types != (None,):
+            raise NotOpen(f"it returns a number that follows from {node.operator}")
+        arguments = [mapped(each, value) for each in node.args]
+        values[part.name] = rule(OperatorUse(node, Shared(lambda *_: [])), *arguments)
+        return values[part.name]
+
+    return {place: value(graph.outputs[place]) for place in places}
 
 
 class _Run:

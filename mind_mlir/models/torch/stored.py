@@ -11,7 +11,7 @@ from mind_mlir.models.torch.graph import ArrayType, FxGraph, FxNode, Input, Ref,
 def to_data(graph: FxGraph) -> dict[str, Any]:
     """Return a graph as what `json.dump` takes."""
     return {
-        "inputs": [[each.name, _type_data(each.type)] for each in graph.inputs],
+        "inputs": [_input_data(each) for each in graph.inputs],
         "nodes": [_node_data(node) for node in graph.nodes],
         "outputs": mapped(graph.outputs, _part_data),
     }
@@ -20,10 +20,15 @@ def to_data(graph: FxGraph) -> dict[str, Any]:
 def from_data(data: dict[str, Any]) -> FxGraph:
     """Return the graph that `to_data` has written."""
     return FxGraph(
-        tuple([Input(name, _type(type_)) for name, type_ in data["inputs"]]),
+        tuple([Input(name, _type(type_), *map(tuple, more)) for name, type_, *more in data["inputs"]]),
         tuple([_node(node) for node in data["nodes"]]),
         tuple(_argument(data["outputs"])),
     )
+
+
+def _input_data(given: Input) -> list[Any]:
+    found: list[Any] = [given.name, _type_data(given.type)]
+    return [*found, list(given.extents)] if given.extents else found
 
 
 def _node_data(node: FxNode) -> dict[str, Any]:

@@ -35,10 +35,12 @@ class Folder:
 
     Attributes:
         flags: Whether i1 values are folded, as branches need it.
+        most: The elements of a constant that takes the place of an operation, at most.
         constants: The values that are known.
     """
 
     flags: bool = False
+    most: int = MAX_FOLDED_ELEMENTS
     constants: dict[ValueId, TensorLiteral] = field(default_factory=dict)
 
     def fold(self, operation: CoreOperation) -> CoreOperation:
@@ -68,7 +70,7 @@ class Folder:
 
     def _remember(self, operation: CoreOperation) -> None:
         literal = operation.attributes.get("value")
-        if isinstance(literal, TensorLiteral) and literal.array.size <= MAX_FOLDED_ELEMENTS:
+        if isinstance(literal, TensorLiteral) and literal.array.size <= self.most:
             self.constants[operation.value_id] = literal
 
     def _evaluate(self, operation: CoreOperation) -> TensorLiteral | None:
@@ -80,7 +82,7 @@ class Folder:
         record = by_opcode()[operation.opcode]
         if record.runs_others or record.rounding is not Rounding.EXACT:
             return None
-        if (type_.dtype is DType.I1 and not self.flags) or not 0 < type_.element_count <= MAX_FOLDED_ELEMENTS:
+        if (type_.dtype is DType.I1 and not self.flags) or not 0 < type_.element_count <= self.most:
             return None
         context = EvalContext(
             operation.opcode,

@@ -16,7 +16,7 @@ from mind_mlir.ir.regions import defined_within
 from mind_mlir.ops.region_flow import pairs_of
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.body import FunctionBlocks, numbered
-from mind_mlir.passes.canonical.folding import Folder
+from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS, Folder
 from mind_mlir.passes.canonical.liveness import prune
 from mind_mlir.support.interrupts import deliver
 
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from mind_mlir.passes.canonical.body import MutableBlock
 
 
-def canonical_functions(module: Module) -> Module:
+def canonical_functions(module: Module, most: int = MAX_FOLDED_ELEMENTS) -> Module:
     """Return the canonical form of a verified module of functions."""
-    return reachable(replace(module, functions=Functions(map(canonical_function, module.functions))))
+    functions = [canonical_function(function, most) for function in module.functions]
+    return reachable(replace(module, functions=Functions(functions)))
 
 
-def canonical_function(function: Function) -> Function:
+def canonical_function(function: Function, most: int = MAX_FOLDED_ELEMENTS) -> Function:
     """Return the canonical form of a verified function.
 
     Rounds go on as long as they find something that may lead to more: a few, unless loops nest deeply.
@@ -40,7 +41,7 @@ def canonical_function(function: Function) -> Function:
     code = FunctionBlocks.of(function)
     while True:
         code.changed = False
-        _simplify(code)
+        _simplify(code, most)
         _resolve(code)
         prune(code)
         if not code.changed:
@@ -66,17 +67,17 @@ def reachable(module: Module) -> Module:
 # Rounds
 
 
-def _simplify(code: FunctionBlocks) -> None:
+def _simplify(code: FunctionBlocks, most: int) -> None:
     """Do one round; `FunctionBlocks.changed` says whether another one may find more."""
     code.order()
-    _fold(code)
+    _fold(code, most)
     code.order()
     _same_arguments(code)
     _join_blocks(code)
 
 
-def _fold(code: FunctionBlocks) -> None:
-    folder = Folder(flags=True)
+def _fold(code: FunctionBlocks, most: int) -> None:
+    folder = Folder(flags=True, most=most)
     incoming = code.incoming()
     waiting = {label: len(edges) for label, edges in incoming.items()}
     arrived: dict[str, list[Target]] = {label: [] for label in incoming}

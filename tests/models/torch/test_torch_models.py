@@ -115,6 +115,46 @@ def test_dynamic_extents(dynamic: bool | None) -> None:
     for rows in (2, 3, 7):
         x = torch.randn(rows, 5)
         close(run(x), model(x).detach())
+    assert run.reason is None
+
+
+class Attention(nn.Module):  # type: ignore[misc]  # torch has no types here
+    """Attends to what came before, and takes positions from a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.inner = nn.Embedding(64, 8), nn.Linear(8, 8)
+        self.register_buffer("places", torch.arange(64).expand(1, -1))
+
+    def forward(self, x: Any) -> Any:
+        length = x.shape[1]
+        x = x + self.table(self.places[:, :length])
+        keep = torch.ones(length, length, dtype=torch.bool).tril()
+        scores = (x @ x.transpose(1, 2)).masked_fill(~keep, -torch.inf) / length**0.5
+        x = self.inner(scores.softmax(-1) @ x)
+        return x, x[:, -1], x.mean(1), x.reshape(-1, 8)[torch.arange(length) * 2], 2 * length + 1
+
+
+def test_twenty_lengths_are_one_program() -> None:
+    model, length = Attention().eval(), torch.export.Dim("length", min=4, max=60)
+    shapes = {"x": {1: length}}
+    run = mind_mlir.from_torch(model, torch.randn(2, 9, 8), dynamic=shapes, buckets=[32])
+    for extent in range(12, 32):
+        x = torch.randn(2, extent, 8)
+        with torch.no_grad():
+            expected = model(x)
+        for mine, theirs in zip(run(x), expected, strict=True):
+            close(mine, theirs)
+    assert (run.compiled, run.reason) == (1, None)
+
+
+def test_what_has_no_program_for_a_range_has_one_for_each_extent() -> None:
+    run = mind_mlir.from_torch(lambda x: x.sort(dim=0).values, torch.randn(5), dynamic=True)
+    for extent in (5, 6):
+        x = torch.randn(extent)
+        close(run(x), x.sort().values)
+    assert run.compiled == 2
+    assert "along an open dimension" in str(run.reason)
 
 
 def test_open_extents_that_a_branch_tells_apart_are_read_anew() -> None:
@@ -304,6 +344,25 @@ def test_training_with_torch_compile(kind: str) -> None:
     expected = trained(model, model, x)
     for mine, theirs in zip(trained(other, torch.compile(other, backend=backend), x), expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4)
+
+
+class InPlace(nn.Module):  # type: ignore[misc]  # torch has no types here
+    """Changes tensors of its own in place, some of which have views."""
+
+    def forward(self, x: Any) -> Any:
+        y = x * 2
+        a = y.relu_()
+        y.mul_(a.add_(1) * 3)
+        z = x + 1
+        part = z[0]
+        z.sub_(3)
+        return y + a, part, nn.functional.dropout(y, 0.5, training=False)
+
+
+def test_graphs_that_change_tensors_are_read() -> None:
+    x = torch.randn(3, 4)
+    for mine, theirs in zip(mind_mlir.from_torch(InPlace(), x)(x), InPlace()(x), strict=True):
+        close(mine, theirs)
 
 
 def test_graph_breaks_autocast_and_dynamic_shapes() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.models.torch.rules import (
     attention,
+    composites,
     control,
     convolution,
     creation,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 _FAMILIES = (
     *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
-    *(attention, transformers),
+    *(attention, transformers, composites),
     *(convolution, pooling, creation, random, scalars, control),
 )
 #: Every rule, by what torch calls the operator.

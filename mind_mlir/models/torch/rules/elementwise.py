@@ -319,6 +319,7 @@ RULES: Mapping[str, Rule] = {
     "aten.rsub": _reversed,
     "aten.mul": binary("Mul", of_truths="And"),
     "aten.div": _divided,
+    "aten.true_divide": _divided,
     "aten.floor_divide": lambda to, x, y: _divided(to, x, y, rounding_mode="floor"),
     "aten.remainder": _remainder,
     "aten.fmod": binary("Remainder"),
