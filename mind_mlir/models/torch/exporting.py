@@ -176,7 +176,8 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
 
 def _decomposed(torch: Any, module: Any, args: Any, kwargs: Any, shapes: Any) -> Any:
     found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
-    if made_plain(found.graph_module):
+    # What autocast converts is seen where torch traces the operators, not in what is exported.
+    if not torch.is_autocast_enabled("cpu") and made_plain(found.graph_module):
         return found
     return found.run_decompositions(exported_decompositions())
 

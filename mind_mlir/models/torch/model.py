@@ -21,7 +21,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.stages import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
     from typing import Unpack
 
     from mind_mlir.ir.module import Module
