@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +136,9 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
         )
         shapes = _named(module, *shapes)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings():
+            # recurrent layers keep their weights in a list as well
+            warnings.filterwarnings("ignore", "The tensor attributes? self._flat_weights")
             found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
             return found.run_decompositions(exported_decompositions())
     except MindError:
