@@ -1,7 +1,7 @@
-"""LU and QR factors of matrices, as LAPACK keeps them: both factors in one matrix.
+"""LU factors of matrices, as LAPACK keeps them: both factors in one matrix.
 
-LU factors come in blocks of columns, whose rows are exchanged before the products with the rest; so each
-matrix of a batch is taken on its own. QR factors are made of a reflection for each column.
+They come in blocks of columns, whose rows are exchanged before the products with the rest; so each matrix of a
+batch is taken on its own.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.builders.compositions.complex_numbers import magnitude
 from mind_mlir.builders.compositions.matrices import (
-    adjoint_numbers,
+    block_of,
     counted,
     counted_along,
     cut,
+    less,
     replaced,
     scalar,
+    staged,
     taken,
-    times,
     where,
 )
 from mind_mlir.builders.compositions.triangular import forward
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
-
-_BLOCK = 32
 
 
 def lu(to: Composer, matrix: Value) -> tuple[Value, Value, Value]:
@@ -65,7 +63,7 @@ def _factored(to: Composer, matrix: Value) -> tuple[Value, Value]:
     """Append the factors of one matrix, and the rows that were exchanged, counted from 1."""
     rows, columns = matrix.type.extents
     least = min(rows, columns)
-    block = least if least <= 2 * _BLOCK else _BLOCK
+    block = block_of(least)
     count = -(-least // block)
     wide = to.padded(
         matrix, (0, 0), (max(0, count * block - rows), max(0, count * block - columns)), (0, 0), 0
@@ -91,7 +89,14 @@ def _factored(to: Composer, matrix: Value) -> tuple[Value, Value]:
         is_below = to.emit("Compare", down, to.stretched(behind, down.shape), op="GreaterEqual")
         left = to.emit("Select", to.stretched(is_below, panel.shape), panel, to.like(0, panel))
         right = to.emit("Select", to.stretched(is_right, known.shape), known, to.like(0, known))
-        return to.emit("Sub", found, times(to, left, right)), exchanged
+
+        def rest(start: int, _end: int) -> Value:
+            place = start * block
+            below = to.part(left, 0, place, left.type.extents[0])
+            behind_ = to.part(right, 1, place, right.type.extents[1])
+            return less(to, found, below, behind_, place)
+
+        return staged(to, number, count, rest), exchanged
 
     factors, exchanged = counted(to, count, [wide, pivots], step)
     return cut(to, factors, rows, columns), to.part(exchanged, 0, 0, least)
@@ -167,120 +172,3 @@ def _zero_pivot(to: Composer, factors: Value) -> Value:
     first = to.reduced(to.emit("Select", on_diagonal, down, none), "Min", (rank - 2, rank - 1))
     following = to.emit("Add", first, to.like(1, first))
     return where(to, first, "Less", to.like(max(extents), first), following)
-
-
-def qr(to: Composer, matrix: Value) -> tuple[Value, Value]:
-    """Append the factors of ``matrix``: R, with the reflections below it, and the scales of these.
-
-    Returns:
-        f[batch..., m, n], and f[batch..., min(m, n)].
-    """
-    *batch, rows, columns = matrix.type.extents
-    count, rank = min(rows, columns), matrix.type.rank
-    down, across = _counts(to, rows, columns, rank)
-
-    def step(number: Value, found: Value, scales: Value) -> Sequence[Value]:
-        column = taken(to, found, -1, number)
-        head = taken(to, column, -2, number)
-        tail = where(to, to.stretched(down, column.shape), "Greater", number, column)
-        beta, scale, divisor = _reflection(to, head, tail)
-        vector = to.emit("Div", tail, to.stretched(divisor, tail.shape))
-        vector = where(to, to.stretched(down, vector.shape), "Equal", number, to.like(1, vector), vector)
-        rest = where(
-            to, to.stretched(across, (*batch, 1, columns)), "Greater", number, _row(to, vector, found)
-        )
-        weights = to.emit("Mul", rest, to.stretched(adjoint_numbers(to, scale), rest.shape))
-        found = to.emit("Sub", found, _outer(to, vector, weights))
-        column = where(to, to.stretched(down, column.shape), "Greater", number, vector, column)
-        column = where(
-            to, to.stretched(down, column.shape), "Equal", number, to.stretched(beta, column.shape), column
-        )
-        scale = to.reshaped(scale, (*batch, 1))
-        return replaced(to, found, column, -1, number), replaced(to, scales, scale, -1, number)
-
-    scales = to.full(0, TensorType(matrix.type.dtype, (*batch, count)))
-    found, scales = counted(to, count, [matrix, scales], step)
-    return found, scales
-
-
-def _counts(to: Composer, rows: int, columns: int, rank: int) -> tuple[Value, Value]:
-    ones = (1,) * (rank - 2)
-    down = to.emit("Iota", shape=(*ones, rows, 1), dtype=DType.SI32, axis=rank - 2)
-    return down, to.emit("Iota", shape=(*ones, 1, columns), dtype=DType.SI32, axis=rank - 1)
-
-
-def _row(to: Composer, vector: Value, matrix: Value) -> Value:
-    """Append the adjoint of a column times a matrix."""
-    turned = adjoint_numbers(to, vector)
-    rank = vector.type.rank
-    return times(to, to.transposed(turned, (*range(rank - 2), rank - 1, rank - 2)), matrix)
-
-
-def _reflection(to: Composer, head: Value, tail: Value) -> tuple[Value, Value, Value]:
-    """Append what a reflection makes of a column's head, its scale, and what its vector's tail is divided by.
-
-    It is LAPACK's: where the tail is zero, and the head real, nothing is reflected and the scale is zero.
-    """
-    is_complex = head.type.dtype.is_complex
-    real = to.parts(head)[0] if is_complex else head
-    sizes = magnitude(to, tail) if is_complex else to.emit("Abs", tail)
-    rank, shape = tail.type.rank, head.shape
-    most = to.reshaped(to.reduced(sizes, "Max", (rank - 2, rank - 1)), shape)
-    is_zero = to.emit("Compare", most, to.like(0, most), op="Equal")
-    unit = to.emit("Select", is_zero, to.like(1, most), most)
-    scaled = to.emit("Div", sizes, to.stretched(unit, sizes.shape))
-    squares = to.reduced(to.emit("Mul", scaled, scaled), "Sum", (rank - 2, rank - 1))
-    length = to.emit("Mul", unit, to.emit("Sqrt", to.reshaped(squares, shape)))
-    whole = _hypotenuse(to, magnitude(to, head) if is_complex else to.emit("Abs", head), length)
-    is_negative = to.emit("Compare", real, to.like(0, real), op="Less")
-    beta = to.emit("Select", is_negative, whole, to.emit("Neg", whole))
-    if is_complex:
-        _, imaginary = to.parts(head)
-        is_real = to.emit("Compare", imaginary, to.like(0, imaginary), op="Equal")
-        is_zero = to.emit("And", is_zero, is_real)
-    safe = to.emit("Select", is_zero, to.like(1, beta), beta)
-    reflected = to.complex_of(beta, to.like(0, beta)) if is_complex else beta
-    divided = to.complex_of(safe, to.like(0, safe)) if is_complex else safe
-    scale = to.emit("Div", to.emit("Sub", reflected, head), divided)
-    divisor = to.emit("Sub", head, reflected)
-    return (
-        to.emit("Select", is_zero, head, reflected),
-        to.emit("Select", is_zero, to.like(0, head), scale),
-        to.emit("Select", is_zero, to.like(1, head), divisor),
-    )
-
-
-def _hypotenuse(to: Composer, one: Value, other: Value) -> Value:
-    most, least = to.emit("Maximum", one, other), to.emit("Minimum", one, other)
-    is_zero = to.emit("Compare", most, to.like(0, most), op="Equal")
-    ratio = to.emit("Div", least, to.emit("Select", is_zero, to.like(1, most), most))
-    square = to.emit("Add", to.like(1, ratio), to.emit("Mul", ratio, ratio))
-    return to.emit("Mul", most, to.emit("Sqrt", square))
-
-
-def reflected(to: Composer, vectors: Value, scales: Value) -> Value:
-    """Append the product of reflections, as far as it has columns: Q of `qr`'s factors, f[batch..., m, n]."""
-    *batch, rows, columns = vectors.type.extents
-    rank, count = vectors.type.rank, scales.type.extents[-1]
-    down, across = _counts(to, rows, columns, rank)
-    diagonal = to.emit(
-        "Compare",
-        to.stretched(down, (*down.shape[:-1], columns)),
-        to.stretched(across, (*across.shape[:-2], rows, columns)),
-        op="Equal",
-    )
-    unit = to.emit("Select", to.stretched(diagonal, vectors.shape), to.like(1, vectors), to.like(0, vectors))
-
-    def step(number: Value, found: Value) -> Sequence[Value]:
-        place = to.emit("Sub", scalar(to, count - 1), number)
-        vector = taken(to, vectors, -1, place)
-        vector = where(to, to.stretched(down, vector.shape), "Greater", place, vector)
-        vector = where(to, to.stretched(down, vector.shape), "Equal", place, to.like(1, vector), vector)
-        scale = to.reshaped(taken(to, scales, -1, place), (*batch, 1, 1))
-        rest = _row(to, vector, found)
-        return [
-            to.emit("Sub", found, _outer(to, vector, to.emit("Mul", rest, to.stretched(scale, rest.shape))))
-        ]
-
-    (result,) = counted(to, count, [unit], step)
-    return result

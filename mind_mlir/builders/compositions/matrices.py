@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
@@ -11,6 +13,17 @@ if TYPE_CHECKING:
 
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
+
+#: The columns of a block; matrices of no more than twice as many are one.
+_BLOCK = 32
+
+#: The stages of a loop whose products grow or shrink, and the fewest steps that have any.
+_STAGES, _LEAST_STAGED = 4, 8
+
+
+def block_of(size: int) -> int:
+    """Return how many of ``size`` columns are a block."""
+    return size if size <= 2 * _BLOCK else _BLOCK
 
 
 def counted(
@@ -35,6 +48,56 @@ def counted(
     first = to.number(0, DType.SI32)
     regions = (condition, body)
     return to.builder.emit_all("While", first, *state, regions=regions, source=to.source)[1:]
+
+
+def staged(
+    to: Composer, number: Value, count: int, make: Callable[[int, int], Value], stages: int = _STAGES
+) -> Value:
+    """Append what ``make`` gives for the stage of a loop that ``number`` is in, of a few that take turns.
+
+    So what grows or shrinks from step to step can be of nearly the size that a step needs.
+
+    Args:
+        to: Appends the operations.
+        number: Which step it is.
+        count: How many steps there are.
+        make: Appends it from the first number of a stage, and the one behind its last; alike in all stages.
+        stages: How many of them there are, at most.
+    """
+    places = sorted({count * each // stages for each in range(stages)}) if count >= _LEAST_STAGED else [0]
+
+    def pick(places: list[int], end: int) -> Value:
+        if len(places) == 1:
+            return make(places[0], end)
+        half = len(places) // 2
+        late = to.emit("Compare", number, scalar(to, places[half]), op="GreaterEqual")
+        with to.builder.region() as then:
+            then.yield_([pick(places[half:], end)])
+        with to.builder.region() as otherwise:
+            otherwise.yield_([pick(places[:half], places[half])])
+        (found,) = to.builder.emit_all("Cond", late, regions=(then, otherwise), source=to.source)
+        return found
+
+    return pick(places, count)
+
+
+def less(to: Composer, found: Value, left: Value, right: Value, start: int) -> Value:
+    """Append a matrix that is less by a product, from row and column ``start`` on.
+
+    Args:
+        to: Appends the operations.
+        found: f[batch..., m, n].
+        left: f[batch..., m - start, k].
+        right: f[batch..., k, n - start].
+        start: Where it begins.
+    """
+    *batch, rows, columns = found.type.extents
+    place = [*[0] * len(batch), start, start]
+    part = to.emit("Sub", to.sliced(found, place, [*batch, rows, columns]), times(to, left, right))
+    if start == 0:
+        return part
+    at = to.builder.constant(np.array(place, np.int32), DType.SI32)
+    return to.emit("DynamicUpdateSlice", found, part, at)
 
 
 def _start(to: Composer, rank: int, places: dict[int, Value]) -> Value:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions.matrices import (
     adjoint_numbers,
+    block_of,
     counted,
     counted_along,
     cut,
     padded_to,
     replaced,
     scalar,
+    staged,
     swapped,
     taken,
     times,
@@ -30,49 +32,52 @@ if TYPE_CHECKING:
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
 
-#: The columns of a block; matrices of no more than twice as many are one.
-_BLOCK = 32
 
+def cholesky(to: Composer, matrix: Value, *, lower: bool) -> Value:
+    """Append the lower or the upper factor of a Hermitian matrix, from the half of that name, else zeros.
 
-def _block(size: int) -> int:
-    return size if size <= 2 * _BLOCK else _BLOCK
-
-
-def cholesky(to: Composer, matrix: Value) -> Value:
-    """Append the lower factor, with zeros above; NaN where there is none. Only the lower half counts."""
+    NaN where there is none. What loops make is the upper one, whose rows lie in memory as products want them.
+    """
     *_, size, _ = matrix.type.extents
-    block = _block(size)
+    block = block_of(size)
     count = -(-size // block)
+    matrix = adjoint_numbers(to, swapped(to, matrix)) if lower else matrix
     wide = padded_to(to, matrix, count * block, count * block)
 
     def step(number: Value, found: Value) -> Sequence[Value]:
         first = to.emit("Mul", number, scalar(to, block))
-        columns = taken(to, wide, -1, first, block)
+        rows = taken(to, wide, -2, first, block)
         if count > 1:
-            known = times(to, found, taken(to, found, -2, first, block), turned=True)
-            columns = to.emit("Sub", columns, known)
-        return [replaced(to, found, _panel(to, columns, first), -1, first)]
+            above = adjoint_numbers(to, swapped(to, taken(to, found, -1, first, block)))
+            rank, width = found.type.rank, found.type.extents[-1]
+
+            def known(start: int, end: int) -> Value:
+                left = to.part(above, rank - 1, 0, end * block)
+                right = to.part(to.part(found, rank - 2, 0, end * block), rank - 1, start * block, width)
+                zeros, low = [0] * rank, [*[0] * (rank - 1), start * block]
+                return to.padded(times(to, left, right), low, zeros, zeros, 0)
+
+            rows = to.emit("Sub", rows, staged(to, number, count, known))
+        return [replaced(to, found, _panel(to, rows, first), -2, first)]
 
     (result,) = counted(to, count, [to.like(0, wide)], step)
-    return cut(to, result, size, size)
+    result = cut(to, result, size, size)
+    return adjoint_numbers(to, swapped(to, result)) if lower else result
 
 
-def _panel(to: Composer, columns: Value, first: Value) -> Value:
-    """Append the factor's columns from those of the matrix; their first is the matrix' column ``first``."""
-    rows = counted_along(to, to.part(columns, columns.type.rank - 1, 0, 1), -2)
+def _panel(to: Composer, rows: Value, first: Value) -> Value:
+    """Append the factor's rows from those of the matrix; their first is the matrix' row ``first``."""
+    across = counted_along(to, to.part(rows, rows.type.rank - 2, 0, 1), -1)
 
     def step(number: Value, found: Value) -> Sequence[Value]:
         place = to.emit("Add", first, number)
-        known = times(to, found, taken(to, found, -2, place), turned=True)
-        column = to.emit("Sub", taken(to, columns, -1, number), known)
-        pivot = taken(to, column, -2, place)
-        root = _root(to, pivot)
-        column = to.emit("Div", column, to.stretched(root, column.shape))
-        column = where(to, rows, "GreaterEqual", place, column)
-        column = where(to, rows, "Equal", place, to.stretched(root, column.shape), column)
-        return [replaced(to, found, column, -1, number)]
+        above = adjoint_numbers(to, swapped(to, taken(to, found, -1, place)))
+        row = to.emit("Sub", taken(to, rows, -2, number), times(to, above, found))
+        root = to.stretched(_root(to, taken(to, row, -1, place)), row.shape)
+        row = where(to, across, "Greater", place, to.emit("Div", row, root))
+        return [replaced(to, found, where(to, across, "Equal", place, root, row), -2, number)]
 
-    (result,) = counted(to, columns.type.extents[-1], [to.like(0, columns)], step)
+    (result,) = counted(to, rows.type.extents[-2], [to.like(0, rows)], step)
     return result
 
 
@@ -94,7 +99,7 @@ def solved(to: Composer, matrix: Value, right: Value, *, unit: bool) -> Value:
         unit: Whether its diagonal is taken as ones.
     """
     *_, size, width = right.type.extents
-    block = _block(size)
+    block = block_of(size)
     count = -(-size // block)
     lower = padded_to(to, _lower(to, matrix), count * block, count * block)
     high = [0] * right.type.rank
@@ -163,12 +168,7 @@ def triangular_solved(
 
 def cholesky_of(to: Composer, matrix: Value, *, lower: bool) -> Value:
     """Append the lower or the upper factor, from the half of the matrix of that name."""
-    if 0 in matrix.shape:
-        return matrix
-    if lower:
-        return cholesky(to, matrix)
-    adjoint = adjoint_numbers(to, swapped(to, matrix))
-    return adjoint_numbers(to, swapped(to, cholesky(to, adjoint)))
+    return matrix if 0 in matrix.shape else cholesky(to, matrix, lower=lower)
 
 
 def failure(to: Composer, factor: Value) -> Value:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir.builders.compositions.factors import lu, qr, reflected
+from mind_mlir.builders.compositions.factors import lu
+from mind_mlir.builders.compositions.reflections import qr, reflected
 from mind_mlir.builders.compositions.spectra import eig, eigh, svd
 from mind_mlir.builders.compositions.triangular import cholesky_of, failure, triangular_solved
 from mind_mlir.mlir.bindings import ir
