@@ -1,7 +1,7 @@
 """LU factors of matrices, as LAPACK keeps them: both factors in one matrix.
 
-They come in blocks of columns, whose rows are exchanged before the products with the rest; so each matrix of a
-batch is taken on its own.
+They come in blocks of columns, whose rows are exchanged before the products with the rest; so each matrix of
+a batch is taken on its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mind_mlir.builders.compositions.matrices import (
     replaced,
     scalar,
     staged,
+    swapped,
     taken,
     where,
 )
@@ -74,11 +75,12 @@ def _factored(to: Composer, matrix: Value) -> tuple[Value, Value]:
 
     def step(number: Value, found: Value, exchanged: Value) -> Sequence[Value]:
         first = to.emit("Mul", number, scalar(to, block))
-        panel, order, chosen = _panel(to, taken(to, found, -1, first, block), first, rows)
+        panel, chosen = _panel(to, swapped(to, taken(to, found, -1, first, block)), first, rows)
+        panel = swapped(to, panel)
         exchanged = replaced(to, exchanged, chosen, -1, first)
         if count == 1 and found.type.extents[1] == block:
             return panel, exchanged
-        found = replaced(to, to.emit("Take", found, order), panel, -1, first)
+        found = replaced(to, _reordered(to, found, first, chosen), panel, -1, first)
         behind = to.emit("Add", first, scalar(to, block))
         corner = taken(to, panel, -2, first, block)
         known = taken(to, found, -2, first, block)
@@ -102,47 +104,55 @@ def _factored(to: Composer, matrix: Value) -> tuple[Value, Value]:
     return cut(to, factors, rows, columns), to.part(exchanged, 0, 0, least)
 
 
-def _panel(to: Composer, panel: Value, first: Value, rows: int) -> tuple[Value, Value, Value]:
-    """Append the factors of a block of columns, the order in which it has the rows, and those exchanged.
+def _panel(to: Composer, panel: Value, first: Value, rows: int) -> tuple[Value, Value]:
+    """Append the factors of a block of columns, which are rows here, and the places exchanged, from 1 on.
 
     Args:
         to: Appends the operations.
-        panel: f[m, block].
-        first: The row of its first pivot.
-        rows: How many of its rows are the matrix'; the others are never pivots of a column that has any.
+        panel: f[block, m].
+        first: The place of its first pivot.
+        rows: How many places are the matrix'; the others are never pivots of a column that has any.
     """
-    height, block = panel.type.extents
-    down = to.emit("Iota", shape=(height,), dtype=DType.SI32, axis=0)
-    across = to.emit("Iota", shape=(1, block), dtype=DType.SI32, axis=1)
+    block, height = panel.type.extents
+    along = to.emit("Iota", shape=(height,), dtype=DType.SI32, axis=0)
+    across = to.emit("Iota", shape=(1, height), dtype=DType.SI32, axis=1)
+    down = to.emit("Iota", shape=(block, 1), dtype=DType.SI32, axis=0)
     chosen = to.full(0, TensorType(DType.SI32, (block,)))
 
-    def step(number: Value, found: Value, order: Value, exchanged: Value) -> Sequence[Value]:
+    def step(number: Value, found: Value, exchanged: Value) -> Sequence[Value]:
         place = to.emit("Add", first, number)
-        column = to.reshaped(taken(to, found, -1, number), (height,))
-        sizes = _sizes(to, column)
+        sizes = _sizes(to, to.reshaped(taken(to, found, -2, number), (height,)))
         least = to.like(-1, sizes)
-        sizes = where(to, down, "Less", place, least, sizes)
-        sizes = where(to, down, "Less", scalar(to, rows), sizes, least)
+        sizes = where(to, along, "Less", place, least, sizes)
+        sizes = where(to, along, "Less", scalar(to, rows), sizes, least)
         best = to.emit("ArgMax", sizes, axis=0, keepdims=False, output_dtype=DType.SI32)
-        best = to.emit("Maximum", best, place)  # where no row is left, the pivot is the padding's own
-        found, order = (_exchanged(to, each, axis, place, best) for each, axis in ((found, -2), (order, -1)))
-        row = taken(to, found, -2, place)
-        pivot = taken(to, row, -1, number)
+        best = to.emit("Maximum", best, place)  # where no place is left, the pivot is the padding's own
+        found = _exchanged(to, found, -1, place, best)
+        row = taken(to, found, -2, number)
+        pivot = taken(to, row, -1, place)
         is_zero = to.emit("Compare", pivot, to.like(0, pivot), op="Equal")
         divisor = to.emit("Select", is_zero, to.like(1, pivot), pivot)
-        column = taken(to, found, -1, number)
-        factor = to.emit("Div", column, to.stretched(divisor, column.shape))
-        below = to.reshaped(down, (height, 1))
-        factor = where(to, below, "Greater", place, factor)
-        right = where(to, across, "Greater", number, row)
-        column = where(to, below, "Greater", place, factor, column)
-        found = to.emit("Sub", found, _outer(to, factor, right))
-        best = to.emit("Add", best, scalar(to, 1))
-        exchanged = replaced(to, exchanged, to.reshaped(best, (1,)), -1, number)
-        return replaced(to, found, column, -1, number), order, exchanged
+        factor = where(to, across, "Greater", place, to.emit("Div", row, to.stretched(divisor, row.shape)))
+        row = where(to, across, "Greater", place, factor, row)
+        others = where(to, down, "Greater", number, taken(to, found, -1, place))
+        outer = (to.stretched(each, found.shape) for each in (others, factor))
+        found = to.emit("Sub", found, to.emit("Mul", *outer))
+        best = to.reshaped(to.emit("Add", best, scalar(to, 1)), (1,))
+        return replaced(to, found, row, -2, number), replaced(to, exchanged, best, -1, number)
 
-    panel, order, exchanged = counted(to, block, [panel, down, chosen], step)
-    return panel, order, exchanged
+    panel, exchanged = counted(to, block, [panel, chosen], step)
+    return panel, exchanged
+
+
+def _reordered(to: Composer, matrix: Value, first: Value, exchanged: Value) -> Value:
+    """Append a matrix with its rows from ``first`` on exchanged as a block of columns says."""
+
+    def step(number: Value, found: Value) -> Sequence[Value]:
+        other = to.emit("Sub", to.reshaped(taken(to, exchanged, -1, number), ()), scalar(to, 1))
+        return [_exchanged(to, found, -2, to.emit("Add", first, number), other)]
+
+    (result,) = counted(to, exchanged.type.extents[0], [matrix], step)
+    return result
 
 
 def _sizes(to: Composer, column: Value) -> Value:
@@ -155,11 +165,6 @@ def _sizes(to: Composer, column: Value) -> Value:
 def _exchanged(to: Composer, value: Value, axis: int, one: Value, other: Value) -> Value:
     here, there = taken(to, value, axis, one), taken(to, value, axis, other)
     return replaced(to, replaced(to, value, there, axis, one), here, axis, other)
-
-
-def _outer(to: Composer, column: Value, row: Value) -> Value:
-    shape = (*column.type.extents[:-1], row.type.extents[-1])
-    return to.emit("Mul", to.stretched(column, shape), to.stretched(row, shape))
 
 
 def _zero_pivot(to: Composer, factors: Value) -> Value:

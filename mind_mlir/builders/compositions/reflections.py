@@ -25,7 +25,7 @@ from mind_mlir.builders.compositions.matrices import (
     where,
 )
 from mind_mlir.builders.compositions.triangular import forward
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _applied(
 
 
 def _in_blocks(to: Composer, matrix: Value, least: int) -> tuple[Value, int, int]:
-    """Append zeros behind a matrix, whose reflections do nothing; return the columns of a block, and blocks."""
+    """Append zeros behind a matrix, which nothing is reflected in; return a block's columns, and blocks."""
     *batch, rows, columns = matrix.type.extents
     block = block_of(least)
     count = -(-least // block)
@@ -137,12 +137,12 @@ def _panel(to: Composer, panel: Value, first: Value) -> tuple[Value, Value]:
         beta, scale, divisor = _reflection(to, head, tail)
         vector = to.emit("Div", tail, to.stretched(divisor, tail.shape))
         vector = where(to, across, "Equal", place, to.like(1, vector), vector)
+        row = where(to, across, "Greater", place, vector, row)
+        row = where(to, across, "Equal", place, to.stretched(beta, row.shape), row)
         weights = where(to, down, "Greater", number, times(to, found, vector, turned=True))
         weights = to.emit("Mul", weights, to.stretched(adjoint_numbers(to, scale), weights.shape))
         outer = (to.stretched(each, found.shape) for each in (weights, vector))
         found = to.emit("Sub", found, to.emit("Mul", *outer))
-        row = where(to, across, "Greater", place, vector, row)
-        row = where(to, across, "Equal", place, to.stretched(beta, row.shape), row)
         scale = to.reshaped(scale, (*batch, 1))
         return replaced(to, found, row, -2, number), replaced(to, scales, scale, -1, number)
 

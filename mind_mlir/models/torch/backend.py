@@ -59,7 +59,7 @@ def mind_mlir(
 
 @contextmanager
 def _recurrent_steps() -> Iterator[None]:
-    """Let gradients be of steps of an LSTM: torch would make its layers operators of oneDNN, and theirs, too."""
+    """Let gradients be of an LSTM's steps, whose layers torch makes operators of oneDNN otherwise."""
     torch = load_torch()
     before = torch._C._get_mkldnn_enabled()
     torch._C._set_mkldnn_enabled(before and not torch.is_grad_enabled())

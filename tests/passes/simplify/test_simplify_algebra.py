@@ -139,6 +139,7 @@ def totals(opcode: str) -> Build:
 
 BITS = (*TRUTHS, *INTEGERS)
 F32, I32, BF16 = (DType.F32,), (DType.SI32,), (DType.BF16,)
+PARTS_OF_REAL = "real(cast(x, B)), imag(cast(x, B))"
 CASTS = "cast(cast(x, B), C)"
 ONE_TERM, ONE_REDUCED = "sum(x), mean(x) over extents of 1", "reduce(x) over extents of 1"
 WIDE = (DType.SI32, DType.SI64, DType.F32, DType.F64)
@@ -356,6 +357,23 @@ FIRES = [
         "reduce(x) over extents of 1", I32, reduced("Sum", DType.SI16), ("Reshape", "Reshape", "Cast", "Cast")
     ),
     Case(ONE_REDUCED, F32, reduced("Max", DType.F32), ("Reshape", "Reshape")),
+    *(
+        Case(
+            "real(complex(x, y)), imag(complex(x, y))",
+            (DType.F32, DType.F64),
+            lambda g, x, y, op=op: g(op, g("Complex", x, y)),
+            (),
+        )
+        for op in ("Real", "Imag")
+    ),
+    *(
+        Case(PARTS_OF_REAL, dtypes, lambda g, x, _, op=op: g(op, g("Cast", x, dtype=DType.CF32)), left)
+        for op, dtypes, left in (
+            ("Real", (DType.F32,), ()),
+            ("Real", (DType.F64, DType.SI32), ("Cast",)),
+            ("Imag", (DType.F32, DType.SI32), ()),
+        )
+    ),
 ]
 
 STAYS = [
@@ -422,6 +440,7 @@ STAYS = [
         lambda g, x, _: g("Sum", g("Tile", x, repeats=(2,)), axes=(0,), keepdims=False),
         None,
     ),
+    Case(PARTS_OF_REAL, (DType.CF64,), lambda g, x, _: g("Real", g("Cast", x, dtype=DType.CF32)), None),
     *(Case("-(-x)", FLOATS, chain(op, op), None) for op in ("Reciprocal", "Exp")),
     Case("-(-x)", F32, chain("Exp", "Log"), None),
     Case("-(-x)", F32, chain("Log", "Exp"), None),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 
-    #: From what the inputs of a step are multiplied to, the state, and the product with it, to the next state.
+    #: From the product of a step's inputs, the state, and what multiplies it, to the next state.
     Cell: TypeAlias = Callable[
         [TracedArray, list[TracedArray], Callable[..., TracedArray]], list[TracedArray]
     ]
