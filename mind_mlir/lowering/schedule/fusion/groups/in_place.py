@@ -57,8 +57,6 @@ def _part_replaced(group: Group, result: Value, pending: Container[Value]) -> Va
     if insertion.block != last.block or len(insertion.operands) > 2:
         return None
     whole, found = insertion.operands[1], None
-    if len(list(islice(whole.uses, _MANY + 1))) > _MANY:
-        return None
     for use in whole.uses:
         user = use.owner.operation
         if user == insertion:
