@@ -236,6 +236,7 @@ def test_blocks_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "aten.linalg_eig.default is not read (once: " in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections")  # torch's own kernels have none
 @pytest.mark.parametrize(
     "layers",
     [

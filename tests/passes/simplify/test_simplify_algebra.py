@@ -121,6 +121,14 @@ def by_way_of(*dtypes: DType) -> Build:
     return build
 
 
+def of_parts(opcode: str) -> Build:
+    return lambda g, x, y: g(opcode, g("Complex", x, y))
+
+
+def part_of_cast(opcode: str) -> Build:
+    return lambda g, x, _: g(opcode, g("Cast", x, dtype=DType.CF32))
+
+
 def reduced(kind: str, accumulator: DType) -> Build:
     def build(g: Bench, x: Value, _: Value) -> Value:
         form = {"kind": kind, "keepdims": False, "accum_dtype": accumulator, "out_dtype": g.dtype}
@@ -361,13 +369,13 @@ FIRES = [
         Case(
             "real(complex(x, y)), imag(complex(x, y))",
             (DType.F32, DType.F64),
-            lambda g, x, y, op=op: g(op, g("Complex", x, y)),
+            of_parts(op),
             (),
         )
         for op in ("Real", "Imag")
     ),
     *(
-        Case(PARTS_OF_REAL, dtypes, lambda g, x, _, op=op: g(op, g("Cast", x, dtype=DType.CF32)), left)
+        Case(PARTS_OF_REAL, dtypes, part_of_cast(op), left)
         for op, dtypes, left in (
             ("Real", (DType.F32,), ()),
             ("Real", (DType.F64, DType.SI32), ("Cast",)),
@@ -440,7 +448,7 @@ STAYS = [
         lambda g, x, _: g("Sum", g("Tile", x, repeats=(2,)), axes=(0,), keepdims=False),
         None,
     ),
-    Case(PARTS_OF_REAL, (DType.CF64,), lambda g, x, _: g("Real", g("Cast", x, dtype=DType.CF32)), None),
+    Case(PARTS_OF_REAL, (DType.CF64,), part_of_cast("Real"), None),
     *(Case("-(-x)", FLOATS, chain(op, op), None) for op in ("Reciprocal", "Exp")),
     Case("-(-x)", F32, chain("Exp", "Log"), None),
     Case("-(-x)", F32, chain("Log", "Exp"), None),

@@ -25,7 +25,9 @@ def _fft(use: Use) -> Value:
         return use.full(0, use.result_type())
     if kind == "RFFT":
         return fourier.joined(use, fourier.of_real(use, operand, [last, *others], one_sided=True))
-    pair, factor = fourier.Pair(*use.parts(operand)), 1 / math.prod(lengths)
+    real, imaginary = use.parts(operand)
+    is_real = use.known(imaginary) == 0
+    pair, factor = fourier.Pair(real, None if is_real else imaginary), 1 / math.prod(lengths)
     if kind == "IRFFT":
         found = fourier.to_real(use, pair, [*others, last], lengths[-1])
         return use.emit("Mul", found, use.like(factor, found))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.products import product
 from mind_mlir.models.torch.rules.random import kept
-from mind_mlir.models.torch.rules.values import cast, full
+from mind_mlir.models.torch.rules.values import cast, full, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.control import scan
 
@@ -32,6 +31,11 @@ def _plus(x: TracedArray, bias: TracedArray | None) -> TracedArray:
     return x if bias is None else x + bias
 
 
+def _first(x: TracedArray) -> TracedArray:
+    """Return an array as the only one along a leading axis."""
+    return reshaped(x, (1, *x.shape))
+
+
 def _gates(x: TracedArray, count: int) -> list[TracedArray]:
     size = x.shape[-1] // count
     return [x[:, size * at : size * (at + 1)] for at in range(count)]
@@ -41,16 +45,16 @@ def _lstm_cell(
     row: TracedArray, state: list[TracedArray], times: Callable[..., TracedArray]
 ) -> list[TracedArray]:
     into, forget, new, out = _gates(row + times(state[0]), 4)
-    cell = mnp.logistic(forget) * state[1] + mnp.logistic(into) * mnp.tanh(new)
-    return [mnp.logistic(out) * mnp.tanh(cell), cell]
+    cell = op("Logistic", forget) * state[1] + op("Logistic", into) * op("Tanh", new)
+    return [op("Logistic", out) * op("Tanh", cell), cell]
 
 
 def _gru_cell(
     row: TracedArray, state: list[TracedArray], times: Callable[..., TracedArray]
 ) -> list[TracedArray]:
     (reset, update, new), (reset_, update_, new_) = _gates(row, 3), _gates(times(state[0]), 3)
-    new = mnp.tanh(new + mnp.logistic(reset + reset_) * new_)
-    return [new + mnp.logistic(update + update_) * (state[0] - new)]
+    new = op("Tanh", new + op("Logistic", reset + reset_) * new_)
+    return [new + op("Logistic", update + update_) * (state[0] - new)]
 
 
 def _plain_cell(opcode: str) -> Cell:
@@ -100,10 +104,10 @@ def _layers(
             after, found = _direction(cell, x, first, weights[at * each : (at + 1) * each], backwards)
             last.append(after)
             outputs.append(found)
-        x = outputs[0] if directions == 1 else mnp.concatenate(outputs, 2)
+        x = outputs[0] if directions == 1 else op("Concat", *outputs, axis=2)
         if dropout and layer < layers - 1:
             x, _ = kept(to, x, dropout)
-    ends = [mnp.stack(every, 0) for every in zip(*last, strict=True)]
+    ends = [op("Concat", *map(_first, every), axis=0) for every in zip(*last, strict=True)]
     return [cast(x.swapaxes(0, 1) if batch_first else x, to.dtype), *ends]
 
 
@@ -129,11 +133,11 @@ def _rule(cell: Cell) -> Rule:
 
 def _onednn_layer(_to: OperatorUse, x: TracedArray, *given: TracedArray | Any) -> list[TracedArray]:
     """One direction of an LSTM's layer, as decompositions of torch write it; its last result is not read."""
-    weights, (hidden, cell), (backwards, *_) = given[:4], given[4:6], given[6:]
+    weights, (hidden, cell), backwards = given[:4], given[4:6], bool(given[6])
     has_biases = given[11]
     weights = weights if has_biases else weights[:2]
     after, found = _direction(_lstm_cell, x, [hidden[0], cell[0]], weights, backwards)
-    return [found, *(mnp.expand_dims(state, 0) for state in after), full((0,), 0, DType.UI8)]
+    return [found, *map(_first, after), full((0,), 0, DType.UI8)]
 
 
 _SEVERAL: Mapping[str, Rule] = {
