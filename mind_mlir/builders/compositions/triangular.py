@@ -61,8 +61,8 @@ def cholesky(to: Composer, matrix: Value, *, lower: bool) -> Value:
         return [replaced(to, found, _panel(to, rows, first), -2, first)]
 
     (result,) = counted(to, count, [to.like(0, wide)], step)
-    result = cut(to, result, size, size)
-    return adjoint_numbers(to, swapped(to, result)) if lower else result
+    result = adjoint_numbers(to, swapped(to, result)) if lower else result
+    return cut(to, result, size, size)  # a transposition of a part would copy that
 
 
 def _panel(to: Composer, rows: Value, first: Value) -> Value:
