@@ -189,6 +189,11 @@ def _offsets(
     """
     arith, index, wide = context.mlir.arith, context.mlir.ir.IndexType.get(), context.element(DType.SI64)
     zero, unknown = context.scalar(0, DType.SI64), context.mlir.ir.ShapedType.get_dynamic_size()
+    known = context.known_integers(start)
+    if known is not None:
+        limits = [extent - size for size, extent in zip(sizes, shape, strict=True)]
+        places = known.reshape(-1).tolist() * (len(sizes) if known.size == 1 else 1)
+        return [max(0, min(place, limit)) for place, limit in zip(places, limits, strict=True)], []
     offsets = []
     for axis, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
         if size == extent:

@@ -54,6 +54,8 @@ _MOST_PLACES = 10
 _DECOMPOSED = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
 #: What the names of a module's attributes begin with that say how XLA is to run it, as jax's do.
 _FOR_XLA = "mhlo."
+#: How many operations a block has that is read in the place of its calls: one, and the end.
+_SHORT = 2
 _ENDS = ("func.return", "stablehlo.return")
 
 
@@ -96,12 +98,14 @@ class _Program:
         source: Its text.
         missing: Where what cannot be read stands, by operation and reason.
         signatures: What its functions take and return, by name.
+        short: The blocks of those that are no more than one operation.
     """
 
     mlir: MLIRModule
     source: SourceText
     missing: dict[tuple[str, str], list[MLIRLocation]] = field(default_factory=dict)
     signatures: dict[str, Signature | None] = field(default_factory=dict)
+    short: dict[str, Block] = field(default_factory=dict)
 
     @cached_property
     def resources(self) -> Mapping[str, bytes]:
@@ -129,6 +133,9 @@ class _Program:
             self.signatures[name] = None
             return
         self.signatures[name] = Signature(taken, given)
+        for block in function.regions[0].blocks:
+            if len(block.operations) == _SHORT:
+                self.short[name] = block
 
     def _function(self, function: Operation) -> Function | None:
         name = ir.StringAttr(function.attributes["sym_name"]).value
@@ -255,7 +262,16 @@ class _FunctionImport:
             raise Unsupported("there is no rule for it")
         if lift is not None and not rule.lifts:
             raise Unsupported("it stands in a region that is applied to whole tensors")
-        use = Use(self, self.builder, operation, operands, lift, source)
+        use = Use(
+            self.builder,
+            source,
+            self.parts,
+            self.constants,
+            imports=self,
+            operation=operation,
+            operands=operands,
+            lift=lift,
+        )
         found = rule.emit(use)
         return found if isinstance(found, tuple | list) else (found,)
 
@@ -292,10 +308,6 @@ class _FunctionImport:
         """Remember the number that all elements of a value are."""
         self.constants[value.id] = number
 
-    def known(self, value: Value) -> Any:
-        """Return the number that all elements of a value are, where the program says so; else None."""
-        return self.constants.get(value.id)
-
     def folded(self, value: Value) -> Array | None:
         """Return integers or truth values that are the same whatever the arguments are; else None."""
         return self.known_integers.array(value)
@@ -307,6 +319,9 @@ class _FunctionImport:
             raise Unsupported(f"it calls @{name}, which could not be read")
         if not signature.results:
             return ()
+        body = self.program.short.get(name)
+        if body is not None and any(argument.id in self.parts for argument in arguments):
+            return self.block(body, arguments)  # which then reads the parts
         return self.builder.emit_all("Call", *arguments, callee=name)
 
     def decomposed(self, operation: Operation, arguments: Sequence[Value]) -> tuple[Value, ...]:

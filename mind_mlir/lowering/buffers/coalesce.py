@@ -39,11 +39,24 @@ def coalesce_copies(module: Module) -> None:
     for copy in [_unshaped(copy) for copy in find_all(module, memref.CopyOp)]:
         source, target = copy.operands
         root = root_of(target)
-        if source == target:
+        if _is_same(source, target):
             coalescer.erase(copy, root)
             continue
         if root is not None and root != source and _is_temporary_of(source, copy):
             coalescer.coalesce(copy, source, target, root)
+
+
+def _is_same(source: Value, target: Value) -> bool:
+    """Return whether both are the same memory: one value, or the same part of one."""
+    if source == target:
+        return True
+    if not (is_result_of(source, "memref.subview") and is_result_of(target, "memref.subview")):
+        return False
+    one, other = source.owner, target.owner
+    alike = source.type == target.type and list(one.operands)[1:] == list(other.operands)[1:]
+    names = ("static_offsets", "static_sizes", "static_strides")
+    alike = alike and all(one.attributes[name] == other.attributes[name] for name in names)
+    return alike and _is_same(one.operands[0], other.operands[0])
 
 
 def _unshaped(copy: Operation) -> Operation:

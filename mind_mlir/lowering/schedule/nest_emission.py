@@ -224,6 +224,7 @@ def targets_of(
         targets.append(None if target in taken else target)
         if target is not None:
             taken[target] = None
+    group.over = frozenset(taken)
     return targets
 
 

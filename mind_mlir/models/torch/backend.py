@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import decompositions
 from mind_mlir.models.torch.reading import orders_of, read_graph
+from mind_mlir.models.torch.tensors import load_torch
 from mind_mlir.runtime.options import Options, options_of
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mind_mlir.support.options import CompileOptions
 
@@ -44,14 +46,27 @@ def mind_mlir(
     def backward(graph: Any, inputs: Sequence[Any]) -> Any:
         return _compiled(graph, chosen, ())
 
-    made: Callable[..., Any] = aot_autograd(
-        fw_compiler=forward,
-        bw_compiler=backward,
-        inference_compiler=forward,
-        decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
-    )(module, examples)
+    with _recurrent_steps():
+        made: Callable[..., Any] = aot_autograd(
+            fw_compiler=forward,
+            bw_compiler=backward,
+            inference_compiler=forward,
+            decompositions=decompositions(),
+            partition_fn=min_cut_rematerialization_partition,
+        )(module, examples)
     return made
+
+
+@contextmanager
+def _recurrent_steps() -> Iterator[None]:
+    """Let gradients be of an LSTM's steps, whose layers torch makes operators of oneDNN otherwise."""
+    torch = load_torch()
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(before and not torch.is_grad_enabled())
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(before)
 
 
 def _weights(count: int) -> Sequence[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +176,10 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
 
 
 def _decomposed(torch: Any, module: Any, args: Any, kwargs: Any, shapes: Any) -> Any:
-    found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
+    with warnings.catch_warnings():
+        # recurrent layers keep their weights in a list as well
+        warnings.filterwarnings("ignore", "The tensor attributes? self._flat_weights")
+        found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
     # What autocast converts is seen where torch traces the operators, not in what is exported.
     if not torch.is_autocast_enabled("cpu") and made_plain(found.graph_module):
         return found

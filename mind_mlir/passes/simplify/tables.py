@@ -14,6 +14,7 @@ from mind_mlir.passes.simplify import (
     dots,
     extremes,
     joins,
+    parts,
     single,
     sinking,
     views,
@@ -36,6 +37,7 @@ ALGEBRA: Mapping[str, tuple[Pattern, ...]] = {
     "Comparisons and selections": choices.CHOICES,
     "Truth values": choices.TRUTHS,
     "Conversions, and what has one term": single.PATTERNS,
+    "Parts of complex numbers": parts.PATTERNS,
 }
 #: Chains of operations that only move, repeat, cut or join elements, in their shortest form: no element moves
 #: that need not, and what is computed of repeated elements is computed once, by the same operation.

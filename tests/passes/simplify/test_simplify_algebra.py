@@ -121,6 +121,14 @@ def by_way_of(*dtypes: DType) -> Build:
     return build
 
 
+def of_parts(opcode: str) -> Build:
+    return lambda g, x, y: g(opcode, g("Complex", x, y))
+
+
+def part_of_cast(opcode: str) -> Build:
+    return lambda g, x, _: g(opcode, g("Cast", x, dtype=DType.CF32))
+
+
 def reduced(kind: str, accumulator: DType) -> Build:
     def build(g: Bench, x: Value, _: Value) -> Value:
         form = {"kind": kind, "keepdims": False, "accum_dtype": accumulator, "out_dtype": g.dtype}
@@ -139,6 +147,7 @@ def totals(opcode: str) -> Build:
 
 BITS = (*TRUTHS, *INTEGERS)
 F32, I32, BF16 = (DType.F32,), (DType.SI32,), (DType.BF16,)
+PARTS_OF_REAL = "real(cast(x, B)), imag(cast(x, B))"
 CASTS = "cast(cast(x, B), C)"
 ONE_TERM, ONE_REDUCED = "sum(x), mean(x) over extents of 1", "reduce(x) over extents of 1"
 WIDE = (DType.SI32, DType.SI64, DType.F32, DType.F64)
@@ -356,6 +365,23 @@ FIRES = [
         "reduce(x) over extents of 1", I32, reduced("Sum", DType.SI16), ("Reshape", "Reshape", "Cast", "Cast")
     ),
     Case(ONE_REDUCED, F32, reduced("Max", DType.F32), ("Reshape", "Reshape")),
+    *(
+        Case(
+            "real(complex(x, y)), imag(complex(x, y))",
+            (DType.F32, DType.F64),
+            of_parts(op),
+            (),
+        )
+        for op in ("Real", "Imag")
+    ),
+    *(
+        Case(PARTS_OF_REAL, dtypes, part_of_cast(op), left)
+        for op, dtypes, left in (
+            ("Real", (DType.F32,), ()),
+            ("Real", (DType.F64, DType.SI32), ("Cast",)),
+            ("Imag", (DType.F32, DType.SI32), ()),
+        )
+    ),
 ]
 
 STAYS = [
@@ -422,6 +448,7 @@ STAYS = [
         lambda g, x, _: g("Sum", g("Tile", x, repeats=(2,)), axes=(0,), keepdims=False),
         None,
     ),
+    Case(PARTS_OF_REAL, (DType.CF64,), part_of_cast("Real"), None),
     *(Case("-(-x)", FLOATS, chain(op, op), None) for op in ("Reciprocal", "Exp")),
     Case("-(-x)", F32, chain("Exp", "Log"), None),
     Case("-(-x)", F32, chain("Log", "Exp"), None),

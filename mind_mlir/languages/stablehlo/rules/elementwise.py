@@ -161,6 +161,11 @@ def with_bits(dtype: DType, bits: int) -> DType:
 def _number(use: Use, value: Value, dtype: DType) -> Value:
     if value.type.dtype.is_complex and not dtype.is_complex:
         return converted(use, use.parts(value)[0], dtype)
+    if dtype.is_complex and not value.type.dtype.is_complex:
+        real = use.cast(value, dtype.part)
+        zero = use.like(0, real)
+        use.imports.note(zero, 0)
+        return use.complex_of(real, zero)
     return use.cast(value, dtype)
 
 

@@ -21,6 +21,7 @@ from mind_mlir.models.torch.rules import (
     pooling,
     products,
     random,
+    recurrent,
     reductions,
     scalars,
     shaping,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _FAMILIES = (
     *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
-    *(attention, transformers, composites),
+    *(attention, transformers, composites, recurrent),
     *(convolution, pooling, creation, random, scalars, control),
 )
 #: Every rule, by what torch calls the operator.
@@ -58,4 +59,5 @@ def draws(operator: str, kwargs: Mapping[str, object], args: tuple[object, ...])
     if "scaled_dot_product" in operator:
         rates = [each for each in (*args[3:5], kwargs.get("dropout_p", 0.0)) if isinstance(each, float)]
         rate = max(rates, default=0.0)
-    return rate > 0 or operator.rpartition(".")[0] in _DRAWS
+    drops = rate > 0 or recurrent.draws(operator, args)
+    return drops or operator.rpartition(".")[0] in _DRAWS

@@ -33,6 +33,7 @@ class Group:
         produced: which member computes each result.
         places: the place of each member (see `Decisions`).
         rows: the program over rows that members read results of, if any.
+        over: what results are written over.
     """
 
     extents: tuple[int, ...]
@@ -43,6 +44,7 @@ class Group:
     produced: dict[Value, View] = dataclasses.field(default_factory=dict)
     places: list[int] = dataclasses.field(default_factory=list)
     rows: RowProgram | None = None
+    over: frozenset[Value] = frozenset()
 
     @property
     def place(self) -> int:

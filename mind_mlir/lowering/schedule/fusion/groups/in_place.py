@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
+from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of, filler, unreshaped
 from mind_mlir.mlir.values import definition
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value
 
 
-#: Operations that compute a tensor in a buffer of its own.
-_COMPUTING = ("func.call", "scf.for")
+#: Operations that compute a tensor in a buffer of its own, or of what dies there.
+_COMPUTING = ("func.call", "scf.for", "tensor.insert_slice")
 #: With more readers than these, bufferization is told that nothing writes a value (see `buffers.fan_out`).
 _MANY = 16
 
@@ -41,8 +42,48 @@ def overwritten(
     """
     if group.vector < 0:
         return None
-    carried = _next_in_loop(group, result, pending)
-    return carried if carried is not None else _read_last(group, result, pending, spared)
+    found = _next_in_loop(group, result, pending)
+    found = _part_replaced(group, result, pending) if found is None else found
+    return found if found is not None else _read_last(group, result, pending, spared)
+
+
+def _part_replaced(group: Group, result: Value, pending: Container[Value]) -> Value | None:
+    """Return the part of a tensor that ``group`` reads and ``result`` alone takes the place of, or None."""
+    uses = list(islice(result.uses, 2))
+    insertion = uses[0].owner.operation
+    last = group.members[-1].op
+    if len(uses) > 1 or insertion.name != "tensor.insert_slice" or uses[0].operand_number != 0:
+        return None
+    if insertion.block != last.block or len(insertion.operands) > 2:
+        return None
+    whole, found = insertion.operands[1], None
+    for use in whole.uses:
+        user = use.owner.operation
+        if user == insertion:
+            continue
+        if _takes_what(user, insertion) and _dies(group, user.results[0], last, pending):
+            found = user.results[0]
+        elif not _is_over(user, group, last, pending):
+            return None
+    return found
+
+
+def _takes_what(part: Operation, insertion: Operation) -> bool:
+    """Return whether ``part`` is a `tensor.extract_slice` of what ``insertion`` replaces."""
+    if part.name != "tensor.extract_slice" or len(part.operands) > 1:
+        return False
+    names = ("static_offsets", "static_sizes", "static_strides")
+    return all(static_numbers(part, name) == static_numbers(insertion, name) for name in names)
+
+
+def _is_over(user: Operation, group: Group, last: Operation, pending: Container[Value]) -> bool:
+    """Return whether ``user`` has run when ``group`` does, and what has read its result if it is a view."""
+    if any(value in group.produced for value in user.results) or not _is_before(user, [last], pending):
+        return False
+    if user.name != "tensor.extract_slice" and user.name not in RESHAPES:
+        return True
+    readers = [use.owner.operation for use in islice(user.results[0].uses, _MANY + 1)]
+    return len(readers) <= _MANY and all(_is_over(each, group, last, pending) for each in readers)
 
 
 def _read_last(group: Group, result: Value, pending: Container[Value], spared: Value | None) -> Value | None:
@@ -105,16 +146,31 @@ def _next_in_loop(group: Group, result: Value, pending: Container[Value]) -> Val
     carried = _carried(terminator, position)
     if carried is None or carried.type != result.type:
         return None
+    carried = _with_parts_replaced(carried)
     return carried if _is_last_user(group, carried, chain, pending) else None
 
 
 def _yielded(value: Value, block: Block) -> tuple[Operation | None, int]:
-    """Return the terminator with which ``block`` hands ``value`` on, and its place there, or None."""
+    """Return the terminator with which ``block`` hands ``value`` on, and its place there, or None.
+
+    Parts of it may be replaced before.
+    """
     for use in value.uses:
         user = use.owner.operation
         if user.name in ("scf.yield", "scf.condition") and user.block == block:
             return user, use.operand_number
+        if user.name == "tensor.insert_slice" and use.operand_number == 1 and user.block == block:
+            return _yielded(user.results[0], block)
     return None, 0
+
+
+def _with_parts_replaced(value: Value) -> Value:
+    """Return what ``value`` has become in its block, where parts of it are replaced one after the other."""
+    for use in value.uses:
+        user = use.owner.operation
+        if user.name == "tensor.insert_slice" and use.operand_number == 1:
+            return _with_parts_replaced(user.results[0])
+    return value
 
 
 def _carried(terminator: Operation, position: int) -> Value | None:

@@ -62,7 +62,8 @@ class Plan:
     Args:
         group: The group.
         live_ins: Of values that are known, as the elements that they are: the loops that they depend on.
-        through: Whether all windows of tensors are read where these lie, not only those with margins.
+        through: Whether all windows of tensors are read where these lie, not only those with margins; but
+            for what results are written over.
 
     Attributes:
         steps: all steps; the combinations of reductions, which happen on accumulators, are not among them.
@@ -71,7 +72,7 @@ class Plan:
     def __init__(
         self, group: Group, live_ins: Mapping[Value, frozenset[int]], *, through: bool = False
     ) -> None:
-        self._through = through
+        self._through, self._over = through, group.over
         self.steps: list[Step] = []
         self._roots: dict[Value, Root] = {value: value for value in live_ins}
         self._dims: dict[Root, frozenset[int] | None] = dict(live_ins)  # None: depends on an accumulator
@@ -124,7 +125,8 @@ class Plan:
 
     def _read(self, value: Value, access: Access) -> Read:
         window = window_of(value)
-        if window is None or (window.margin is None and not self._through):
+        stays = not self._through or value in self._over
+        if window is None or (window.margin is None and stays):
             return Read(value, access)
         return Read(window.source, window.access(access), window.margin, elsewhere=True)
 
