@@ -24,6 +24,7 @@ LAYERS = (
     "mlir",
     "ops",
     "builders",
+    "builders.compositions",
     *("outputs", "image", "cache"),
     *("languages.source", "languages.text", "languages.core"),
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),

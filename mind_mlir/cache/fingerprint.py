@@ -38,7 +38,7 @@ _PACKAGE = Path(__file__).parents[1]
 NO_PART = frozenset(
     (
         *("languages/mind", "languages/programs", "languages/ptir", "languages/stablehlo"),
-        *("conversion", "numpy", "packaging", "tools", "tracing"),
+        *("builders/compositions", "conversion", "numpy", "packaging", "tools", "tracing"),
     )
 )
 #: The variable that says which bindings are used, and those without it (see `mind_mlir.mlir.bindings`).

@@ -255,7 +255,16 @@ class _FunctionImport:
             raise Unsupported("there is no rule for it")
         if lift is not None and not rule.lifts:
             raise Unsupported("it stands in a region that is applied to whole tensors")
-        use = Use(self, self.builder, operation, operands, lift, source)
+        use = Use(
+            self.builder,
+            source,
+            self.parts,
+            self.constants,
+            imports=self,
+            operation=operation,
+            operands=operands,
+            lift=lift,
+        )
         found = rule.emit(use)
         return found if isinstance(found, tuple | list) else (found,)
 
@@ -291,10 +300,6 @@ class _FunctionImport:
     def note(self, value: Value, number: Any) -> None:
         """Remember the number that all elements of a value are."""
         self.constants[value.id] = number
-
-    def known(self, value: Value) -> Any:
-        """Return the number that all elements of a value are, where the program says so; else None."""
-        return self.constants.get(value.id)
 
     def folded(self, value: Value) -> Array | None:
         """Return integers or truth values that are the same whatever the arguments are; else None."""

@@ -9,14 +9,13 @@ from mind_mlir.languages.stablehlo.rules import (
     contracting,
     control,
     elementwise,
-    fourier,
     gathering,
     movement,
     normalizing,
     ordering,
     reducing,
     surroundings,
-    triangular,
+    transforms,
 )
 from mind_mlir.support.frozen import FrozenDict
 
@@ -36,8 +35,7 @@ _FAMILIES = (
     gathering,
     surroundings,
     complex_numbers,
-    fourier,
-    triangular,
+    transforms,
 )
 #: Every rule, by what MLIR calls the operation.
 RULES: Mapping[str, Rule] = FrozenDict(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.stablehlo.rules.factors import lu, qr, reflected
-from mind_mlir.languages.stablehlo.rules.spectra import eig, eigh, svd
-from mind_mlir.languages.stablehlo.rules.triangular import cholesky_of, failure, triangular_solved
+from mind_mlir.builders.compositions.factors import lu, qr, reflected
+from mind_mlir.builders.compositions.spectra import eig, eigh, svd
+from mind_mlir.builders.compositions.triangular import cholesky_of, failure, triangular_solved
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def lapack_call(use: Use, target: str) -> Sequence[Value] | None:
     """Append what a call of LAPACK gives; None where there is no program for ``target``."""
     found = _NAME.fullmatch(target)
     routine = _ROUTINES.get(_same_routine(found[2])) if found else None
+    if routine in (_syevd, _geev, _gesdd) and 0 in use.operands[0].shape:
+        use.refuse("matrices without elements")
     return None if routine is None else routine(use)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.mlir.bindings import ir, raw_elements
@@ -150,11 +149,6 @@ def _element(word: str, dtype: DType) -> Any:
 def keyword_of(operation: Operation, name: str) -> str:
     """Return the keyword of an attribute such as ``#stablehlo<comparison_direction LT>``, which is there."""
     return str(operation.attributes[name]).rpartition(" ")[2].rstrip(">")
-
-
-def number(value: float, dtype: DType) -> TensorLiteral:
-    """Return a scalar of ``dtype``."""
-    return TensorLiteral.of(np.array(value).astype(dtype.numpy), dtype)
 
 
 def least(dtype: DType) -> Any:

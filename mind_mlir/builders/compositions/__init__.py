@@ -1,0 +1,1 @@
+"""Programs of several operations for what is none: Fourier transforms, factors, complex functions."""
