@@ -15,7 +15,6 @@ from mind_mlir.models.torch.tensors import load_torch
 _MORE = (
     *("bernoulli", "bucketize", "celu", "elu_backward", "glu", "grid_sampler_2d"),
     *("im2col", "col2im", "mish", "native_group_norm_backward", "pixel_shuffle", "prelu", "rrelu_with_noise"),
-    *("tril_indices", "triu_indices"),
     *("upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_trilinear3d"),
     *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d"),
     *("native_batch_norm", "_batch_norm_with_update_functional", "_batch_norm_with_update"),

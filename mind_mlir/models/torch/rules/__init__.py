@@ -5,6 +5,8 @@ A rule is found by the operator with its overload, or else without: ``aten.add.T
 
 from __future__ import annotations
 
+import inspect
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mind_mlir.models.torch.rules import (
@@ -13,8 +15,10 @@ from mind_mlir.models.torch.rules import (
     convolution,
     creation,
     elementwise,
+    fourier,
     functions,
     indexing,
+    linear_algebra,
     normalisation,
     ordering,
     pooling,
@@ -22,6 +26,7 @@ from mind_mlir.models.torch.rules import (
     random,
     reductions,
     scalars,
+    segments,
     shaping,
     transformers,
 )
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 
 _FAMILIES = (
     *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
-    *(attention, transformers),
+    *(attention, transformers, fourier, linear_algebra, segments),
     *(convolution, pooling, creation, random, scalars, control),
 )
 #: Every rule, by what torch calls the operator.
@@ -49,6 +54,18 @@ def find_rule(operator: str) -> Rule | None:
     """Return the rule of an operator; None where there is none."""
     found = RULES.get(operator) or RULES.get(operator.rpartition(".")[0])
     return found or rule_of_lists(operator, find_rule)
+
+
+def takes(rule: Rule, *args: object, **kwargs: object) -> bool:
+    """Return whether a rule can be called with arguments: other overloads of its operator may have others."""
+    try:
+        _signature(rule).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+_signature = lru_cache(maxsize=1024)(inspect.signature)
 
 
 def draws(operator: str, kwargs: Mapping[str, object], args: tuple[object, ...]) -> bool:

@@ -167,6 +167,23 @@ def variance(x: TracedArray, axes: list[int], correction: float, *, keepdim: boo
     return cast(total / number(divisor, inner), dtype)
 
 
+def _unbiased(rule: Rule) -> Rule:
+    """Return a rule whose uses say whether one element less is counted, before what else they say."""
+
+    def apply(to: OperatorUse, x: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        names = ("unbiased",) if to.node.operator.endswith(".default") else ("dim", "unbiased", "keepdim")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        return rule(
+            to,
+            x,
+            given.get("dim"),
+            correction=int(given.get("unbiased", True)),
+            keepdim=given.get("keepdim", False),
+        )
+
+    return apply
+
+
 def _var_mean(
     to: OperatorUse, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
 ) -> list[TracedArray]:
@@ -299,6 +316,11 @@ RULES: Mapping[str, Rule] = {
     "aten.var": _var,
     "aten.var_mean": _var_mean,
     "aten.std": _std,
+    **{
+        f"aten.{name}.{overload}": _unbiased(rule)
+        for name, rule in (("var", _var), ("var_mean", _var_mean), ("std", _std))
+        for overload in ("default", "dim")
+    },
     "aten.cumsum": _cumulated("Add"),
     "aten.cumprod": _cumulated("Mul"),
     "aten.sort": _sort,
