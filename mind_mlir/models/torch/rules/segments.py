@@ -1,4 +1,4 @@
-"""Rows that belong together: bags of embeddings, and products of each group of rows with a matrix of its own."""
+"""Rows that belong together: bags of embeddings, and products of each group with a matrix of its own."""
 
 from __future__ import annotations
 
