@@ -185,7 +185,14 @@ def _finding(what: tuple[str, str], nodes: list[FxNode]) -> Diagnostic:
         f"{operator} is not read ({count}{': ' if shown else ''}{shown}): {reason}",
         _location(nodes[0]),
         help="the page on models of torch lists what is read",
-        context=FrozenDict({"operation": operator, "reason": reason, "count": len(nodes)}),
+        context=FrozenDict(
+            {
+                "operation": operator,
+                "reason": reason,
+                "count": len(nodes),
+                "nodes": tuple([node.name for node in nodes]),
+            }
+        ),
     )
 
 
