@@ -17,6 +17,7 @@ from mind_mlir.models.torch.rules import (
     elementwise,
     fourier,
     functions,
+    images,
     indexing,
     linear_algebra,
     normalisation,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _FAMILIES = (
     *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
     *(attention, transformers, fourier, linear_algebra, segments),
-    *(convolution, pooling, creation, random, scalars, control),
+    *(convolution, pooling, images, creation, random, scalars, control),
 )
 #: Every rule, by what torch calls the operator.
 RULES: Mapping[str, Rule] = FrozenDict(
