@@ -165,7 +165,7 @@ def _program(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
 
 def _decomposed(torch: Any, module: Any, args: Any, kwargs: Any, shapes: Any) -> Any:
     found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
-    return found.run_decompositions(exported_decompositions())
+    return _without_tokens(found.run_decompositions(exported_decompositions()))
 
 
 def _refused(error: Exception) -> UnsupportedError:
@@ -176,6 +176,17 @@ def _refused(error: Exception) -> UnsupportedError:
     if isinstance(error, TypeError):
         return _unreadable(reason, "call it as the module itself is called")
     return _unreadable(reason)
+
+
+def _without_tokens(program: Any) -> Any:
+    """Return a program without what keeps its effects in order: those that are read are none."""
+    if all(spec.kind.name != "TOKEN" for spec in program.graph_signature.input_specs):
+        return program
+    from torch.export._remove_effect_tokens_pass import (  # noqa: PLC0415 -- as torch itself
+        _remove_effect_tokens,
+    )
+
+    return _remove_effect_tokens(program)
 
 
 def _named(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -111,8 +111,12 @@ def _module_of(run: Runner) -> Any:
 
 
 def _warn(refused: UnsupportedError) -> None:
+    """Warn of operators that torch runs, but for checks of numbers, which are its own to make."""
     listed = "; ".join(
-        f"{each.context['operation']}: {each.context['reason']}" for each in refused.diagnostics
+        f"{each.context['operation']}: {each.context['reason']}"
+        for each in refused.diagnostics
+        if each.context["operation"] != "higher_order.with_effects"
     )
-    message = f"torch itself runs the operators that mind_mlir does not read: {listed}"
-    warnings.warn(message, stacklevel=2)
+    if listed:
+        message = f"torch itself runs the operators that mind_mlir does not read: {listed}"
+        warnings.warn(message, stacklevel=2)

@@ -38,9 +38,7 @@ _TORCH = re.compile(r"[\\/]torch[\\/](nn|_|functional|utils|fx)")
 #: Of an operator's arguments, those that say where and how a tensor lies in memory.
 _PLACEMENT = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"})
 #: Operators whose results, which gradients are made of, follow from how a matrix lies in memory.
-_OF_LAYOUT = frozenset(
-    {"aten._linalg_det.default", "aten._linalg_slogdet.default", "aten._linalg_solve_ex.default"}
-)
+_OF_LAYOUT = frozenset({"aten._linalg_det.default", "aten._linalg_slogdet.default"})
 
 
 def dtype_of(dtype: Any) -> DType | None:

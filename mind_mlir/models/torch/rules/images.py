@@ -10,7 +10,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.resizing import Axis, coordinates, interpolated, nearest
 from mind_mlir.models.functions.sampling import at_grid
 from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, full
+from mind_mlir.models.torch.rules.values import cast, dtype_of, full
 from mind_mlir.tracing.transforms import vjp
 
 if TYPE_CHECKING:
@@ -115,6 +115,24 @@ def _sampled(
     return cast(at_grid(cast(x, inner), cast(grid, inner), *names, aligned=aligned), to.dtype)
 
 
+def _sampled_backward(
+    to: OperatorUse,
+    gradient: TracedArray,
+    x: TracedArray,
+    grid: TracedArray,
+    mode: int,
+    padding: int,
+    aligned: bool,
+    wanted: Sequence[bool],
+) -> list[TracedArray | None]:
+    inner = DType.F32 if to.dtype_of(1).is_narrow else to.dtype_of(1)
+    names = ("linear", "nearest", "cubic")[mode], ("zeros", "border", "reflection")[padding]
+    wide = cast(x, inner), cast(grid, inner)
+    _, pull = vjp(lambda x, grid: at_grid(x, grid, *names, aligned=aligned), *wide)
+    found = zip(pull(cast(gradient, inner)), (x, grid), wanted, strict=True)
+    return [cast(each, dtype_of(like)) if want else None for each, like, want in found]
+
+
 RULES: Mapping[str, Rule] = {
     **{f"aten.upsample_nearest{rank}d": _nearest(rank) for rank in (1, 2, 3)},
     **{f"aten._upsample_nearest_exact{rank}d": _nearest(rank, exact=True) for rank in (1, 2, 3)},
@@ -129,5 +147,7 @@ RULES: Mapping[str, Rule] = {
     "aten.upsample_bilinear2d_backward": _interpolated_backward(2, "linear"),
     "aten.upsample_bicubic2d_backward": _interpolated_backward(2, "cubic"),
     "aten.grid_sampler_2d": _sampled,
+    "aten.grid_sampler_2d_backward": _sampled_backward,
     "aten.grid_sampler_3d": _sampled,
+    "aten.grid_sampler_3d_backward": _sampled_backward,
 }

@@ -248,10 +248,9 @@ def _lu_unpack(
     return [order if permutation else nothing, *((lower, upper) if data else (nothing, nothing))]
 
 
-def _factored_as_torch(x: TracedArray, *, is_contiguous: bool) -> tuple[list[TracedArray], bool]:
-    """Return factors as gradients expect them: of the transpose of real matrices that lie by rows."""
-    turned = is_contiguous and not dtype_of(x).is_complex
-    return lu(x.swapaxes(-1, -2) if turned else x), turned
+def _factored(x: TracedArray, *, is_contiguous: bool) -> list[TracedArray]:
+    """Return factors as gradients of determinants expect them: of the transpose of real matrices by rows."""
+    return lu(x.swapaxes(-1, -2) if is_contiguous and not dtype_of(x).is_complex else x)
 
 
 def _solve(
@@ -261,14 +260,13 @@ def _solve(
     *,
     left: bool = True,
     check_errors: bool = False,
-    is_contiguous: bool = True,
 ) -> list[TracedArray]:
     del check_errors
     # A vector for each matrix, rather than a matrix.
     is_vector = right.ndim == 1 or (right.ndim == x.ndim - 1 and right.shape == x.shape[:-1])
     columns = op("ExpandDims", right, axes=[right.ndim]) if is_vector else right
-    (both, pivots, failed), turned = _factored_as_torch(x, is_contiguous=is_contiguous)
-    found = lu_solved(both, pivots, columns, left=left, adjoint=turned)
+    both, pivots, failed = lu(x)
+    found = lu_solved(both, pivots, columns, left=left)
     return [found.squeeze(-1) if is_vector else found, both, pivots, failed]
 
 
@@ -299,7 +297,7 @@ def _product_of(x: TracedArray) -> TracedArray:
 
 
 def _determinant(_: OperatorUse, x: TracedArray, *, is_contiguous: bool = True) -> list[TracedArray]:
-    (both, pivots, _failed), _turned = _factored_as_torch(x, is_contiguous=is_contiguous)
+    both, pivots, _failed = _factored(x, is_contiguous=is_contiguous)
     return [_product_of(_diagonal(both)) * _swaps(pivots, dtype_of(x)), both, pivots]
 
 
@@ -307,7 +305,7 @@ def _sign_and_logarithm(_: OperatorUse, x: TracedArray, *, is_contiguous: bool =
     dtype = dtype_of(x)
     if dtype.is_complex:
         raise UnreadUse("it takes the sign of complex determinants")
-    (both, pivots, _failed), _turned = _factored_as_torch(x, is_contiguous=is_contiguous)
+    both, pivots, _failed = _factored(x, is_contiguous=is_contiguous)
     diagonal = _diagonal(both)
     zero = number(0, dtype)
     negative, none = (compare(relation, diagonal, zero) for relation in ("Less", "Equal"))

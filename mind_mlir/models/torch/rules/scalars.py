@@ -94,5 +94,6 @@ RULES: Mapping[str, Rule] = {
     "aten.sym_constrain_range_for_size": _nothing,
     "aten._assert_scalar": _nothing,
     "aten._assert_async": _assertion,
+    "aten._linalg_check_errors": _assertion,
     "aten._assert_tensor_metadata": _nothing,
 }
