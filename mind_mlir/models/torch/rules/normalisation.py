@@ -92,7 +92,7 @@ def _layer_norm(
     x = cast(x, inner)
     if not x.size:
         ends = (*x.shape[: x.ndim - rank], *(1,) * rank)
-        return [cast(x, dtype), full(ends, 0, inner), full(ends, 0, inner)]
+        return [cast(x, dtype), *(full(ends, 0, to.dtype_of(place)) for place in (1, 2))]
     found, mean, scale = standardised(x, axes, epsilon)
     if weight is not None:
         found = found * cast(weight, inner)
