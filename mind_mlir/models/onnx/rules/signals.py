@@ -63,7 +63,7 @@ def transformed(x: Array, axis: int, length: int, *, inverse: bool, one_sided: b
         found = fourier.scaled(to, found, 1 / length) if inverse else found
         return [part for part in found if part is not None]
 
-    found = composed(append, *parts)
+    found: list[Array] = composed(append, *parts)
     half = slice(0, length // 2 + 1 if one_sided and not inverse else None)
     if not (inverse and one_sided) and len(found) == 1:
         found.append(mnp.zeros_like(found[0]))

@@ -81,7 +81,7 @@ def solved(
     matrix, right = _alike(matrix, right)
     if not right.size or not matrix.size:
         return right
-    how = {"left_side": left, "lower": not upper, "unit": unit, "transposed": transposed}
+    how: dict[str, Any] = {"left_side": left, "lower": not upper, "unit": unit, "transposed": transposed}
     return composed(lambda to, *given: [triangular.triangular_solved(to, *given, **how)], matrix, right)[0]
 
 

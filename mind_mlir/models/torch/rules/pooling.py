@@ -96,7 +96,10 @@ def _mean_of_windows(
     around = windows.low if count_include_pad else (0,) * rank
     ends = [extent + low for extent, low in zip(extents, around, strict=True)]
     counts = counted(extents, windows, [-low for low in around], ends)
-    return means(x, windows, counts if divisor is None else np.full_like(counts, divisor), first)
+    found: TracedArray = means(
+        x, windows, counts if divisor is None else np.full_like(counts, divisor), first
+    )
+    return found
 
 
 def avg_pool(rank: int) -> Rule:
@@ -169,16 +172,17 @@ def _adaptive_avg_pool_backward(to: OperatorUse, gradient: TracedArray, x: Trace
 
 def _adaptive_max_pool(_: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> list[TracedArray]:
     first, extents = x.ndim - len(sizes), x.shape[-len(sizes) :]
+    taken: Any = x
     # Windows that are shorter than others have their last element several times.
     numbers = np.arange(math.prod(extents)).reshape(extents)
     for place, (extent, count) in enumerate(zip(extents, sizes, strict=True)):
         bounds = _adaptive_bounds(extent, count)
         longest = max(end - start for start, end in bounds)
         at = np.array([[min(start + step, end - 1) for step in range(longest)] for start, end in bounds])
-        x, numbers = mnp.take(x, at, first + 2 * place), np.take(numbers, at, 2 * place)
-    kernel = [x.shape[first + 2 * place + 1] for place in range(len(sizes))]
+        taken, numbers = mnp.take(taken, at, first + 2 * place), np.take(numbers, at, 2 * place)
+    kernel = [taken.shape[first + 2 * place + 1] for place in range(len(sizes))]
     order = [*range(0, 2 * len(sizes), 2), *range(1, 2 * len(sizes), 2)]
-    rows = x.transpose([*range(first), *(first + axis for axis in order)])
+    rows = taken.transpose([*range(first), *(first + axis for axis in order)])
     rows = reshaped(rows, (*rows.shape[:first], *sizes, math.prod(kernel)))
     own = numbers.transpose(order).reshape((*sizes, math.prod(kernel)))
     trace, axis = current_trace(), rows.ndim - 1
