@@ -103,11 +103,11 @@ def _part(module: Any, options: CompileOptions, lasting: Collection[str]) -> Run
 def _module_of(run: Runner) -> Any:
     """Return a function as a module, which graphs of torch call."""
 
-    class Part(load_torch().nn.Module):  # type: ignore[misc]  # torch has no types here
+    class PartModule(load_torch().nn.Module):  # type: ignore[misc]  # torch has no types here
         def forward(self, *values: Any) -> Any:
             return run(*values)
 
-    return Part()
+    return PartModule()
 
 
 def _warn(refused: UnsupportedError) -> None:
