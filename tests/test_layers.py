@@ -50,7 +50,7 @@ LAYERS = (
     "packaging",
     "tracing",
     "numpy",
-    "models",
+    *("models", "models.functions"),
     *("models.onnx.graphs", "models.onnx.rules", "models.onnx"),
     *("models.torch.graph", "models.torch.rules", "models.torch"),
     "quantization",

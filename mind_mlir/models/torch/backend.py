@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.models.torch.compiled import CompiledGraph
 from mind_mlir.models.torch.decompositions import decompositions
-from mind_mlir.models.torch.reading import orders_of, read_graph
+from mind_mlir.models.torch.parts import runner_of
 from mind_mlir.models.torch.tensors import load_torch
 from mind_mlir.runtime.options import Options, options_of
 from mind_mlir.support import argument_checks
@@ -28,8 +27,9 @@ def mind_mlir(
         examples: What it is called with.
         options: What `torch.compile(..., options=)` is given: those of `mind_mlir.compile`.
 
+    Operators without rules are run by torch itself, between compiled parts; a `UserWarning` names them all.
+
     Raises:
-        UnsupportedError: E7001, there are operators without rules, all of which it names.
         TypeError: An option is of another type.
         ValueError: As `mind_mlir.compile`.
     """
@@ -82,12 +82,5 @@ def _compiled(module: Any, options: CompileOptions, lasting: Sequence[int]) -> A
     """Return a graph as what takes its arguments in a list, which it empties."""
     from functorch.compile import make_boxed_func  # noqa: PLC0415 -- torch calls this
 
-    graph, held = read_graph(module)
-    places = range(len(graph.inputs) - len(held), len(graph.inputs))
-    compiled = CompiledGraph(graph, options, lasting=[*lasting, *places], orders=orders_of(module))
-    compiled.prepare()
-
-    def call(*values: Any) -> list[Any]:
-        return compiled([*values, *held])
-
-    return make_boxed_func(call)
+    names = [each.name for each in module.graph.find_nodes(op="placeholder")]
+    return make_boxed_func(runner_of(module, options, {names[place] for place in lasting}))

@@ -13,14 +13,11 @@ from mind_mlir.models.torch.tensors import load_torch
 
 #: Taken apart although the core operators do not ask for it.
 _MORE = (
-    *("bernoulli", "bucketize", "celu", "elu_backward", "glu", "grid_sampler_2d"),
+    *("bernoulli", "bucketize", "celu", "elu_backward", "glu"),
     *("im2col", "col2im", "mish", "native_group_norm_backward", "pixel_shuffle", "prelu", "rrelu_with_noise"),
-    *("tril_indices", "triu_indices"),
-    *("upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_trilinear3d"),
-    *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d"),
     *("native_batch_norm", "_batch_norm_with_update_functional", "_batch_norm_with_update"),
     *("view_copy", "permute_copy", "narrow_copy", "unbind_copy", "dist", "ldexp"),
-    *("_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "reflection_pad2d_backward"),
+    "reflection_pad2d_backward",
 )
 
 

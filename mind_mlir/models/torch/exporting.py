@@ -182,8 +182,8 @@ def _decomposed(torch: Any, module: Any, args: Any, kwargs: Any, shapes: Any) ->
         found = torch.export.export(module, args, kwargs, dynamic_shapes=shapes or None)
     # What autocast converts is seen where torch traces the operators, not in what is exported.
     if not torch.is_autocast_enabled("cpu") and made_plain(found.graph_module):
-        return found
-    return found.run_decompositions(exported_decompositions())
+        return _without_tokens(found)
+    return _without_tokens(found.run_decompositions(exported_decompositions()))
 
 
 def _refused(error: Exception) -> UnsupportedError:
@@ -194,6 +194,17 @@ def _refused(error: Exception) -> UnsupportedError:
     if isinstance(error, TypeError):
         return _unreadable(reason, "call it as the module itself is called")
     return _unreadable(reason)
+
+
+def _without_tokens(program: Any) -> Any:
+    """Return a program without what keeps its effects in order: those that are read are none."""
+    if all(spec.kind.name != "TOKEN" for spec in program.graph_signature.input_specs):
+        return program
+    from torch.export._remove_effect_tokens_pass import (  # noqa: PLC0415 -- as torch itself
+        _remove_effect_tokens,
+    )
+
+    return _remove_effect_tokens(program)
 
 
 def _named(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -37,6 +37,8 @@ _FRAME = re.compile(r'File "(.+)", line (\d+), in ')
 _TORCH = re.compile(r"[\\/]torch[\\/](nn|_|functional|utils|fx)")
 #: Of an operator's arguments, those that say where and how a tensor lies in memory.
 _PLACEMENT = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"})
+#: Operators whose results, which gradients are made of, follow from how a matrix lies in memory.
+_OF_LAYOUT = frozenset({"aten._linalg_det.default", "aten._linalg_slogdet.default"})
 
 
 def dtype_of(dtype: Any) -> DType | None:
@@ -143,12 +145,16 @@ class _Reader:
 
     def _node(self, node: Any) -> FxNode:
         value = node.meta.get("val")
+        more = {}
+        if str(node.target) in _OF_LAYOUT:
+            more["is_contiguous"] = node.args[0].meta["val"].is_contiguous()
         values = value if isinstance(value, (list, tuple)) else (value,)
         return FxNode(
             node.name,
             name_of(node.target),
             tuple([self._argument(each) for each in node.args]),
-            {name: self._argument(each) for name, each in node.kwargs.items() if name not in _PLACEMENT},
+            {name: self._argument(each) for name, each in node.kwargs.items() if name not in _PLACEMENT}
+            | more,
             tuple([_type_of(each) for each in values]),
             _place(node.meta.get("stack_trace") or ""),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import AutodiffError, Diagnostic, TracingError, UnsupportedError, VerificationError
 from mind_mlir.ir.types import TensorType
 from mind_mlir.models.torch.graph import FxGraph, FxNode, Ref, mapped
-from mind_mlir.models.torch.rules import draws, find_rule
+from mind_mlir.models.torch.rules import draws, find_rule, takes
 from mind_mlir.models.torch.rules.use import OperatorUse, Shared, UnreadUse
 from mind_mlir.ops.open_axes import NotOpen
 from mind_mlir.support.frozen import FrozenDict
@@ -155,8 +155,11 @@ class _Run:
 
         args = [mapped(each, value) for each in node.args]
         kwargs = {name: mapped(each, value) for name, each in node.kwargs.items()}
+        use = OperatorUse(node, self.shared)
         try:
-            return rule(OperatorUse(node, self.shared), *args, **kwargs)
+            if not takes(rule, use, *args, **kwargs):
+                raise UnreadUse("it is given arguments that its rule does not take")
+            return rule(use, *args, **kwargs)
         except UnreadUse as reason:
             self.missing.note(node, str(reason))
         except (AutodiffError, TracingError, VerificationError) as error:
@@ -211,7 +214,14 @@ def _finding(what: tuple[str, str], nodes: list[FxNode]) -> Diagnostic:
         f"{operator} is not read ({count}{': ' if shown else ''}{shown}): {reason}",
         _location(nodes[0]),
         help="the page on models of torch lists what is read",
-        context=FrozenDict({"operation": operator, "reason": reason, "count": len(nodes)}),
+        context=FrozenDict(
+            {
+                "operation": operator,
+                "reason": reason,
+                "count": len(nodes),
+                "nodes": tuple([node.name for node in nodes]),
+            }
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from mind_mlir.builders.compositions import complex_numbers as functions
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
@@ -29,7 +29,7 @@ def _complex(use: Use) -> Value:
 
 
 #: Functions of complex numbers, by what those of real ones are called.
-FUNCTIONS = {
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "stablehlo.abs": functions.magnitude,
     "stablehlo.cosine": functions.cosine,
     "stablehlo.exponential_minus_one": functions.exponential_minus_one,

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
+from mind_mlir.models.functions.activations import gelu, hard_sigmoid, log_softmax, softmax
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.arithmetic import unary
@@ -42,11 +43,6 @@ def _selu(use: NodeUse) -> Array:
     return mnp.where(x <= 0, mnp.expm1(x) * alpha, x) * gamma
 
 
-def hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
-    """Return a line between 0 and 1."""
-    return mnp.minimum(mnp.maximum(x * alpha + beta, 0.0), 1.0)
-
-
 def softplus(x: Array) -> Array:
     """Return the logarithm of one and an exponential, which may be beyond all numbers itself."""
     return mnp.maximum(x, 0.0) + mnp.log1p(mnp.exp(-abs(x)))
@@ -54,11 +50,9 @@ def softplus(x: Array) -> Array:
 
 def _gelu(use: NodeUse) -> Array:
     x, approximate = use[0], use.attr("approximate", "none")
-    if approximate == "tanh":
-        return x * 0.5 * (mnp.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1.0)
-    if approximate != "none":
+    if approximate not in ("none", "tanh"):
         broken(f"its attribute approximate is {approximate}, neither none nor tanh")
-    return x * 0.5 * (mnp.erf(x * math.sqrt(0.5)) + 1.0)
+    return gelu(x, approximate=approximate)
 
 
 def _shrink(use: NodeUse) -> Array:
@@ -76,18 +70,6 @@ def _shrunk(x: Array, lambd: float, bias: float) -> Array:
 def _threshold(use: NodeUse) -> Array:
     x = use[0]
     return mnp.where(x > use.attr("alpha", 1.0), x, mnp.zeros_like(x))
-
-
-def softmax(x: Array, axis: int) -> Array:
-    """Return exponentials that sum to one along ``axis``."""
-    grown = mnp.exp(x - x.max(axis=axis, keepdims=True))
-    return mnp.div(grown, grown.sum(axis=axis, keepdims=True))
-
-
-def log_softmax(x: Array, axis: int) -> Array:
-    """Return the logarithms of `softmax`."""
-    below = x - x.max(axis=axis, keepdims=True)
-    return below - mnp.log(mnp.exp(below).sum(axis=axis, keepdims=True))
 
 
 def _hardmax(x: Array, axis: int) -> Array:
@@ -121,7 +103,7 @@ RULES = {
     "HardSigmoid": OnnxRule(
         lambda use: hard_sigmoid(use[0], use.attr("alpha", 0.2), use.attr("beta", 0.5)), is_elementwise=True
     ),
-    "HardSwish": unary(lambda x: x * hard_sigmoid(x, 1 / 6, 0.5)),
+    "HardSwish": unary(lambda x: x * hard_sigmoid(x)),
     "Softplus": unary(softplus),
     "Softsign": unary(lambda x: mnp.div(x, abs(x) + 1.0)),
     "Mish": unary(lambda x: x * mnp.tanh(softplus(x))),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir.numpy as mnp
+from mind_mlir.models.functions.activations import standardised
+from mind_mlir.models.functions.windows import SlidingWindows, reduced
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
-from mind_mlir.models.onnx.rules.pooling import reduced
-from mind_mlir.models.onnx.rules.windows import SlidingWindows
 
 if TYPE_CHECKING:
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
@@ -41,14 +41,6 @@ def _batch(use: NodeUse) -> tuple[Array, ...]:
         return (x.astype(mean.dtype) * factor + shift).astype(x.dtype), *more
     wide = use.behind(0).astype(mean.dtype)
     return use.in_front((wide * factor + shift).astype(x.dtype)), *more
-
-
-def standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
-    """Return an array with mean 0 and variance 1 along axes; its mean, and the factor that it took."""
-    mean = x.mean(axis=axes, keepdims=True)
-    apart = x - mean
-    factor = mnp.rsqrt((apart * apart).mean(axis=axes, keepdims=True) + epsilon)
-    return apart * factor, mean, factor
 
 
 def _instance(use: NodeUse) -> Array:
@@ -89,7 +81,7 @@ def _local_response(use: NodeUse) -> Array:
     rows = (x * x).reshape((x.shape[0], x.shape[1], -1))
     low = (size - 1) // 2
     windows = SlidingWindows((size,), (1,), (1,), (low,), (size - 1 - low,))
-    squares = reduced(rows, windows, "Sum").reshape(x.shape)
+    squares = reduced(rows, windows, "Sum", 1).reshape(x.shape)
     return mnp.div(x, mnp.power(squares * (alpha / size) + bias, mnp.full((), beta, x.dtype)))
 
 

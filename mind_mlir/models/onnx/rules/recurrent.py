@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import mind_mlir.numpy as mnp
+from mind_mlir.models.functions.activations import hard_sigmoid
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
-from mind_mlir.models.onnx.rules.activations import hard_sigmoid, softplus
+from mind_mlir.models.onnx.rules.activations import softplus
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:

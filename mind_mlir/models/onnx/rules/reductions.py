@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 import mind_mlir.numpy as mnp
+from mind_mlir.models.functions.activations import log_sum_exp
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
 
@@ -78,11 +79,9 @@ def _log_sum(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     def reduce(y: Array) -> Array:
-        if not y.size:
+        if not y.size or not axes:
             return mnp.log(total(mnp.exp(y), axes, keepdims))
-        top = mnp.reduce(y, kind="Max", axes=axes, keepdims=True)
-        top = mnp.where(mnp.is_finite(top), top, mnp.zeros_like(top))
-        sums = mnp.log(total(mnp.exp(y - top), axes, True)) + top
+        sums = log_sum_exp(y, axes)
         return sums if keepdims else sums.squeeze(axes)
 
     return _through_floats(x, reduce)

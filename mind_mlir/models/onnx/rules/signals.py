@@ -1,22 +1,26 @@
-"""Fourier transforms, as products with the matrix of one; and the matrix of mel frequencies."""
+"""Fourier transforms, and the matrix of mel frequencies."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
+from mind_mlir.builders.compositions import fourier
+from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
+from mind_mlir.tracing.composing import composed
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
+    from mind_mlir.builders.compositions.composer import Composer
+    from mind_mlir.ir.value import Value
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
-#: Longer transforms would take a matrix of too many numbers.
-_MAX_LENGTH = 4096
+#: Longer transforms are none that a model has.
+_MAX_LENGTH = 1 << 24
 
 
 def _dft(use: NodeUse) -> Array:
@@ -37,30 +41,33 @@ def _dft(use: NodeUse) -> Array:
 
 def transformed(x: Array, axis: int, length: int, *, inverse: bool, one_sided: bool) -> Array:
     """Return the Fourier transform of numbers, whose parts are the last axis, along another one."""
-    if not 1 <= length <= _MAX_LENGTH:
-        unsupported(f"a transform of length {length}; there are those of up to {_MAX_LENGTH}")
+    if length < 1:
+        broken(f"a transform of length {length}")
+    check_few(length, _MAX_LENGTH, "numbers in a transform")
     wanted = length // 2 + 1 if inverse and one_sided else length
     rows = x[(*[slice(None)] * axis, slice(0, wanted))]
-    given = rows.shape[axis]
-    parts = [mnp.moveaxis(rows[..., part], axis, -1) for part in range(x.shape[-1])]
-    eye = np.eye(given)
-    if inverse and one_sided:
-        real = parts[0] @ _of(np.fft.irfft(eye, length), x)
-        if len(parts) == 2:
-            real = real + parts[1] @ _of(np.fft.irfft(1j * eye, length), x)
-        return mnp.expand_dims(mnp.moveaxis(real, -1, axis), -1)
-    matrix = (np.fft.ifft if inverse else np.fft.fft)(eye, length)
-    if one_sided:
-        matrix = matrix[:, : length // 2 + 1]
-    cos, sin = _of(matrix.real, x), _of(matrix.imag, x)
-    real, imaginary = parts[0] @ cos, parts[0] @ sin
-    if len(parts) == 2:
-        real, imaginary = real - parts[1] @ sin, imaginary + parts[1] @ cos
-    return mnp.stack([mnp.moveaxis(real, -1, axis), mnp.moveaxis(imaginary, -1, axis)], -1)
+    if rows.shape[axis] < wanted:
+        rows = mnp.pad(
+            rows, [(0, wanted - rows.shape[axis] if each == axis else 0) for each in range(x.ndim)]
+        )
+    parts = [rows[..., part] for part in range(x.shape[-1])]
 
+    def append(to: Composer, real: Value, *imaginary: Value) -> Sequence[Value]:
+        pair = fourier.Pair(real, imaginary[0] if imaginary else None)
+        if inverse and one_sided:
+            found = fourier.Pair(fourier.to_real(to, pair, [axis], length), None)
+        elif one_sided and not imaginary:
+            found = fourier.of_real(to, real, [axis], one_sided=True)
+        else:
+            found = fourier.of_complex(to, pair, [axis], inverse=inverse)
+        found = fourier.scaled(to, found, 1 / length) if inverse else found
+        return [part for part in found if part is not None]
 
-def _of(matrix: npt.NDArray[Any], like: Array) -> Array:
-    return mnp.asarray(np.ascontiguousarray(matrix).astype(like.dtype))
+    found: list[Array] = composed(append, *parts)
+    half = slice(0, length // 2 + 1 if one_sided and not inverse else None)
+    if not (inverse and one_sided) and len(found) == 1:
+        found.append(mnp.zeros_like(found[0]))
+    return mnp.stack([part[(*[slice(None)] * axis, half)] for part in found], -1)
 
 
 def _short_time(use: NodeUse) -> Array:

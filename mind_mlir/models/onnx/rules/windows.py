@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from mind_mlir.models.functions.windows import SlidingWindows
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 
 if TYPE_CHECKING:
@@ -14,40 +15,6 @@ if TYPE_CHECKING:
 
 #: SlidingWindows that reach further are none that a model has.
 _MOST = 1 << 20
-
-
-class SlidingWindows(NamedTuple):
-    """Windows along the spatial axes of an array.
-
-    Attributes:
-        kernel: How many elements a window reads.
-        strides: How far apart windows are.
-        dilations: How far apart the elements of a window are.
-        low: How many elements of padding stand in front.
-        high: How many stand behind.
-    """
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-
-    @property
-    def spans(self) -> tuple[int, ...]:
-        """Return how many elements a window reaches over."""
-        return tuple([(size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True)])
-
-    def counts(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Return how many windows there are along axes of some extents."""
-        return tuple(
-            [
-                (extent + low + high - span) // stride + 1
-                for extent, low, high, span, stride in zip(
-                    extents, self.low, self.high, self.spans, self.strides, strict=True
-                )
-            ]
-        )
 
 
 def windows_of(use: NodeUse, extents: Sequence[int], kernel: Sequence[int] | None = None) -> SlidingWindows:

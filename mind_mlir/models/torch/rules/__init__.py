@@ -5,6 +5,8 @@ A rule is found by the operator with its overload, or else without: ``aten.add.T
 
 from __future__ import annotations
 
+import inspect
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mind_mlir.models.torch.rules import (
@@ -14,8 +16,11 @@ from mind_mlir.models.torch.rules import (
     convolution,
     creation,
     elementwise,
+    fourier,
     functions,
+    images,
     indexing,
+    linear_algebra,
     normalisation,
     ordering,
     pooling,
@@ -24,6 +29,7 @@ from mind_mlir.models.torch.rules import (
     recurrent,
     reductions,
     scalars,
+    segments,
     shaping,
     transformers,
 )
@@ -37,8 +43,8 @@ if TYPE_CHECKING:
 
 _FAMILIES = (
     *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
-    *(attention, transformers, composites, recurrent),
-    *(convolution, pooling, creation, random, scalars, control),
+    *(attention, transformers, composites, recurrent, fourier, linear_algebra, segments),
+    *(convolution, pooling, images, creation, random, scalars, control),
 )
 #: Every rule, by what torch calls the operator.
 RULES: Mapping[str, Rule] = FrozenDict(
@@ -51,6 +57,18 @@ def find_rule(operator: str) -> Rule | None:
     """Return the rule of an operator; None where there is none."""
     found = RULES.get(operator) or RULES.get(operator.rpartition(".")[0])
     return found or rule_of_lists(operator, find_rule)
+
+
+def takes(rule: Rule, *args: object, **kwargs: object) -> bool:
+    """Return whether a rule can be called with arguments: other overloads of its operator may have others."""
+    try:
+        _signature(rule).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+_signature = lru_cache(maxsize=1024)(inspect.signature)
 
 
 def draws(operator: str, kwargs: Mapping[str, object], args: tuple[object, ...]) -> bool:

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
-from mind_mlir.models.torch.rules.normalisation import masked_softmax, softmax
+from mind_mlir.models.functions.activations import softmax
+from mind_mlir.models.torch.rules.normalisation import masked_softmax
 from mind_mlir.models.torch.rules.random import kept
 from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, number, reshaped, select
 from mind_mlir.numpy.arrays import op

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number
 from mind_mlir.numpy.arrays import op
+from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.operators import choose, compare
+from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
@@ -69,15 +73,15 @@ def _iota(to: OperatorUse, count: int, *, start: int, step: int, **_: Any) -> Tr
 def _linspace(to: OperatorUse, start: Any, end: Any, steps: int, **_: Any) -> TracedArray:
     if steps < 2:
         return full((steps,), start, to.dtype)
-    whole = to.dtype.is_integer
-    step = (end - start) / (steps - 1)
+    start, end = number(start, DType.F64), number(end, DType.F64)
+    step = (end - start) / number(float(steps - 1), DType.F64)
     places = op("Iota", shape=(steps,), dtype=DType.F64, axis=0)
     # Either half is counted from its end, so that both ends are exact.
-    front = places * number(step, DType.F64) + number(start, DType.F64)
+    front = places * step + start
     rest = number(float(steps - 1), DType.F64) - places
-    back = number(end, DType.F64) - rest * number(step, DType.F64)
+    back = end - rest * step
     found = choose(compare("Less", places, number(steps / 2, DType.F64)), front, back)
-    return cast(found, to.dtype) if not whole else found.astype(to.dtype)
+    return cast(found, to.dtype)
 
 
 def _eye(to: OperatorUse, rows: int, columns: int | None = None, **_: Any) -> TracedArray:
@@ -86,6 +90,17 @@ def _eye(to: OperatorUse, rows: int, columns: int | None = None, **_: Any) -> Tr
         return full(shape, 0, to.dtype)
     one, two = (op("Iota", shape=shape, dtype="i64", axis=axis) for axis in (0, 1))
     return compare("Equal", one, two).astype(to.dtype)
+
+
+def _triangle_places(places: Callable[..., Any]) -> Rule:
+    """Return the rule of the rows and columns of a triangle's elements."""
+
+    def rule(to: OperatorUse, rows: int, columns: int, offset: int = 0, **_: Any) -> TracedArray:
+        found = np.stack(places(rows, offset, columns)).astype(to.dtype.numpy)
+        trace = current_trace()
+        return trace.wrap(as_value(trace, found)) if found.size else full(found.shape, 0, to.dtype)
+
+    return rule
 
 
 def _scalar(to: OperatorUse, value: Any, **_: Any) -> TracedArray:
@@ -107,6 +122,7 @@ RULES: Mapping[str, Rule] = {
     "aten.zeros_like": filled_like(0),
     "aten.ones_like": filled_like(1),
     "aten.empty_like": filled_like(0),
+    "aten.empty_permuted": filled(0),
     "aten.new_full": _new_full,
     "aten.new_zeros": new_filled(0),
     "aten.new_ones": new_filled(1),
@@ -116,6 +132,8 @@ RULES: Mapping[str, Rule] = {
     "prims.iota": _iota,
     "aten.linspace": _linspace,
     "aten.eye": _eye,
+    "aten.tril_indices": _triangle_places(np.tril_indices),
+    "aten.triu_indices": _triangle_places(np.triu_indices),
     "aten.scalar_tensor": _scalar,
     "aten.fill": _fill,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.builders.compositions import complex_numbers
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
@@ -21,10 +22,12 @@ from mind_mlir.models.torch.rules.values import (
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing import operators
 from mind_mlir.tracing.array import TracedArray
+from mind_mlir.tracing.composing import composed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from mind_mlir.ir.value import Value
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 
 
@@ -39,9 +42,32 @@ def binary(opcode: str, *, of_truths: str | None = None) -> Rule:
     return rule
 
 
+#: Functions of complex numbers that are no operations, by those of real ones.
+_COMPLEX = {
+    "Sqrt": complex_numbers.square_root,
+    "Sin": complex_numbers.sine,
+    "Cos": complex_numbers.cosine,
+    "Tan": complex_numbers.tangent,
+    "Expm1": complex_numbers.exponential_minus_one,
+    "Log1p": complex_numbers.log_plus_one,
+    "Logistic": complex_numbers.logistic,
+}
+
+
+def _of_complex(append: Callable[..., Value], *operands: TracedArray) -> TracedArray:
+    return composed(lambda to, *values: [append(to, *values)], *operands)[0]
+
+
 def unary(opcode: str) -> Rule:
     """Return the rule of an operator of one operand, which is converted to the dtype of its result."""
-    return lambda to, x: op(opcode, cast(x, to.dtype))
+
+    def rule(to: OperatorUse, x: Operand) -> TracedArray:
+        operand = cast(x, to.dtype)
+        if to.dtype.is_complex and opcode in _COMPLEX:
+            return _of_complex(_COMPLEX[opcode], operand)
+        return op(opcode, operand)
+
+    return rule
 
 
 def rounding(opcode: str) -> Rule:
@@ -295,6 +321,8 @@ def _negated(_: OperatorUse, x: TracedArray) -> TracedArray:
 
 
 def _absolute(_: OperatorUse, x: TracedArray) -> TracedArray:
+    if dtype_of(x).is_complex:
+        return _of_complex(complex_numbers.magnitude, x)
     return x if dtype_of(x) is DType.I1 else op("Abs", x)
 
 
@@ -302,6 +330,8 @@ def _sign(_: OperatorUse, x: TracedArray) -> TracedArray:
     dtype = dtype_of(x)
     if dtype is DType.I1:
         return x
+    if dtype.is_complex:
+        return _of_complex(complex_numbers.sign, x)
     zero, one = number(0, dtype), number(1, dtype)
     above = operators.compare("Greater", x, zero).astype(dtype) * one
     if not dtype.is_float and dtype.name.startswith("UI"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.models.functions import angles
+from mind_mlir.models.functions.activations import gelu, hard_sigmoid
 from mind_mlir.models.torch.rules.elementwise import unary
 from mind_mlir.models.torch.rules.values import cast, dtype_of, number, select, wide
 from mind_mlir.numpy.arrays import op
@@ -35,60 +37,6 @@ def _chosen(condition: TracedArray, one: Any, other: Any, like: TracedArray) -> 
 
 def _is_above(x: TracedArray, limit: float) -> TracedArray:
     return compare("Greater", x, number(limit, dtype_of(x)))
-
-
-def _sinh(x: TracedArray) -> TracedArray:
-    size = abs(x)
-    step = op("Expm1", size)
-    small = _scaled(step + step / (step + 1.0), 0.5)
-    half = op("Exp", size + number(-_LN2, dtype_of(x)))
-    found = choose(_is_above(size, 1.0), half - 0.25 / half, small)
-    return choose(compare("Less", x, number(0.0, dtype_of(x))), -found, found)
-
-
-def _cosh(x: TracedArray) -> TracedArray:
-    half = op("Exp", abs(x) + number(-_LN2, dtype_of(x)))
-    return half + 0.25 / half
-
-
-def _asinh(x: TracedArray) -> TracedArray:
-    size = abs(x)
-    is_large = _is_above(size, 1e9)
-    bounded = binary("Minimum", size, number(1e9, dtype_of(x)))
-    square = bounded * bounded
-    near = op("Log1p", bounded + square / (op("Sqrt", square + 1.0) + 1.0))
-    found = choose(is_large, op("Log", size) + _LN2, near)
-    return choose(compare("Less", x, number(0.0, dtype_of(x))), -found, found)
-
-
-def _acosh(x: TracedArray) -> TracedArray:
-    above = x - 1.0
-    near = op("Log1p", above + op("Sqrt", above) * op("Sqrt", above + 2.0))
-    return choose(_is_above(x, 1e9), op("Log", x) + _LN2, near)
-
-
-def _atanh(x: TracedArray) -> TracedArray:
-    return _scaled(op("Log1p", x) - op("Log1p", -x), 0.5)
-
-
-def _asin(x: TracedArray) -> TracedArray:
-    return binary("Atan2", x, op("Sqrt", (1.0 - x) * (1.0 + x)))
-
-
-def _acos(x: TracedArray) -> TracedArray:
-    return binary("Atan2", op("Sqrt", (1.0 - x) * (1.0 + x)), x)
-
-
-def _atan(x: TracedArray) -> TracedArray:
-    return binary("Atan2", x, number(1.0, dtype_of(x)))
-
-
-def gelu(x: TracedArray, *, approximate: str = "none") -> TracedArray:
-    """Return what GELU makes of floats."""
-    if approximate == "tanh":
-        inner = _scaled(x + _scaled(x * x * x, 0.044715), math.sqrt(2 / math.pi))
-        return _scaled(x, 0.5) * (op("Tanh", inner) + 1.0)
-    return _scaled(x, 0.5) * (op("Erf", _scaled(x, math.sqrt(0.5))) + 1.0)
 
 
 def _gelu_backward(gradient: TracedArray, x: TracedArray, *, approximate: str = "none") -> TracedArray:
@@ -162,19 +110,6 @@ def _threshold_backward(
     return select(is_off, 0, gradient, to.dtype)
 
 
-def _hardswish(x: TracedArray) -> TracedArray:
-    dtype = dtype_of(x)
-    ramp = binary("Minimum", binary("Maximum", x + 3.0, number(0.0, dtype)), number(6.0, dtype))
-    return _scaled(x * ramp, 1 / 6)
-
-
-def _hardsigmoid(x: TracedArray) -> TracedArray:
-    dtype = dtype_of(x)
-    return _scaled(
-        binary("Minimum", binary("Maximum", x + 3.0, number(0.0, dtype)), number(6.0, dtype)), 1 / 6
-    )
-
-
 def _log_sigmoid(x: TracedArray) -> TracedArray:
     return binary("Minimum", x, number(0.0, dtype_of(x))) - op("Log1p", op("Exp", -abs(x)))
 
@@ -205,14 +140,10 @@ RULES: Mapping[str, Rule] = {
     "aten.sin": unary("Sin"),
     "aten.cos": unary("Cos"),
     "aten.tan": unary("Tan"),
-    "aten.asin": of_floats(_asin),
-    "aten.acos": of_floats(_acos),
-    "aten.atan": of_floats(_atan),
-    "aten.sinh": of_floats(_sinh),
-    "aten.cosh": of_floats(_cosh),
-    "aten.asinh": of_floats(_asinh),
-    "aten.acosh": of_floats(_acosh),
-    "aten.atanh": of_floats(_atanh),
+    **{
+        f"aten.{name}": of_floats(getattr(angles, name))
+        for name in ("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+    },
     "aten.sinc": of_floats(_sinc),
     "aten.sigmoid": unary("Logistic"),
     "aten.relu": _relu,
@@ -222,8 +153,8 @@ RULES: Mapping[str, Rule] = {
     "aten.softplus": wide(_softplus),
     "aten.elu": wide(_elu),
     "aten.leaky_relu": wide(_leaky_relu),
-    "aten.hardswish": wide(_hardswish),
-    "aten.hardsigmoid": wide(_hardsigmoid),
+    "aten.hardswish": wide(lambda x: x * hard_sigmoid(x)),
+    "aten.hardsigmoid": wide(hard_sigmoid),
     "aten.gelu_backward": wide(_gelu_backward),
     "aten.silu_backward": wide(_silu_backward),
     "aten.elu_backward": wide(_elu_backward),

@@ -33,12 +33,13 @@ _INDICES = (DType.SI32, DType.SI64)
 _REDUCTIONS = {"sum": "Add", "add": "Add", "prod": "Mul", "multiply": "Mul", "amax": "Max", "amin": "Min"}
 
 
-def _places(x: TracedArray) -> TracedArray:
+def indices_of(x: TracedArray) -> TracedArray:
+    """Return integers as indices have them."""
     return x if dtype_of(x) in _INDICES else cast(x, DType.SI64)
 
 
 def _embedding(_: OperatorUse, weight: TracedArray, indices: TracedArray, *__: Any) -> TracedArray:
-    return rows(weight, _places(indices))
+    return rows(weight, indices_of(indices))
 
 
 def rows(x: TracedArray, places: TracedArray) -> TracedArray:
@@ -53,7 +54,7 @@ def _embedding_backward(
 ) -> TracedArray:
     if by_frequency:
         raise UnreadUse("it scales gradients by the frequency of indices")
-    places = _places(indices)
+    places = indices_of(indices)
     width = gradient.shape[-1]
     if padding >= 0:
         keep = op(
@@ -69,7 +70,7 @@ def _embedding_backward(
 def _index_select(_: OperatorUse, x: TracedArray, dim: int, index: TracedArray) -> TracedArray:
     if not x.ndim:
         return x
-    places = _places(reshaped(index, (1,)) if not index.ndim else index)
+    places = indices_of(reshaped(index, (1,)) if not index.ndim else index)
     return x[(slice(None),) * axis_of(dim, x.ndim) + (places,)]
 
 
@@ -82,7 +83,7 @@ def _index_of(indices: Sequence[TracedArray | None]) -> tuple[Any, ...]:
     for each in indices:
         if each is not None and dtype_of(each) is DType.I1:
             raise UnreadUse("the shape of what truth values choose is known only when the program runs")
-    return tuple([slice(None) if each is None else _places(each) for each in indices])
+    return tuple([slice(None) if each is None else indices_of(each) for each in indices])
 
 
 def _index_put(
@@ -128,7 +129,7 @@ def _gather(_: OperatorUse, x: TracedArray, dim: int, index: TracedArray, **__: 
     axis = axis_of(dim, x.ndim)
     if not index.size:
         return full(index.shape, 0, dtype_of(x))
-    return op("GatherElements", _trimmed(x, index.shape, axis), _places(index), axis=axis)
+    return op("GatherElements", _trimmed(x, index.shape, axis), indices_of(index), axis=axis)
 
 
 def _trimmed(x: TracedArray, shape: Sequence[int], along: int) -> TracedArray:
@@ -153,7 +154,7 @@ def scattered(x: TracedArray, dim: int, index: TracedArray, source: TracedArray,
         return x
     source = _trimmed(source, index.shape, -1)
     part = _trimmed(x, index.shape, axis)
-    places = _places(index)
+    places = indices_of(index)
     if how == "Mul":
         grid = [
             op("Iota", shape=index.shape, dtype="i64", axis=each) if each != axis else places.astype("i64")
@@ -259,7 +260,7 @@ def _along(x: TracedArray, dim: int, index: TracedArray, values: TracedArray, ho
     if not x.ndim:
         whole = _along(reshaped(x, (1,)), 0, index, reshaped(values, (values.size,)), how)
         return reshaped(whole, ())
-    places = _places(reshaped(index, (index.size,)))
+    places = indices_of(reshaped(index, (index.size,)))
     place = x.at[(slice(None),) * axis_of(dim, x.ndim) + (places,)]
     made: TracedArray = getattr(place, how)(values)
     return made
@@ -287,13 +288,13 @@ def _index_reduce(
 def _put(
     to: OperatorUse, x: TracedArray, index: TracedArray, source: TracedArray, accumulate: bool = False
 ) -> TracedArray:
-    place = reshaped(x, (x.size,)).at[_places(reshaped(index, (index.size,)))]
+    place = reshaped(x, (x.size,)).at[indices_of(reshaped(index, (index.size,)))]
     values = cast(reshaped(source, (source.size,)), to.dtype)
     return reshaped(place.add(values) if accumulate else place.set(values), x.shape)
 
 
 def _take(_: OperatorUse, x: TracedArray, index: TracedArray) -> TracedArray:
-    places = _places(index)
+    places = indices_of(index)
     return rows(reshaped(x, (x.size,)), places)
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
+from mind_mlir.models.functions.activations import log_softmax, softmax, standardised
 from mind_mlir.models.torch.rules.reductions import summed
 from mind_mlir.models.torch.rules.values import axis_of, cast, dtype_of, full, number, reshaped
 from mind_mlir.numpy.arrays import op
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 
 def _inner(dtype: DType) -> DType:
     return DType.F32 if dtype.is_narrow else dtype
-
-
-def softmax(x: TracedArray, axis: int) -> TracedArray:
-    """Return exponentials that sum to 1 along an axis."""
-    powers = op("Exp", x - x.max(axis, keepdims=True))
-    return powers / powers.sum(axis, keepdims=True)
 
 
 def _softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
@@ -52,8 +47,7 @@ def _log_softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedAr
     if not x.ndim or not x.size:
         return full(x.shape, 0, to.dtype)
     axis, x = axis_of(dim, x.ndim), cast(x, _inner(to.dtype))
-    apart = x - x.max(axis, keepdims=True)
-    return cast(apart - op("Log", op("Exp", apart).sum(axis, keepdims=True)), to.dtype)
+    return cast(log_softmax(x, axis), to.dtype)
 
 
 def _softmax_backward(
@@ -78,19 +72,11 @@ def _log_softmax_backward(
     return cast(gradient - op("Exp", y) * total, to.dtype)
 
 
-def _moments(x: TracedArray, axes: list[int], epsilon: float) -> tuple[TracedArray, TracedArray, TracedArray]:
-    """Return distances from the mean, the mean, and the reciprocal deviation, along axes that stay."""
-    mean = x.mean(axes, keepdims=True)
-    apart = x - mean
-    variance = (apart * apart).mean(axes, keepdims=True)
-    return apart, mean, op("Rsqrt", variance + number(epsilon, dtype_of(x)))
-
-
 def layer_normalised(x: TracedArray, weight: TracedArray, bias: TracedArray, epsilon: float) -> TracedArray:
     """Return the last dimension of mean 0 and variance 1, scaled and shifted."""
     inner = _inner(dtype_of(x))
-    apart, _, scale = _moments(cast(x, inner), [x.ndim - 1], epsilon)
-    return cast(apart * scale * cast(weight, inner) + cast(bias, inner), dtype_of(x))
+    found, _, _ = standardised(cast(x, inner), [x.ndim - 1], epsilon)
+    return cast(found * cast(weight, inner) + cast(bias, inner), dtype_of(x))
 
 
 def _layer_norm(
@@ -106,9 +92,8 @@ def _layer_norm(
     x = cast(x, inner)
     if not x.size:
         ends = (*x.shape[: x.ndim - rank], *(1,) * rank)
-        return [cast(x, dtype), full(ends, 0, inner), full(ends, 0, inner)]
-    apart, mean, scale = _moments(x, axes, epsilon)
-    found = apart * scale
+        return [cast(x, dtype), *(full(ends, 0, to.dtype_of(place)) for place in (1, 2))]
+    found, mean, scale = standardised(x, axes, epsilon)
     if weight is not None:
         found = found * cast(weight, inner)
     if bias is not None:
@@ -291,8 +276,8 @@ def _group_norm(
 ) -> list[TracedArray]:
     inner = _inner(to.dtype)
     grouped = reshaped(cast(x, inner), (batch, groups, channels // groups * places))
-    apart, mean, scale = _moments(grouped, [2], epsilon)
-    found = reshaped(apart * scale, x.shape)
+    found, mean, scale = standardised(grouped, [2], epsilon)
+    found = reshaped(found, x.shape)
     if weight is not None:
         found = found * _along_channels(cast(weight, inner), x.ndim)
     if bias is not None:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
+from mind_mlir.models.functions.windows import SlidingWindows, counted, greatest, means, reduced
 from mind_mlir.models.torch.rules.indexing import scattered
-from mind_mlir.models.torch.rules.shaping import padded, sliced
-from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, number, reshaped
+from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.conversion import as_value
-from mind_mlir.tracing.operators import choose, compare
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.transforms import vjp
 
@@ -25,76 +24,22 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.array import TracedArray
 
 
-class PoolWindows:
-    """The windows of the last dimensions of an array.
-
-    Attributes:
-        size: The extents of a window.
-        strides: How far apart windows begin.
-        dilation: How far apart their elements lie.
-        low: What is padded in front.
-        high: What is padded behind, with what the last windows need that are cut off.
-        counts: How many windows there are.
-    """
-
-    def __init__(
-        self,
-        extents: Sequence[int],
-        size: Sequence[int],
-        stride: Sequence[int] | None,
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        *,
-        ceil_mode: bool,
-    ) -> None:
-        """Count the windows, as torch does."""
-        rank = len(extents)
-        self.size, self.dilation = _spread(size, rank), _spread(dilation, rank)
-        self.strides = _spread(stride, rank) if stride else self.size
-        self.low = _spread(padding, rank)
-        self.high, self.counts = [], []
-        for axis, extent in enumerate(extents):
-            reach = self.dilation[axis] * (self.size[axis] - 1) + 1
-            room = extent + 2 * self.low[axis] - reach
-            step = self.strides[axis]
-            count = (-(-room // step) if ceil_mode else room // step) + 1
-            if ceil_mode and (count - 1) * step >= extent + self.low[axis]:
-                count -= 1
-            self.counts.append(count)
-            self.high.append(max((count - 1) * step + reach - extent - self.low[axis], 0))
-
-    def reduced(self, x: TracedArray, kind: str) -> TracedArray:
-        """Return the sum or the greatest element of each window."""
-        front = x.ndim - len(self.size)
-        dtype = dtype_of(x)
-        found = op(
-            "ReduceWindow",
-            x,
-            window_dims=[1] * front + self.size,
-            strides=[1] * front + self.strides,
-            padding_low=[0] * front + self.low,
-            padding_high=[0] * front + self.high,
-            base_dilation=[1] * x.ndim,
-            window_dilation=[1] * front + self.dilation,
-            reduce=kind,
-            accum_dtype=DType.F32 if dtype.is_narrow else dtype,
-        )
-        for axis, count in enumerate(self.counts):
-            found = sliced(found, front + axis, 0, count)
-        return found
-
-    def elements(self, x: TracedArray, value: Any) -> list[TracedArray]:
-        """Return, for each place in a window, the elements of all windows there."""
-        front = x.ndim - len(self.size)
-        whole = padded(x, [0] * front + self.low, [0] * front + self.high, value)
-        found = []
-        for place in np.ndindex(*self.size):
-            part = whole
-            for axis, each in enumerate(place):
-                start, step = each * self.dilation[axis], self.strides[axis]
-                part = sliced(part, front + axis, start, start + (self.counts[axis] - 1) * step + 1, step)
-            found.append(part)
-        return found
+def _windows(
+    extents: Sequence[int],
+    size: Sequence[int],
+    stride: Sequence[int] | None,
+    padding: Sequence[int],
+    dilation: Sequence[int] = (1,),
+    *,
+    ceil_mode: bool,
+) -> SlidingWindows:
+    """Return the windows of the last axes of an array, as torch counts them."""
+    rank = len(extents)
+    kernel = _spread(size, rank)
+    around = tuple(_spread(padding, rank))
+    strides = _spread(stride, rank) if stride else kernel
+    found = SlidingWindows(tuple(kernel), tuple(strides), tuple(_spread(dilation, rank)), around, around)
+    return found.with_last(extents) if ceil_mode else found
 
 
 def _spread(numbers: Sequence[int] | int, rank: int) -> list[int]:
@@ -115,33 +60,11 @@ def max_pool(rank: int) -> Rule:
         ceil_mode: bool = False,
     ) -> list[TracedArray]:
         extents = x.shape[-rank:]
-        windows = PoolWindows(extents, size, stride, padding, dilation, ceil_mode=ceil_mode)
-        return [windows.reduced(x, "Max"), _places(x, windows, extents)]
+        windows = _windows(extents, size, stride, padding, dilation, ceil_mode=ceil_mode)
+        numbers = np.arange(math.prod(extents)).reshape(extents)
+        return [reduced(x, windows, "Max", x.ndim - rank), greatest(x, numbers, windows)[1]]
 
     return rule
-
-
-def _places(x: TracedArray, windows: PoolWindows, extents: Sequence[int]) -> TracedArray:
-    """Return where the first of the greatest elements of each window is, among all of a channel."""
-    dtype = dtype_of(x)
-    least = -math.inf if dtype.is_float else -(1 << (dtype.bits - 1))
-    numbers = np.arange(math.prod(extents)).reshape(extents)
-    trace = current_trace()
-    own = windows.elements(trace.wrap(as_value(trace, numbers, DType.SI64)), -1)
-    best = place = None
-    for value, inner in zip(windows.elements(x, least), own, strict=True):
-        at = reshaped(inner, (1,) * (value.ndim - inner.ndim) + inner.shape)
-        if best is None or place is None:
-            best, place = value, at
-            continue
-        is_inside = compare("GreaterEqual", at, number(0, DType.SI64))
-        is_first = compare("Less", place, number(0, DType.SI64))
-        is_better = compare("Greater", value, best) | compare("NotEqual", value, value) | is_first
-        better = is_better & is_inside
-        best, place = choose(better, value, best), choose(better, at, place)
-    assert best is not None, "a window has elements"
-    assert place is not None, "so it has a first one"
-    return expanded(place, best.shape)
 
 
 def max_pool_backward(rank: int) -> Rule:
@@ -168,27 +91,14 @@ def _mean_of_windows(
     count_include_pad: bool = True,
     divisor: int | None = None,
 ) -> TracedArray:
-    extents = x.shape[-rank:]
-    windows = PoolWindows(extents, size, stride, padding, (1,), ceil_mode=ceil_mode)
-    total = windows.reduced(x, "Sum")
-    counts = _counts(windows, extents, include_padding=count_include_pad)
-    if divisor is not None:
-        counts = np.full_like(counts, divisor)
-    if (counts == counts.flat[0]).all():
-        return total / number(float(counts.flat[0]), dtype_of(x))
-    trace = current_trace()
-    return total / trace.wrap(as_value(trace, counts.astype(dtype_of(x).numpy)))
-
-
-def _counts(windows: PoolWindows, extents: Sequence[int], *, include_padding: bool) -> np.ndarray[Any, Any]:
-    """Return of how many elements each window is the mean."""
-    found = np.ones((), np.int64)
-    for axis, extent in enumerate(extents):
-        starts = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.low[axis]
-        ends = np.minimum(starts + windows.size[axis], extent + windows.low[axis])
-        if not include_padding:
-            starts, ends = np.maximum(starts, 0), np.minimum(ends, extent)
-        found = np.multiply.outer(found, ends - starts)
+    extents, first = x.shape[-rank:], x.ndim - rank
+    windows = _windows(extents, size, stride, padding, ceil_mode=ceil_mode)
+    around = windows.low if count_include_pad else (0,) * rank
+    ends = [extent + low for extent, low in zip(extents, around, strict=True)]
+    counts = counted(extents, windows, [-low for low in around], ends)
+    found: TracedArray = means(
+        x, windows, counts if divisor is None else np.full_like(counts, divisor), first
+    )
     return found
 
 
@@ -260,14 +170,25 @@ def _adaptive_avg_pool_backward(to: OperatorUse, gradient: TracedArray, x: Trace
     return cast(pull(cast(gradient, inner))[0], to.dtype)
 
 
-def _adaptive_max_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> list[TracedArray]:
-    rank = len(sizes)
-    extents = x.shape[-rank:]
-    if any(extent % count for extent, count in zip(extents, sizes, strict=True)):
-        raise UnreadUse("its windows are not of one size")
-    size = [extent // count for extent, count in zip(extents, sizes, strict=True)]
-    found: list[TracedArray] = max_pool(rank)(to, x, size)
-    return found
+def _adaptive_max_pool(_: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> list[TracedArray]:
+    first, extents = x.ndim - len(sizes), x.shape[-len(sizes) :]
+    taken: Any = x
+    # Windows that are shorter than others have their last element several times.
+    numbers = np.arange(math.prod(extents)).reshape(extents)
+    for place, (extent, count) in enumerate(zip(extents, sizes, strict=True)):
+        bounds = _adaptive_bounds(extent, count)
+        longest = max(end - start for start, end in bounds)
+        at = np.array([[min(start + step, end - 1) for step in range(longest)] for start, end in bounds])
+        taken, numbers = mnp.take(taken, at, first + 2 * place), np.take(numbers, at, 2 * place)
+    kernel = [taken.shape[first + 2 * place + 1] for place in range(len(sizes))]
+    order = [*range(0, 2 * len(sizes), 2), *range(1, 2 * len(sizes), 2)]
+    rows = taken.transpose([*range(first), *(first + axis for axis in order)])
+    rows = reshaped(rows, (*rows.shape[:first], *sizes, math.prod(kernel)))
+    own = numbers.transpose(order).reshape((*sizes, math.prod(kernel)))
+    trace, axis = current_trace(), rows.ndim - 1
+    places = op("ArgMax", rows, axis=axis, keepdims=True, output_dtype=DType.SI64)
+    spread = expanded(trace.wrap(as_value(trace, own, DType.SI64)), rows.shape)
+    return [op("GatherElements", each, places, axis=axis).squeeze(-1) for each in (rows, spread)]
 
 
 RULES: Mapping[str, Rule] = {
@@ -276,6 +197,9 @@ RULES: Mapping[str, Rule] = {
     "aten.max_pool2d_with_indices_backward": max_pool_backward(2),
     "aten.max_pool3d_with_indices_backward": max_pool_backward(3),
     "aten.adaptive_max_pool2d": _adaptive_max_pool,
+    "aten.adaptive_max_pool3d": _adaptive_max_pool,
+    "aten.adaptive_max_pool2d_backward": max_pool_backward(2),
+    "aten.adaptive_max_pool3d_backward": max_pool_backward(3),
     "aten.avg_pool1d": avg_pool(1),
     "aten.avg_pool2d": avg_pool(2),
     "aten.avg_pool3d": avg_pool(3),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
+from mind_mlir.models.functions.activations import log_sum_exp
 from mind_mlir.models.torch.rules.shaping import sliced
 from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
@@ -19,7 +20,7 @@ from mind_mlir.models.torch.rules.values import (
 )
 from mind_mlir.numpy.arrays import apply, op
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.tracing.operators import binary, choose, compare
+from mind_mlir.tracing.operators import binary, compare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,6 +168,23 @@ def variance(x: TracedArray, axes: list[int], correction: float, *, keepdim: boo
     return cast(total / number(divisor, inner), dtype)
 
 
+def _unbiased(rule: Rule) -> Rule:
+    """Return a rule whose uses say whether one element less is counted, before what else they say."""
+
+    def apply(to: OperatorUse, x: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        names = ("unbiased",) if to.node.operator.endswith(".default") else ("dim", "unbiased", "keepdim")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        return rule(
+            to,
+            x,
+            given.get("dim"),
+            correction=int(given.get("unbiased", True)),
+            keepdim=given.get("keepdim", False),
+        )
+
+    return apply
+
+
 def _var_mean(
     to: OperatorUse, x: TracedArray, dims: Any = None, *, correction: Any = 1, keepdim: bool = False
 ) -> list[TracedArray]:
@@ -240,10 +258,7 @@ def _log_sum_exp(to: OperatorUse, x: TracedArray, dims: Any, keepdim: bool = Fal
     x = cast(x, to.dtype)
     if not axes:
         return x
-    top = x.max(axes, keepdims=True)
-    is_finite = op("IsFinite", top)
-    top = choose(is_finite, top, number(0.0, dtype_of(x)))
-    found = op("Log", op("Exp", x - top).sum(axes, keepdims=True)) + top
+    found = log_sum_exp(x, axes)
     return reshaped(found, _reduced_shape(x, axes, keepdim=keepdim))
 
 
@@ -299,6 +314,11 @@ RULES: Mapping[str, Rule] = {
     "aten.var": _var,
     "aten.var_mean": _var_mean,
     "aten.std": _std,
+    **{
+        f"aten.{name}.{overload}": _unbiased(rule)
+        for name, rule in (("var", _var), ("var_mean", _var_mean), ("std", _std))
+        for overload in ("default", "dim")
+    },
     "aten.cumsum": _cumulated("Add"),
     "aten.cumprod": _cumulated("Mul"),
     "aten.sort": _sort,

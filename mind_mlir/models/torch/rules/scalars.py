@@ -33,6 +33,10 @@ def _number_of(_: OperatorUse, x: TracedArray) -> Any:
     raise UnreadUse("it asks for a number that is known only when the program runs")
 
 
+def _of_numbers(_: OperatorUse, *args: Any, **kwargs: Any) -> Any:
+    raise UnreadUse("its result has as many elements as numbers say, which are known when the program runs")
+
+
 def _nothing(_: OperatorUse, *args: Any, **kwargs: Any) -> None:
     """Do nothing: what is asserted of extents holds for those that the program is made for."""
 
@@ -58,6 +62,11 @@ _OPERATORS = (
     "ge",
 )
 _BITS = ("and_", "or_", "xor", "lshift", "rshift", "not_")
+#: Operators whose results have as many elements as the numbers of their operands say.
+_AS_NUMBERS_SAY = (
+    *("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive"),
+    *("repeat_interleave.Tensor", "bincount"),
+)
 RULES: Mapping[str, Rule] = {
     **{f"operator.{name}": of_numbers(getattr(operator, name)) for name in (*_OPERATORS, *_BITS)},
     **{f"math.{name}": of_numbers(getattr(math, name)) for name in ("floor", "ceil", "trunc", "sqrt")},
@@ -79,9 +88,12 @@ RULES: Mapping[str, Rule] = {
     "aten.sym_storage_offset": lambda _, __: 0,
     "aten._local_scalar_dense": _number_of,
     "aten.item": _number_of,
+    **{f"aten.{name}": _of_numbers for name in _AS_NUMBERS_SAY},
+    "torchvision.nms": _of_numbers,
     "aten.sym_constrain_range": _nothing,
     "aten.sym_constrain_range_for_size": _nothing,
     "aten._assert_scalar": _nothing,
     "aten._assert_async": _assertion,
+    "aten._linalg_check_errors": _assertion,
     "aten._assert_tensor_metadata": _nothing,
 }

@@ -243,6 +243,24 @@ def _diagonal(_: OperatorUse, x: TracedArray, offset: int = 0, dim1: int = 0, di
     return sliced(flat, flat.ndim - 1, start, start + (count - 1) * (columns + 1) + 1, columns + 1)
 
 
+def _diagonal_scatter(
+    to: OperatorUse, x: TracedArray, source: TracedArray, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> TracedArray:
+    one, two = axis_of(dim1, x.ndim), axis_of(dim2, x.ndim)
+    order = [axis for axis in range(x.ndim) if axis not in (one, two)] + [one, two]
+    matrices = x.transpose(order)
+    rows, columns = matrices.shape[-2:]
+    count = source.shape[-1]
+    if not source.size:
+        return x
+    flat = reshaped(matrices, (*matrices.shape[:-2], rows * columns))
+    start = max(-offset, 0) * columns + max(offset, 0)
+    span = slice(start, start + (count - 1) * (columns + 1) + 1, columns + 1)
+    made = flat.at[..., span].set(cast(source, to.dtype))
+    back = [int(place) for place in np.argsort(order)]
+    return reshaped(made, matrices.shape).transpose(back)
+
+
 def _triangle(relation: str) -> Rule:
     def rule(to: OperatorUse, x: TracedArray, diagonal: int = 0) -> TracedArray:
         rows, columns = x.shape[-2:]
@@ -342,6 +360,7 @@ RULES: Mapping[str, Rule] = {
     "aten.slice": _slice,
     "aten.select": _select,
     "aten.split": _split,
+    "aten.split.sizes": _split_with_sizes,
     "aten.split_with_sizes": _split_with_sizes,
     "aten.unbind": _unbind,
     "aten.cat": _cat,
@@ -357,6 +376,7 @@ RULES: Mapping[str, Rule] = {
     "aten.replication_pad2d": _replicated,
     "aten.replication_pad3d": _replicated,
     "aten.diagonal": _diagonal,
+    "aten.diagonal_scatter": _diagonal_scatter,
     "aten.tril": _triangle("LessEqual"),
     "aten.triu": _triangle("GreaterEqual"),
     "aten.slice_scatter": _slice_scatter,

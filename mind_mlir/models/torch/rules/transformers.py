@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.models.torch.rules.functions import gelu
-from mind_mlir.models.torch.rules.normalisation import layer_normalised, masked_softmax, softmax
+from mind_mlir.models.functions.activations import gelu, softmax
+from mind_mlir.models.torch.rules.normalisation import layer_normalised, masked_softmax
 from mind_mlir.models.torch.rules.products import product
 from mind_mlir.models.torch.rules.values import cast, number, reshaped, select, truth
 from mind_mlir.numpy.arrays import op
