@@ -106,12 +106,13 @@ def quantized_schedule(
     if integers:
         lanes, blocks = _step(format_name, depth // BLOCK, lanes, dots)
     most_rows, most_columns = _TILES.get(target.vector_registers, _TILES[16])
-    cut = split(columns, nanoseconds, multiple=_STREAMS)
+    streams = min(columns, _STREAMS if rows == 1 else most_columns)
+    cut = split(columns // streams, nanoseconds)
     return QuantizedSchedule(
         lanes=lanes,
         blocks=blocks,
         rows=min(rows, most_rows),
-        columns=_STREAMS if rows == 1 else most_columns,
+        columns=streams,
         nc=cut.step,
         brief=cut.brief,
         dots=dots,
