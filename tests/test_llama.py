@@ -25,7 +25,7 @@ from examples.models.llama.sampling import Sampling
 from examples.models.llama.scored_pieces import ScoredPieces
 from examples.models.llama.server import Service, serve
 from examples.models.llama.tokenizers import byte_tokenizer
-from examples.models.llama.weights import _NAMES, FORMS, multiplied, random_weights
+from examples.models.llama.weights import FILE_NAMES, FORMS, multiplied, random_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +150,7 @@ def gguf_file(path: Path, *, without: str = "", tensors: Any = None, **other: An
     params = random_weights(config, "f32", seed=3)
     names = {"token_embd": params["embedding"], "output_norm": params["norm"], "output": params["output"]}
     for number, layer in enumerate(params["layers"]):
-        names |= {f"blk.{number}.{_NAMES[name]}": each for name, each in layer.items()}
+        names |= {f"blk.{number}.{FILE_NAMES[name]}": each for name, each in layer.items()}
     metadata = {
         "general.architecture": "llama",
         "general.name": "Tiny",
