@@ -27,7 +27,7 @@ _FLOAT_TILES, _INTEGER_TILE = {32: (12, 2), 16: (6, 2)}, (8, 2)
 #: Columns that are packed at once, and blocks: the second-level cache holds them beside what is multiplied.
 _PANEL_COLUMNS, _INTEGER_BLOCKS, _FLOAT_BLOCKS = 64, 128, 8
 #: Bytes ahead that memory is asked for: where processors notice late that a row follows the one before.
-_AHEAD = 512
+_AHEAD = 384
 #: Nanoseconds of a product of one activation and one weight, about.
 _PRODUCT_NS = 0.01
 
