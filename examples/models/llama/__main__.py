@@ -38,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=help_)
         one.add_argument("model", help=f"a file of GGUF, or random weights: {', '.join(SIZES)}")
         one.add_argument("--dtype", choices=FORMS, help="what weights are multiplied in")
-        one.add_argument("--copied", action="store_true", help="copy a file's weights to memory, don't map it")
+        one.add_argument(
+            "--copied", action="store_true", help="copy a file's weights to memory, don't map it"
+        )
         one.add_argument("--threads", type=int, help="how many threads there are")
         if name == "complete":
             one.add_argument("prompt", help="the text")
