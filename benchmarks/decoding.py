@@ -108,7 +108,7 @@ def _dequantized(params: Any) -> Any:
 
 
 def _llama(path: Path, options: Any) -> tuple[Callable[[Sequence[int]], Any], Callable[[], object]] | None:
-    """Return what reads tokens with llama.cpp, and what makes it forget them; None where it is not installed."""
+    """Return what reads tokens with llama.cpp and what makes it forget them; None if it is not installed."""
     try:
         import llama_cpp  # noqa: PLC0415 -- optional
     except ImportError:
@@ -212,11 +212,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser.add_argument("--copied", action="store_true", help="weights in memory, not as mapped")
     options_parser.add_argument("--checked", type=int, default=0, help="tokens whose logits f64 checks")
     options = options_parser.parse_args(arguments)
+    rows: list[Row] = []
+    notes: list[str] = []
+    before = mind_mlir.get_num_threads()
     mind_mlir.set_num_threads(options.threads)
-    rows, notes = [], []
-    for kind in options.formats:
-        more, beside = measure(options.size, kind, options)
-        rows, notes = [*rows, *more], [*notes, *beside]
+    try:
+        for kind in options.formats:
+            more, beside = measure(options.size, kind, options)
+            rows, notes = [*rows, *more], [*notes, *beside]
+    finally:
+        mind_mlir.set_num_threads(before)
     title = f"a decoder of {options.size} weights, {options.threads} threads, {options.prompt} tokens read"
     if options.checked:
         notes.append("error: of logits, relative to those of the same weights in f64")

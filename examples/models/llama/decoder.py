@@ -98,5 +98,5 @@ class Decoder:
 
 
 def _piece(tokens: int) -> int:
-    """Return of how many tokens, of which there may be fewer, the next piece is: that with least work for each."""
+    """Return how many tokens the next piece has room for: that with the least work for each one read."""
     return min(_COUNTS, key=lambda count: (max(count, _FEW) / min(count, tokens), -count))
