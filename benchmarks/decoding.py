@@ -13,6 +13,7 @@ import struct
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,9 +73,9 @@ def measure(size: str, kind: str, options: Any) -> tuple[list[Row], list[str]]:
                     errors[number] = float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
                     forget()
                 reading, writing = times[number]
-                reading.append(_seconds(lambda read=read: read(tokens)))
-                writing += [_seconds(lambda read=read, t=t: read([t])) for t in tokens[: options.tokens]]
-                sums.append(_seconds(lambda: total(data)))
+                reading.append(_seconds(partial(read, tokens)))
+                writing += [_seconds(partial(read, [token])) for token in tokens[: options.tokens]]
+                sums.append(_seconds(partial(total, data)))
     speed = data.nbytes / min(sums)
     rows: list[Row] = []
     for (name, _, _), (reading, writing), error in zip(candidates, times, errors, strict=True):
