@@ -186,6 +186,8 @@ def test_a_model_of_a_gguf_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [WORDS[token] for token in tokens] == ["hell", "o", "\u0120h", "e", "ll"]
     expected = logits_of(params, tokens, OF_WORDS)[-1]
     assert np.abs(Decoder(model.config, model.params).read(tokens) - expected).max() < 1e-5
+    copied = load_model(str(path), copied=True)
+    assert np.abs(Decoder(copied.config, copied.params).read(tokens) - expected).max() < 1e-5
     assert main(["complete", str(path), "hello", "--most", "4", "--temperature", "0"]) == 0
     told = capsys.readouterr().err
     assert "Tiny: 0.0 million weights" in told

@@ -11,12 +11,14 @@ import mind_mlir
 from examples.models.llama.config import Config, ModelError, config_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 #: The dtypes of matrices that are not quantised, and all that may be asked for.
 DTYPES: dict[str, Any] = {"f32": np.dtype(np.float32), "bf16": np.dtype(ml_dtypes.bfloat16)}
 QUANTIZED = ("Q8_0", "Q4_0")
 FORMS = (*DTYPES, *QUANTIZED)
+#: Arrays in one piece of memory begin at multiples of so many bytes.
+_APART = 64
 #: What a layer's weights are called here and in files.
 FILE_NAMES = {
     "attention_norm": "attn_norm",
@@ -68,6 +70,8 @@ def read_weights(
     table = (config.vocabulary, config.width)
     known = {"token_embd.weight", "output_norm.weight", "output.weight", "rope_freqs.weight"}
 
+    copies = _Copies(weights.values()) if copied else None
+
     def take(name: str, shape: tuple[int, ...]) -> Any:
         known.add(name)
         if name not in weights:
@@ -75,7 +79,7 @@ def read_weights(
         if weights[name].shape != shape:
             raise ModelError(f"'{name}' has shape {list(weights[name].shape)}, expected {list(shape)}")
         found = multiplied(weights[name], dtype if len(shape) == 2 else "f32")
-        return _copied(found) if copied else found
+        return copies.copy(found) if copies else found
 
     layers = [
         {
@@ -118,10 +122,22 @@ def multiplied(weight: Any, dtype: Any) -> Any:
     return weight if weight.dtype == DTYPES[dtype] else weight.astype(DTYPES[dtype])
 
 
-def _copied(weight: Any) -> Any:
-    if isinstance(weight, mind_mlir.QuantizedWeights):
-        return mind_mlir.QuantizedWeights(weight.blocks.copy(), weight.kind)
-    return weight.copy()
+class _Copies:
+    """Copies of weights in one piece of memory, which is large enough to lie in large pages."""
+
+    def __init__(self, weights: Iterable[Any]) -> None:
+        self._free = np.empty(sum(each.nbytes + _APART for each in weights), np.uint8)
+
+    def copy(self, weight: Any) -> Any:
+        if isinstance(weight, mind_mlir.QuantizedWeights):
+            return mind_mlir.QuantizedWeights(self.copy(weight.blocks), weight.kind)
+        if weight.nbytes + _APART > self._free.nbytes:  # it is of another dtype than in the file
+            return weight.copy()
+        first = -self._free.ctypes.data % _APART
+        place = self._free[first : first + weight.nbytes].view(weight.dtype).reshape(weight.shape)
+        place[...] = weight
+        self._free = self._free[first + weight.nbytes :]
+        return place
 
 
 def rows_of(weight: Any, rows: Any) -> Any:
