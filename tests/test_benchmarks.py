@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mind_mlir
-from benchmarks import compile_time, kernels, surface_check
+from benchmarks import compile_time, decoding, kernels, surface_check
 from benchmarks.__main__ import ALL
 from benchmarks.command import child_environment, numpy_kernels
 from benchmarks.large_programs import FAMILIES
@@ -186,6 +186,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "accuracy",
         "cache_processes",
         "convolutions",
+        "decoding",
         "fuzz_surface",
         "open_dimensions",
         "scaling",
@@ -220,6 +221,15 @@ def test_benchmark_prints_json(name: str) -> None:
         assert measured
         differences = ("above python ms", "more us")
         assert all(cell > 0 for key, cell in measured.items() if key not in differences), row
+
+
+def test_decoding_is_checked_against_f64(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--size", "tiny", "--prompt", "16", "--tokens", "2", "--rounds", "1", "--megabytes", "1"]
+    assert decoding.main([*sizes, "--formats", "Q8_0", "--checked", "4", "--json"]) == 0
+    ours = json.loads(capsys.readouterr().out)["rows"][0]
+    assert ours["by"] == "mind_mlir"
+    assert 0 < float(ours["error"]) < 0.03
+    assert min(ours["read, tokens/s"], ours["written, tokens/s"], ours["GB/s"]) > 0
 
 
 def test_benchmark_prints_a_table() -> None:

@@ -25,7 +25,7 @@ from examples.models.llama.sampling import Sampling
 from examples.models.llama.scored_pieces import ScoredPieces
 from examples.models.llama.server import Service, serve
 from examples.models.llama.tokenizers import byte_tokenizer
-from examples.models.llama.weights import _NAMES, FORMS, multiplied, random_weights
+from examples.models.llama.weights import FILE_NAMES, FORMS, multiplied, random_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +150,7 @@ def gguf_file(path: Path, *, without: str = "", tensors: Any = None, **other: An
     params = random_weights(config, "f32", seed=3)
     names = {"token_embd": params["embedding"], "output_norm": params["norm"], "output": params["output"]}
     for number, layer in enumerate(params["layers"]):
-        names |= {f"blk.{number}.{_NAMES[name]}": each for name, each in layer.items()}
+        names |= {f"blk.{number}.{FILE_NAMES[name]}": each for name, each in layer.items()}
     metadata = {
         "general.architecture": "llama",
         "general.name": "Tiny",
@@ -186,6 +186,8 @@ def test_a_model_of_a_gguf_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [WORDS[token] for token in tokens] == ["hell", "o", "\u0120h", "e", "ll"]
     expected = logits_of(params, tokens, OF_WORDS)[-1]
     assert np.abs(Decoder(model.config, model.params).read(tokens) - expected).max() < 1e-5
+    copied = load_model(str(path), copied=True)
+    assert np.abs(Decoder(copied.config, copied.params).read(tokens) - expected).max() < 1e-5
     assert main(["complete", str(path), "hello", "--most", "4", "--temperature", "0"]) == 0
     told = capsys.readouterr().err
     assert "Tiny: 0.0 million weights" in told

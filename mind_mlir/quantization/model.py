@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import CoreOperation, Functions, Module, Parameter, Return
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
-from mind_mlir.ir.regions import reads
+from mind_mlir.ir.regions import blocks_within
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops.constants import constant_form
@@ -23,7 +24,8 @@ from mind_mlir.ops.quantized_formats import BLOCK, FORMATS
 from mind_mlir.passes.forms import structured_form, verified
 from mind_mlir.passes.verify import verify
 from mind_mlir.quantization.encoding import GROUP, decode_weights, encode_weights
-from mind_mlir.quantization.products import Finder, Product, Weight, weights_of
+from mind_mlir.quantization.errors import ErrorSums
+from mind_mlir.quantization.products import Finder, Product, Weight, walk, weights_of
 from mind_mlir.quantization.report import LeftLayer, QuantizedLayer, QuantizedModel
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.support import argument_checks
@@ -54,9 +56,9 @@ def quantize(
     """Return a program whose products with known weights multiply numbers of few bits.
 
     Known are constants, and parameters whose arrays are given. They are the right factors, or transposed
-    ones, of MatMul, Dot and DotGeneral with rows of whole blocks of 32 elements, outside of loops and
-    branches, which read activations of f32, bf16 or f16. Parameters are replaced by others: ``w`` holds its
-    numbers, ``w.scale`` and ``w.zero_point`` what comes with them, if anything does.
+    ones, of MatMul, Dot and DotGeneral with rows of whole blocks of 32 elements, in loops and branches, too,
+    which read activations of f32, bf16 or f16. Parameters are replaced by others: ``w`` holds its numbers,
+    ``w.scale`` and ``w.zero_point`` what comes with them, if anything does.
 
     Args:
         module: The program.
@@ -95,8 +97,12 @@ def quantize(
         return change.report(quantized)
     named = argument_checks.mapping(examples, "examples", "a mapping from names to arrays")
     arguments: dict[str, object] = {str(name): array for name, array in named.items()} | given
-    pairs = _run(_module(change.beside(), others), {**arguments, **change.renamed_arrays()})
-    errors = [_error(after, before) for before, after in zip(pairs[::2], pairs[1::2], strict=True)]
+    sums = (
+        _run(_module(change.beside(), others), {**arguments, **change.renamed_arrays()})
+        if change.products
+        else ()
+    )
+    errors = [_relative(float(off), float(size)) for size, off in zip(sums[::2], sums[1::2], strict=True)]
     before = _run(_module(chosen, others), arguments)
     kept = {name: array for name, array in arguments.items() if name not in change.gone}
     after = _run(quantized, {**kept, **change.arrays})
@@ -140,9 +146,12 @@ def _run(module: Module, arguments: Mapping[str, object]) -> tuple[Array, ...]:
 def _error(found: Array, expected: Array) -> float:
     """Return the difference relative to what is expected, by their norms."""
     wide = [numbers.widened(each).astype(np.float64) for each in (found, expected)]
-    size = float(np.linalg.norm(wide[1]))
-    difference = float(np.linalg.norm(wide[0] - wide[1]))
-    return difference / size if size else difference
+    return _relative(*(float(np.square(each).sum()) for each in (wide[0] - wide[1], wide[1])))
+
+
+def _relative(off: float, size: float) -> float:
+    """Return the root of a sum of squared differences over that of the squares of what is expected."""
+    return math.sqrt(off / size) if size else math.sqrt(off)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +176,7 @@ class _Change:
         self._encoded: dict[tuple[ValueId, bool], _Encoded] = {}
         self.left: list[LeftLayer] = []
         finder = Finder(self._block, self._weights)
-        products = [finder.product(operation) for operation in self._block.operations]
+        products = [finder.product(operation) for operation in walk(self._block)]
         self.products = [each for each in products if each is not None and self._accepts(each)]
         for product in self.products:
             self._encode(product)
@@ -175,7 +184,7 @@ class _Change:
         weights = {each.weight.value: each.weight for each in self.products if each.weight.is_parameter}
         #: The parameters that nothing reads any more.
         self.gone = {weight.name for value, weight in weights.items() if value not in kept}
-        self._unread = {op.value_id for op in self._block.operations if op.opcode == "Transpose"} - kept
+        self._unread = {op.value_id for op in walk(self._block) if op.opcode == "Transpose"} - kept
 
     @property
     def arrays(self) -> dict[str, Array]:
@@ -202,35 +211,41 @@ class _Change:
         changed = {
             each.operation.value_id: self._product(each, each.operation.value_id) for each in self.products
         }
-        read = [each for each in self._block.operations if each.value_id not in self._unread]
-        operations = [changed.get(each.value_id, each) for each in read]
+
+        def operations(block: Block) -> tuple[CoreOperation, ...]:
+            read = [each for each in block.operations if each.value_id not in self._unread]
+            return tuple(changed.get(each.value_id) or inside(each) for each in read)
+
+        def inside(operation: CoreOperation) -> CoreOperation:
+            regions = tuple(replace(each, operations=operations(each)) for each in operation.regions)
+            return replace(operation, regions=regions) if regions else operation
+
         parameters = [each for each in self._block.parameters if each.name not in self.gone]
         block = replace(
             self._block,
             parameters=(*parameters, *self._parameters("")),
-            operations=(*self._constants(), *operations),
+            operations=(*self._constants(), *operations(self._block)),
         )
         return replace(self._function, blocks=(block,))
 
     def beside(self) -> Function:
-        """Return a function of each product's result, as it was and with weights of few bits."""
-        pairs, operations = [], []
-        fresh = self._next
+        """Return a function of two sums for each product: of its squares, and of those of its errors."""
         by_value = {each.operation.value_id: each for each in self.products}
-        for operation in self._block.operations:
-            operations.append(operation)
+
+        def quantized(operation: CoreOperation, value: ValueId) -> CoreOperation | None:
             product = by_value.get(operation.value_id)
-            if product is not None:
-                operations.append(self._product(product, fresh))
-                pairs += [(operation.value_id, operation.result_type), (fresh, operation.result_type)]
-                fresh += 1
+            return None if product is None else self._product(product, value)
+
+        operations, sums = ErrorSums(quantized, self._next).block(self._block)
+        ends = [value for each in self.products for value in sums[each.operation.value_id]]
         block = replace(
             self._block,
             parameters=(*self._block.parameters, *self._parameters("quantized.")),
             operations=(*self._constants(), *operations),
-            terminator=Return(tuple(value for value, _ in pairs)),
+            terminator=Return(tuple(ends)),
         )
-        return replace(self._function, blocks=(block,), result_types=tuple(type_ for _, type_ in pairs))
+        types = (TensorType(DType.F64, ()),) * len(ends)
+        return replace(self._function, blocks=(block,), result_types=types)
 
     def report(self, module: Module, errors: Sequence[float] = ()) -> QuantizedModel:
         """Return what was done."""
@@ -273,13 +288,13 @@ class _Change:
     def _read(self) -> set[ValueId]:
         """Return what is read once products have changed: not transposes of which there is no other use."""
         changed = {each.operation.value_id: each for each in self.products}
-        kept = set(_returned(self._block))
-        for operation in reversed(self._block.operations):
+        kept = {value for each in _blocks(self._block) for value in each.terminator.operands}
+        for operation in reversed([*walk(self._block)]):
             product = changed.get(operation.value_id)
             if product is not None:
                 kept.add(product.x)
             elif operation.opcode != "Transpose" or operation.value_id in kept:
-                kept |= set(reads(operation))
+                kept |= set(operation.operands)
         return kept
 
     def _product(self, product: Product, value: ValueId) -> CoreOperation:
@@ -325,15 +340,10 @@ def _type(array: Array) -> TensorType:
 
 def _ids(block: Block) -> list[ValueId]:
     """Return all values of a block and of the regions in it."""
-    found = [parameter.value_id for parameter in block.parameters]
-    for operation in block.operations:
-        found += operation.result_ids
-        for region in operation.regions:
-            found += _ids(region)
-    return found
+    found = [parameter.value_id for each in _blocks(block) for parameter in each.parameters]
+    return found + [value for operation in walk(block) for value in operation.result_ids]
 
 
-def _returned(block: Block) -> tuple[ValueId, ...]:
-    """Return what the block of a function in structured form returns."""
-    assert isinstance(block.terminator, Return), "structured form"
-    return block.terminator.operands
+def _blocks(block: Block) -> list[Block]:
+    """Return a block and those of the regions in it."""
+    return [block, *(inner for each in block.operations for inner in blocks_within(each))]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.regions import reads
+from mind_mlir.ir.regions import reads, value_types
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
@@ -63,14 +63,22 @@ class Product:
         return self.weight.array if self.by_rows else np.ascontiguousarray(self.weight.array.T)
 
 
+def walk(block: Block) -> Iterator[CoreOperation]:
+    """Yield the operations of a block, each followed by those in its regions."""
+    for operation in block.operations:
+        yield operation
+        for region in operation.regions:
+            yield from walk(region)
+
+
 def weights_of(block: Block, given: Mapping[str, Array]) -> dict[ValueId, Weight]:
-    """Return the known matrices of a function's block: constants, and the parameters that are given."""
+    """Return the known matrices of a function's block: all constants, and the parameters that are given."""
     found = {}
     for parameter in block.parameters:
         if parameter.name in given:
             name = str(parameter.name)
             found[parameter.value_id] = Weight(parameter.value_id, name, given[name], is_parameter=True)
-    for operation in block.operations:
+    for operation in walk(block):
         literal = operation.attributes.get("value")
         if operation.opcode == "ConstTensor" and isinstance(literal, TensorLiteral):
             name = operation.label
@@ -88,9 +96,8 @@ class Finder:
 
     def __init__(self, block: Block, weights: Mapping[ValueId, Weight]) -> None:
         self._weights = weights
-        self._makers = {operation.value_id: operation for operation in block.operations}
-        self._types = {parameter.value_id: parameter.type for parameter in block.parameters}
-        self._types |= {result.value_id: result.type for op in block.operations for result in op.results}
+        self._makers = {operation.value_id: operation for operation in walk(block)}
+        self._types = value_types([block])
 
     def product(self, operation: CoreOperation) -> Product | None:
         """Return ``operation`` as a product of activations and a weight, or None if it is none."""

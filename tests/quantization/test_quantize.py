@@ -119,6 +119,36 @@ def test_products_of_a_vector_and_dot_general_are_known() -> None:
     assert max(model.output_errors) < 0.02
 
 
+def test_products_in_loops_and_branches_have_the_errors_of_all_iterations() -> None:
+    square = (W1[:, :64] / 8).copy()
+
+    def looped(x: Any, w: Any) -> Any:
+        def step(h: Any, _: Any) -> Any:
+            known = mind_mlir.cond(h.sum() > -1e9, lambda: h @ square.T, lambda: h)
+            return mnp.tanh(known @ w), None
+
+        return mind_mlir.scan(step, x, None, length=3)[0]
+
+    model = mind_mlir.quantize(
+        mind_mlir.jit(looped).lower(X, square).module, weights={"w": square}, examples={"x": X}
+    )
+    assert str(model.module).count("QuantizedDot") == 2
+    assert list(model.weights) == ["w"]
+    h, off, size = X, np.zeros(2), np.zeros(2)
+    product = mind_mlir.jit(lambda x, b: mnp.quantized_matmul(x, b, format="q8_0", activations="int8"))
+    for _ in range(3):
+        for place, w in enumerate((square.T, square)):
+            (blocks,) = mind_mlir.encode_weights(np.ascontiguousarray(w.T), format="q8_0")
+            exact = h @ w
+            off[place] += np.square(product(h, blocks) - exact).sum()
+            size[place] += np.square(exact).sum()
+            h = exact if place == 0 else np.tanh(exact)
+    errors = [layer.output_error for layer in model.layers]
+    assert errors == pytest.approx(np.sqrt(off / size), rel=1e-3)
+    found = mind_mlir.compile(model.module)(x=X, **model.weights)
+    assert np.linalg.norm(found[0] - h) / np.linalg.norm(h) == pytest.approx(model.output_errors[0], rel=1e-2)
+
+
 def test_unknown_weights_are_named() -> None:
     with pytest.raises(mind_mlir.ArgumentError, match=r"E6102.*'w4'"):
         mind_mlir.quantize(with_parameters(), weights={"w4": W1})

@@ -38,6 +38,9 @@ def _parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=help_)
         one.add_argument("model", help=f"a file of GGUF, or random weights: {', '.join(SIZES)}")
         one.add_argument("--dtype", choices=FORMS, help="what weights are multiplied in")
+        one.add_argument(
+            "--copied", action="store_true", help="copy a file's weights to memory, don't map it"
+        )
         one.add_argument("--threads", type=int, help="how many threads there are")
         if name == "complete":
             one.add_argument("prompt", help="the text")
@@ -131,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.threads is not None:
             mind_mlir.set_num_threads(options.threads)
         start = time.perf_counter()
-        model = load_model(options.model, options.dtype)
+        model = load_model(options.model, options.dtype, copied=options.copied)
         taken, size = time.perf_counter() - start, f"{model.config.weights / 1e6:.1f} million weights"
         _tell(f"{model.name}: {size}, {model.bytes_read / 1e9:.2f} GB, ready in {taken:.1f} s")
         if options.command == "complete":

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: How many tokens are read at once; code is made for each of these, and what is read is filled up to one.
-_COUNTS = (1, 32, 256)
+_COUNTS = (1, 16, 64, 256)
+#: Reading one token takes as long as so many of a few: until then, weights are what is waited for.
+_FEW = 12
 #: For how many tokens there is room at first; it is doubled as often as it takes.
 _LEAST_ROOM = 256
 
@@ -55,16 +57,16 @@ class Decoder:
             )
         self._make_room(self.position + len(tokens))
         logits = None
-        for begin in range(0, len(tokens), _COUNTS[-1]):
-            logits = self._read(tokens[begin : begin + _COUNTS[-1]])
+        while tokens:
+            count = _piece(len(tokens))
+            logits, tokens = self._read(tokens[:count], count), tokens[count:]
         return logits
 
     def rewind(self, position: int) -> None:
         """Forget what has been read from a position on."""
         self.position = min(self.position, position)
 
-    def _read(self, tokens: Sequence[int]) -> Any:
-        count = next(each for each in _COUNTS if each >= len(tokens))
+    def _read(self, tokens: Sequence[int], count: int) -> Any:
         filled = np.zeros(count, np.int32)
         filled[: len(tokens)] = tokens
         angles = np.arange(self.position, self.position + count)[:, None] * self._waves
@@ -93,3 +95,8 @@ class Decoder:
         before, self._caches = self._caches, self._empty(room)
         for new, old in zip(self._caches, before, strict=True):
             new[:, :, : self.position] = old[:, :, : self.position]
+
+
+def _piece(tokens: int) -> int:
+    """Return how many tokens the next piece has room for: that with the least work for each one read."""
+    return min(_COUNTS, key=lambda count: (max(count, _FEW) / min(count, tokens), -count))

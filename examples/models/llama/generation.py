@@ -41,8 +41,10 @@ class Model:
         return sum(each.nbytes for each in [*matrices, self.params["output"]])
 
 
-def load_model(source: str, dtype: str | None = None) -> Model:
+def load_model(source: str, dtype: str | None = None, *, copied: bool = False) -> Model:
     """Return a model: that of a GGUF file, or one with random weights of a size that has a name.
+
+    Weights of a file are ``copied`` to memory, or else read as they are mapped.
 
     Raises:
         ModelError: It is no model that this decoder runs.
@@ -54,7 +56,7 @@ def load_model(source: str, dtype: str | None = None) -> Model:
     if not source.endswith(".gguf"):
         raise ModelError(f"'{source}' is neither a file of GGUF nor one of {', '.join(SIZES)}")
     weights = mind_mlir.load_weights(source)
-    config, params = read_weights(weights, weights.metadata, dtype)
+    config, params = read_weights(weights, weights.metadata, dtype, copied=copied)
     name = str(weights.metadata.get("general.name", source))
     return Model(name, config, params, tokenizer_of(weights.metadata))
 

@@ -11,13 +11,16 @@ import mind_mlir
 from examples.models.llama.config import Config, ModelError, config_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 #: The dtypes of matrices that are not quantised, and all that may be asked for.
 DTYPES: dict[str, Any] = {"f32": np.dtype(np.float32), "bf16": np.dtype(ml_dtypes.bfloat16)}
-FORMS = (*DTYPES, "Q8_0", "Q4_0")
+QUANTIZED = ("Q8_0", "Q4_0")
+FORMS = (*DTYPES, *QUANTIZED)
+#: Arrays in one piece of memory begin at multiples of so many bytes.
+_APART = 64
 #: What a layer's weights are called here and in files.
-_NAMES = {
+FILE_NAMES = {
     "attention_norm": "attn_norm",
     "query": "attn_q",
     "key": "attn_k",
@@ -47,7 +50,7 @@ def layer_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def read_weights(
-    weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype: str | None
+    weights: Mapping[str, Any], metadata: Mapping[str, Any], dtype: str | None, *, copied: bool = False
 ) -> tuple[Config, Any]:
     """Return the size and the weights of a model in a GGUF file.
 
@@ -55,6 +58,8 @@ def read_weights(
         weights: What `mind_mlir.load_weights` has mapped.
         metadata: What the file says else.
         dtype: One of `FORMS`, which matrices are multiplied in; None for as they are in the file.
+        copied: Whether matrices are copied to memory of their own, in large pages, which is read faster than
+            a map of a file in small ones.
 
     Raises:
         ModelError: A tensor is missing, of another shape, or one that this decoder does not know.
@@ -65,17 +70,20 @@ def read_weights(
     table = (config.vocabulary, config.width)
     known = {"token_embd.weight", "output_norm.weight", "output.weight", "rope_freqs.weight"}
 
+    copies = _Copies(weights.values()) if copied else None
+
     def take(name: str, shape: tuple[int, ...]) -> Any:
         known.add(name)
         if name not in weights:
             raise ModelError(f"the file has no tensor '{name}'")
         if weights[name].shape != shape:
             raise ModelError(f"'{name}' has shape {list(weights[name].shape)}, expected {list(shape)}")
-        return multiplied(weights[name], dtype if len(shape) == 2 else "f32")
+        found = multiplied(weights[name], dtype if len(shape) == 2 else "f32")
+        return copies.copy(found) if copies else found
 
     layers = [
         {
-            name: take(f"blk.{number}.{_NAMES[name]}.weight", shape)
+            name: take(f"blk.{number}.{FILE_NAMES[name]}.weight", shape)
             for name, shape in layer_shapes(config).items()
         }
         for number in range(config.layers)
@@ -109,9 +117,27 @@ def multiplied(weight: Any, dtype: Any) -> Any:
         if dtype == weight.kind:
             return weight
         weight = weight.dequantized()
-    if dtype in ("Q8_0", "Q4_0"):
+    if dtype in QUANTIZED:
         return mind_mlir.QuantizedWeights.of(weight, dtype)
     return weight if weight.dtype == DTYPES[dtype] else weight.astype(DTYPES[dtype])
+
+
+class _Copies:
+    """Copies of weights in one piece of memory, which is large enough to lie in large pages."""
+
+    def __init__(self, weights: Iterable[Any]) -> None:
+        self._free = np.empty(sum(each.nbytes + _APART for each in weights), np.uint8)
+
+    def copy(self, weight: Any) -> Any:
+        if isinstance(weight, mind_mlir.QuantizedWeights):
+            return mind_mlir.QuantizedWeights(self.copy(weight.blocks), weight.kind)
+        if weight.nbytes + _APART > self._free.nbytes:  # it is of another dtype than in the file
+            return weight.copy()
+        first = -self._free.ctypes.data % _APART
+        place = self._free[first : first + weight.nbytes].view(weight.dtype).reshape(weight.shape)
+        place[...] = weight
+        self._free = self._free[first + weight.nbytes :]
+        return place
 
 
 def rows_of(weight: Any, rows: Any) -> Any:

@@ -58,9 +58,9 @@ class _Emission:
         """Emit the product."""
         e, s, p = self._e, self._s, self._p
         left = self._arranged()
-        cut = Split(s.nc, -(-p.columns // s.nc), "", s.brief)
-        chunk = self._packed if s.panels else self._in_place
-        e.chunks(cut, p.columns, [], lambda first, end, _: chunk(left, first, end))
+        chunk, extent = (self._packed, p.columns) if s.panels else (self._in_place, p.columns // s.columns)
+        cut = Split(s.nc, -(-extent // s.nc), "", s.brief)
+        e.chunks(cut, extent, [], lambda first, end, _: chunk(left, first, end))
 
     @property
     def _steps(self) -> int:
@@ -109,7 +109,7 @@ class _Emission:
         return rows(whole * s.rows, p.rows % s.rows) if p.rows % s.rows else []
 
     def _in_place(self, left: Value, first: Index, end: Index) -> list[Value]:
-        """Emit the columns from ``first`` to ``end``, whose weights are read as they lie."""
+        """Emit columns from ``first`` to ``end`` of each stream, whose weights are read as they lie."""
         return self._by_rows(lambda at, count: self._product(left, (at, count), (first, end)))
 
     # Packed weights
@@ -240,10 +240,17 @@ class _Emission:
         (at, count), (first, end) = rows, columns
         out = self._buffers[-1]
         buffers, numbers = self._weights(first)
+        apart, singles = divmod(p.columns, s.columns)
+        rest: Index = singles
+        if singles and not isinstance(end, int):  # the last chunk has them
+            rest = e.select(e.compare("eq", end, apart), e.index(singles), e.index(0))
         numbers |= {
             "left_first": e.mul(at, self._row),
             "out_first": e.add(e.add(out.first, e.mul(at, out.strides[0])), first),
             "columns": e.sub(end, first),
+            "apart": apart,
+            "rest": rest,
+            "behind": e.sub(apart * s.columns, first),
             "steps": self._steps,
             "left_row": self._row,
             "out_row": out.strides[0],

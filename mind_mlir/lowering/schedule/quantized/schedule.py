@@ -27,7 +27,7 @@ _FLOAT_TILES, _INTEGER_TILE = {32: (12, 2), 16: (6, 2)}, (8, 2)
 #: Columns that are packed at once, and blocks: the second-level cache holds them beside what is multiplied.
 _PANEL_COLUMNS, _INTEGER_BLOCKS, _FLOAT_BLOCKS = 64, 128, 8
 #: Bytes ahead that memory is asked for: where processors notice late that a row follows the one before.
-_AHEAD = 512
+_AHEAD = 384
 #: Nanoseconds of a product of one activation and one weight, about.
 _PRODUCT_NS = 0.01
 
@@ -106,12 +106,13 @@ def quantized_schedule(
     if integers:
         lanes, blocks = _step(format_name, depth // BLOCK, lanes, dots)
     most_rows, most_columns = _TILES.get(target.vector_registers, _TILES[16])
-    cut = split(columns, nanoseconds, multiple=_STREAMS)
+    streams = min(columns, _STREAMS if rows == 1 else most_columns)
+    cut = split(columns // streams, nanoseconds)
     return QuantizedSchedule(
         lanes=lanes,
         blocks=blocks,
         rows=min(rows, most_rows),
-        columns=_STREAMS if rows == 1 else most_columns,
+        columns=streams,
         nc=cut.step,
         brief=cut.brief,
         dots=dots,

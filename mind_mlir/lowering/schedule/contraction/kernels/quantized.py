@@ -23,8 +23,8 @@ from mind_mlir.ops.quantized_formats import FORMATS
 #: The arguments behind the five buffers: where they begin and how far rows are apart, in bytes for
 #: activations and weights, else in elements.
 QUANTIZED_ARGUMENTS = (
-    *("left_first", "weights_first", "scales_first", "zeros_first", "out_first", "columns", "steps"),
-    *("left_row", "weights_row", "scales_row", "zeros_row", "out_row"),
+    *("left_first", "weights_first", "scales_first", "zeros_first", "out_first", "columns", "apart"),
+    *("rest", "behind", "steps", "left_row", "weights_row", "scales_row", "zeros_row", "out_row"),
 )
 #: The buffers.
 QUANTIZED_BUFFERS = ("left", "weights", "scales", "zeros", "out")
@@ -39,6 +39,9 @@ _STEPS = 256
 @dataclasses.dataclass(frozen=True)
 class QuantizedKernel:
     """``out[i, j] = sum over k of left[i, k] * weight[j, k]``, some columns at a time, for all rows.
+
+    Columns side by side are ``apart`` columns from each other, so that each is read on and on: ``columns`` of
+    them one after another. Then come ``rest`` single ones, ``behind`` columns from the first.
 
     Attributes:
         format: The format of the weights.
@@ -161,15 +164,12 @@ def _text(kernel: QuantizedKernel) -> str:
         carried = [(each, "!llvm.ptr") for each in (*here, there)]
         t.either(
             t.compare("ne", number, t.number(0)),
-            lambda: t.loop(number, carried, lambda _, inside: group(inside, count, number)),
+            lambda: t.loop(number, carried, lambda _, inside: group(inside, count, "%apart")),
         )
 
-    whole = t.binary("udiv", "%columns", t.number(kernel.columns))
-    several(whole, start, out, kernel.columns)
+    several("%columns", start, out, kernel.columns)
     if kernel.columns > 1:
-        done = t.mul(whole, t.number(kernel.columns))
-        rest = t.binary("sub", "%columns", done)
-        several(rest, weights.after(start, done), t.step(out, done, "f32"), 1)
+        several("%rest", weights.after(start, "%behind"), t.step(out, "%behind", "f32"), 1)
     return t.function(kernel.name, QUANTIZED_BUFFERS, QUANTIZED_ARGUMENTS)
 
 
