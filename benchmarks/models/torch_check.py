@@ -150,7 +150,9 @@ def _times(request: Request, say: Say, call: tuple[Any, Any, Any], run: Any) -> 
             calls["inductor"] = compiled
         except Exception as error:
             print("inductor:", error)
-    bound = {name: partial(each, *args, **kwargs) for name, each in calls.items()}
+    bound: dict[str, Callable[[], Any]] = {
+        name: partial(each, *args, **kwargs) for name, each in calls.items()
+    }
     try:
         from benchmarks.models.exported import session_of  # noqa: PLC0415 -- it may not be installed
 

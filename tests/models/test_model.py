@@ -81,16 +81,17 @@ def test_extents_in_a_range_have_one_program(buckets: Any, count: int) -> None:
         node("Add", "x rows", "moved"),
         node("ReduceMean", "moved axes", "z", keepdims=0),
     ]
+    table = np.arange(60, dtype=np.float32).reshape(20, 3)
     values = {
         "zero": np.array(0, np.int64),
         "one": np.array(1, np.int64),
         "axes": np.array([0], np.int64),
-        "table": np.arange(60, dtype=np.float32).reshape(20, 3),
+        "table": table,
     }
     read = mind_mlir.from_onnx(model(nodes, {"x": ["n", 3]}, ("z",), values), buckets=buckets)
     for extent in range(10, 17):
         x = np.random.default_rng(extent).standard_normal((extent, 3)).astype(np.float32)
-        np.testing.assert_allclose(read(x), (x + values["table"][:extent]).mean(axis=0), rtol=1e-5)
+        np.testing.assert_allclose(read(x), (x + table[:extent]).mean(axis=0), rtol=1e-5)
     assert (read.compiled, read.reason) == (count, None)
 
 

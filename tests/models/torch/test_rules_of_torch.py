@@ -121,3 +121,9 @@ def test_images_of_other_extents(antialias: bool) -> None:
     for row in (0, 1):
         expected = np.interp(places, np.arange(4), rows[0, 0, row])
         np.testing.assert_allclose(found[0, 0, row], expected, atol=1e-12)
+
+
+def test_relu_keeps_nan() -> None:
+    x = np.array([np.nan, -1.0, -np.inf, 2.0], np.float32)
+    (found,) = results("aten.relu.default", [x])
+    np.testing.assert_array_equal(found, np.maximum(x, 0))

@@ -93,7 +93,7 @@ def _along(function: Callable[[Array, int], Array]) -> OnnxRule:
 
 
 RULES = {
-    "Relu": unary(mnp.relu),
+    "Relu": unary(lambda x: mnp.where(x <= 0, mnp.zeros_like(x), x)),  # NaN stays
     "Sigmoid": unary(mnp.logistic),
     "LeakyRelu": OnnxRule(_leaky, is_elementwise=True),
     "PRelu": OnnxRule(_prelu, is_elementwise=True),

@@ -87,7 +87,10 @@ def _leaky_relu(x: TracedArray, negative_slope: float = 0.01) -> TracedArray:
 
 
 def _relu(to: OperatorUse, x: TracedArray) -> TracedArray:
-    return op("Relu", x) if dtype_of(x).is_float else binary("Maximum", x, number(0, dtype_of(x)))
+    zero = number(0, dtype_of(x))
+    if not dtype_of(x).is_float:
+        return binary("Maximum", x, zero)
+    return choose(compare("LessEqual", x, zero), zero, x)  # NaN stays, which is not so with Relu
 
 
 def _hardtanh(to: OperatorUse, x: TracedArray, low: float = -1, high: float = 1) -> TracedArray:
