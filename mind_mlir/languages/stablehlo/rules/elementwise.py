@@ -170,7 +170,34 @@ def _number(use: Use, value: Value, dtype: DType) -> Value:
 
 
 def _bitcast(use: Use) -> Value:
-    return use.emit("Bitcast", use.operands[0], dtype=use.result_type().dtype)
+    """Append the same bits as other numbers: of several narrow ones as one, or the other way around."""
+    (value,), type_ = use.operands, use.result_type()
+    dtype, source = type_.dtype, value.type.dtype
+    count = max(dtype.bits, source.bits) // min(dtype.bits, source.bits)
+    if count == 1:
+        return value if dtype is source else use.emit("Bitcast", value, dtype=dtype)
+    narrow, wide = (DType[f"UI{each}"] for each in sorted((dtype.bits, source.bits)))
+    value = _as(use, value, narrow if source.bits == narrow.bits else wide)
+    shifts = [use.number(narrow.bits * at, wide) for at in range(count)]
+    if value.type.dtype is narrow:
+        axis = value.type.rank - 1
+        parts = [use.reshaped(use.part(value, axis, at, at + 1), type_.extents) for at in range(count)]
+        wides = [use.cast(part, wide) for part in parts]
+        found = wides[0]
+        for part, shift in zip(wides[1:], shifts[1:], strict=True):
+            moved = use.emit("ShiftLeft", part, use.stretched(shift, part.shape))
+            found = use.emit("Or", found, moved)
+        return _as(use, found, dtype)
+    parts = []
+    for shift in shifts:
+        moved = use.emit("ShiftRightLogical", value, use.stretched(shift, value.shape))
+        low = use.cast(use.emit("And", moved, use.like(2**narrow.bits - 1, moved)), narrow)
+        parts.append(use.reshaped(low, (*value.type.extents, 1)))
+    return _as(use, use.emit("Concat", *parts, axis=value.type.rank), dtype)
+
+
+def _as(use: Use, value: Value, dtype: DType) -> Value:
+    return value if value.type.dtype is dtype else use.emit("Bitcast", value, dtype=dtype)
 
 
 #: The dtypes by the bits of exponent and mantissa; StableHLO means formats with infinities.

@@ -1,12 +1,13 @@
-"""Fourier transforms, Cholesky factors, and equations with triangular matrices."""
+"""Fourier transforms, Cholesky factors, equations with triangular matrices, and generators of bits."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.builders.compositions import fourier
+from mind_mlir.builders.compositions import fourier, generators
 from mind_mlir.builders.compositions.triangular import cholesky_of, triangular_solved
+from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
@@ -54,8 +55,25 @@ def _triangular_solve(use: Use) -> Value:
     )
 
 
+def _bits(use: Use) -> tuple[Value, Value]:
+    (state,) = use.operands
+    type_, algorithm = use.result_type(1), use.keyword("rng_algorithm")
+    if state.type.dtype is not DType.UI64 or state.shape not in ((2,), (3,)):
+        use.refuse("a state that is not of two or three ui64")
+    if not (type_.dtype.is_integer and type_.dtype.bits >= 8):
+        use.refuse(f"bits of {type_.dtype}")
+    if 0 in type_.extents:
+        return state, use.full(0, type_)
+    if algorithm == "THREE_FRY":
+        if state.shape != (2,):
+            use.refuse("a state of Threefry that is not of two ui64")
+        return generators.threefry(use, state, type_)
+    return generators.philox(use, state, type_)  # which XLA's default is, too
+
+
 RULES: Mapping[str, Rule] = {
     "stablehlo.cholesky": Rule(_cholesky),
     "stablehlo.fft": Rule(_fft),
+    "stablehlo.rng_bit_generator": Rule(_bits),
     "stablehlo.triangular_solve": Rule(_triangular_solve),
 }
