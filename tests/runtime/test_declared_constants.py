@@ -126,7 +126,7 @@ def test_a_program() -> None:
     alone = program(body, [body.product(x, turned, 0, (1, 0))])
     expected = mind_mlir.compile(alone)(given["x"], given["w"])
     found = mind_mlir.compile(alone, constants={"arg1": given["w"]})(given["x"])
-    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-5)  # panels, and columns of a factor
 
 
 def test_a_constant_that_fits_no_parameter() -> None:
