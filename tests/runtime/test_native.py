@@ -206,7 +206,12 @@ def growth(script: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_dropped_functions_give_their_memory_back() -> None:
-    dropped = growth(BUILD_AND_DROP.replace("KEEP", "id"))
+    # Once in a while a process gets 2 MB at once for other reasons: a leak is there each time.
+    dropped = 0
+    for _ in range(3):
+        dropped = growth(BUILD_AND_DROP.replace("KEEP", "id"))
+        if dropped < 1500 << 10:
+            break
     kept = growth(BUILD_AND_DROP.replace("KEEP", "kept.append"))
     assert dropped < 1500 << 10
     assert kept > 2500 << 10  # the measurement sees functions that are not dropped
