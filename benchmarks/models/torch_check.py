@@ -89,9 +89,13 @@ def _narrow(request: Request, say: Say, call: tuple[Any, Any, Any]) -> None:
 
 
 def _exact(model: Any, args: Any, kwargs: Any) -> list[NDArray[Any]]:
-    """Return what a model computes in f64."""
+    """Return what a model computes in f64, or in f32 where it has operators that take no f64."""
     with torch.no_grad():
-        return _arrays(copy.deepcopy(model).double()(*_double(args), **_double(kwargs)))
+        try:
+            return _arrays(copy.deepcopy(model).double()(*_double(args), **_double(kwargs)))
+        except RuntimeError:
+            wide = _cast((args, kwargs), torch.float32)
+            return _arrays(copy.deepcopy(model).float()(*wide[0], **wide[1]))
 
 
 def _training(say: Say, model: Any, args: Any, kwargs: Any) -> None:
