@@ -137,12 +137,12 @@ def converted(use: Use, value: Value, dtype: DType) -> Value:
         return use.cast(_low_half(use, converted(use, value, with_bits(dtype, 8))), dtype)
     if dtype.bits < source.bits:
         kept = DType[f"UI{source.bits}"]
-        bits = value if source is kept else use.emit("Bitcast", value, dtype=kept)
+        bits = _as(use, value, kept)
         low = use.emit("And", bits, use.like(2**dtype.bits - 1, bits))
         value = use.cast(low, DType[f"UI{dtype.bits}"])
     elif dtype.bits > source.bits:
         value = use.cast(value, with_bits(source, dtype.bits))
-    return value if value.type.dtype is dtype else use.emit("Bitcast", value, dtype=dtype)
+    return _as(use, value, dtype)
 
 
 def _low_half(use: Use, value: Value) -> Value:
@@ -175,7 +175,7 @@ def _bitcast(use: Use) -> Value:
     dtype, source = type_.dtype, value.type.dtype
     count = max(dtype.bits, source.bits) // min(dtype.bits, source.bits)
     if count == 1:
-        return value if dtype is source else use.emit("Bitcast", value, dtype=dtype)
+        return _as(use, value, dtype)
     narrow, wide = (DType[f"UI{each}"] for each in sorted((dtype.bits, source.bits)))
     value = _as(use, value, narrow if source.bits == narrow.bits else wide)
     shifts = [use.number(narrow.bits * at, wide) for at in range(count)]
@@ -197,6 +197,7 @@ def _bitcast(use: Use) -> Value:
 
 
 def _as(use: Use, value: Value, dtype: DType) -> Value:
+    """Append the same bits as numbers of another dtype of that width."""
     return value if value.type.dtype is dtype else use.emit("Bitcast", value, dtype=dtype)
 
 
