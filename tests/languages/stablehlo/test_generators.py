@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
+from mind_mlir.diagnostics import UnsupportedError
 
 STATE = np.array([1 | 2 << 32, 3 | 4 << 32], np.uint64)
 THREEFRY = [1576285164, 2249660814, 740599976, 2425682526, 2436392515, 1497962777]
@@ -57,3 +58,14 @@ func.func @main(%x: tensor<2x3xf32>) -> (tensor<2x3x4xui8>, tensor<2x3xf32>) {
     bits, same = mind_mlir.interpret(mind_mlir.from_stablehlo(text), {"arg0": x})
     np.testing.assert_array_equal(bits, x.view(np.uint8).reshape(2, 3, 4))
     np.testing.assert_array_equal(same, x)
+
+
+@pytest.mark.parametrize(("given", "made"), [("2x2xcomplex<f32>", "2xcomplex<f64>"), ("2x8xi1", "2xui8")])
+def test_bits_that_are_not_read(given: str, made: str) -> None:
+    text = f"""
+func.func @main(%x: tensor<{given}>) -> tensor<{made}> {{
+  %0 = stablehlo.bitcast_convert %x : (tensor<{given}>) -> tensor<{made}>
+  return %0 : tensor<{made}>
+}}"""
+    with pytest.raises(UnsupportedError, match="bits of"):
+        mind_mlir.from_stablehlo(text)

@@ -176,7 +176,10 @@ def _bitcast(use: Use) -> Value:
     count = max(dtype.bits, source.bits) // min(dtype.bits, source.bits)
     if count == 1:
         return _as(use, value, dtype)
-    narrow, wide = (DType[f"UI{each}"] for each in sorted((dtype.bits, source.bits)))
+    widths = sorted((dtype.bits, source.bits))
+    if dtype.is_complex or source.is_complex or any(f"UI{bits}" not in DType.__members__ for bits in widths):
+        use.refuse(f"bits of {source} as {dtype}")
+    narrow, wide = (DType[f"UI{bits}"] for bits in widths)
     value = _as(use, value, narrow if source.bits == narrow.bits else wide)
     shifts = [use.number(narrow.bits * at, wide) for at in range(count)]
     if value.type.dtype is narrow:
