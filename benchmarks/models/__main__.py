@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.models.child import Request
+from benchmarks.models.child import PEERS, Request
 from benchmarks.models.outcome import FAILED, WRONG, Outcome
 from benchmarks.models.page import page
 from benchmarks.models.running import outcomes
@@ -38,11 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.render:
         words = sys.argv[1:] if arguments is None else arguments
         stored["command"] = " ".join(["python -m benchmarks.models", *words])
-        stored["machine"] = [*machine.facts(), _versions(), f"threads of a call: {options.threads}"]
+        stored["machine"] = [*machine.facts(), _versions()]
+        found = {each["name"]: _outcome(each) for each in stored["found"]}
         for outcome in _found(options):
-            kept = [each for each in stored["found"] if each["name"] != outcome.name]
-            found = [*kept, dataclasses.asdict(outcome)]
-            stored["found"] = sorted(found, key=lambda each: str(each["name"]))
+            known = found.setdefault(outcome.name, outcome)
+            known.take(dataclasses.asdict(outcome))
+            stored["found"] = [dataclasses.asdict(found[name]) for name in sorted(found)]
             data.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     text = page([_outcome(each) for each in stored["found"]], stored["machine"], stored["command"])
     (options.output / f"{_NAME}.md").write_text(text, encoding="utf-8")
@@ -52,21 +53,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _found(options: argparse.Namespace) -> Iterator[Outcome]:
-    """Return what becomes of the models that are asked for, one after another."""
+    """Yield what becomes of the models that are asked for, by one number of threads after another."""
     asked = options.only or [name for name, entry in ENTRIES.items() if entry.quick or not options.quick]
     asked = [name for name in asked if options.family in (None, ENTRIES[name].family)]
-    requests = [
-        Request(
-            ENTRIES[name],
-            threads=options.threads,
-            real=options.real,
-            narrow=not options.no_bf16,
-            gradients=not options.no_gradients,
-            times=not options.no_time,
-        )
-        for name in sorted(asked)
-    ]
-    return outcomes(requests, jobs=options.jobs, limit=options.limit, say=_say)
+    for threads in options.threads:
+        first = threads == options.threads[0]  # results do not depend on threads: they are compared once
+        requests = [
+            Request(
+                ENTRIES[name],
+                threads=threads,
+                real=options.real,
+                narrow=first and not options.no_bf16,
+                gradients=first and not options.no_gradients,
+                peers=frozenset(() if options.no_time else options.peers),
+            )
+            for name in sorted(asked)
+        ]
+        yield from outcomes(requests, jobs=options.jobs, limit=options.limit, say=_say)
 
 
 def _say(text: str) -> None:
@@ -80,7 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", choices=ENTRIES, metavar="NAME", help="these models")
     parser.add_argument("--family", choices=sorted({each.family for each in ENTRIES.values()}))
     parser.add_argument("--quick", action="store_true", help="a dozen small models")
-    parser.add_argument("--threads", type=int, default=1, metavar="COUNT", help="threads of a call")
+    parser.add_argument(
+        "--threads", type=int, nargs="+", default=[1], metavar="COUNT", help="threads of a call; 1 2: on both"
+    )
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, help="who is timed beside us")
     parser.add_argument("--jobs", type=int, default=1, metavar="COUNT", help="models at a time; times suffer")
     parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="for one model")
     parser.add_argument("--real", action="store_true", help="models as large as they are used")

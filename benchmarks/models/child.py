@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from benchmarks.models.entry import Entry
 
 
+#: Whose calls can be timed beside ours.
+PEERS = ("eager", "inductor", "onnxruntime", "jax")
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is wanted of a model.
@@ -29,7 +33,7 @@ class Request:
         real: Whether it is as large as it is used.
         narrow: Whether it is also run in bf16.
         gradients: Whether gradients and a step are compared, if it trains.
-        times: Whether calls are timed.
+        peers: Who is timed beside us, of `PEERS`; where there is nobody, nothing is.
     """
 
     entry: Entry
@@ -37,7 +41,7 @@ class Request:
     real: bool
     narrow: bool
     gradients: bool
-    times: bool
+    peers: frozenset[str]
 
     def stages(self) -> tuple[str, ...]:
         """Return the stages that it is to go through."""

@@ -46,8 +46,8 @@ def check(request: Request, say: Callable[..., None]) -> None:
         _stage(say, {"bf16": slice(None)}, request, module.apply, given)
     if request.gradients and request.entry.trains:
         _training(say, request, module, variables, args)
-    if run is not None and request.times:
-        _times(say, *run)
+    if run is not None and request.peers:
+        _times(say, request.threads, *run)
 
 
 def _training(say: Callable[..., None], request: Request, module: Any, variables: Any, args: Any) -> None:
@@ -105,7 +105,7 @@ def _stage(
     except Exception as error:
         say(**{first: stage_of(error)})
         return None
-    if first == "forward" and request.times:
+    if first == "forward" and "jax" in request.peers:
         say(compile_seconds=seconds)
     found = list(results) if isinstance(results, (list, tuple)) else [results]
 
@@ -130,11 +130,11 @@ def _compared(
     return compared(found[part], expected[part], lambda: exact()[part])
 
 
-def _times(say: Callable[..., None], compiled: Any, given: Any, theirs: Any, args: Any) -> None:
+def _times(say: Callable[..., None], threads: int, compiled: Any, given: Any, theirs: Any, args: Any) -> None:
     from benchmarks.models.timing import by_turns  # noqa: PLC0415 -- only where times are wanted
 
     calls = {"ours": lambda: compiled(*given), "jax": lambda: jax.block_until_ready(theirs(*args))}
-    say(**by_turns(calls))
+    say(**by_turns(calls, threads))
 
 
 def enlivened(variables: Any) -> Any:

@@ -47,8 +47,8 @@ class Outcome:
         parameters: How many numbers it has learnt, or would.
         stages: By name, those that were reached.
         compile_seconds: By what compiled: `ours`, and others.
-        call_seconds: By what was called: `ours`, `eager`, and others.
-        others: How many cores other processes used while calls were timed.
+        call_seconds: By number of threads, by what was called: `ours`, `eager`, and others.
+        others: By number of threads, how many cores other processes used while calls were timed.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Outcome:
     parameters: int | None = None
     stages: dict[str, Stage] = field(default_factory=dict)
     compile_seconds: dict[str, float] = field(default_factory=dict)
-    call_seconds: dict[str, float] = field(default_factory=dict)
-    others: float = 0.0
+    call_seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    others: dict[str, float] = field(default_factory=dict)
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Add what the process of the model says."""
@@ -69,12 +69,16 @@ class Outcome:
             else:
                 setattr(self, key, value)
 
-    def ratio(self) -> float | None:
-        """Return the time of the quickest other call over ours; like is compared with like (`FROZEN`)."""
+    def ratio(self, threads: str) -> float | None:
+        """Return the time of the quickest other call over ours; like is compared with like (`FROZEN`).
+
+        Args:
+            threads: The number of threads, as a key of ``call_seconds``; None is returned where it is none.
+        """
+        times = self.call_seconds.get(threads, {})
         ratios = [
-            seconds / self.call_seconds[ours]
-            for name, seconds in self.call_seconds.items()
-            if name not in ("ours", FROZEN)
-            and (ours := FROZEN if name in _FREEZING else "ours") in self.call_seconds
+            seconds / times[ours]
+            for name, seconds in times.items()
+            if name not in ("ours", FROZEN) and (ours := FROZEN if name in _FREEZING else "ours") in times
         ]
         return min(ratios, default=None)

@@ -23,11 +23,10 @@ any result, relative to the largest element of that result. Up to 1e-4 is right;
 times as far from results in f64 as the framework is itself.
 
 `calls` is the time of a call of the quickest of the others (torch eager, inductor and ONNX Runtime; jax)
-over ours: above 1, we are quicker. ONNX Runtime, which lays weights out when a session is made, is compared
-with our program of frozen weights. `compile` is the seconds from the module to the first result, ours (with
-`torch.export` or jax's tracing) and, behind the stroke, those of inductor or jax."""
-_COLUMNS = ("parameters", *STAGES, "calls", "compile")
-_HEAD = f"| model | {' | '.join(_COLUMNS)} |\n|---|{'---:|' * len(_COLUMNS)}"
+over ours, by the number of threads: above 1, we are quicker. ONNX Runtime, which lays weights out when a
+session is made, is compared with our program of frozen weights. `compile` is the seconds from the module to
+the first result, ours (with `torch.export` or jax's tracing) and, behind the stroke, those of inductor or
+jax."""
 #: A ratio of calls below which a model is slow.
 _LEVEL = 0.9
 #: The compilers whose seconds stand beside ours.
@@ -51,9 +50,12 @@ def _lines(found: Sequence[Outcome], machine: Sequence[str], command: str) -> It
     yield from ("# Models", "", f"Written by `{command}`; do not edit.", "", _READING, "")
     yield from (f"- {fact}" for fact in machine)
     yield from ("", *_summary(found), "")
+    counts = _counts(found)
+    columns = ("model", "parameters", *STAGES, *(f"calls, {each}" for each in counts), "compile")
+    head = f"| {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) - 1)}"
     for family in sorted({each.family for each in found}):
-        yield from (f"## {family}", "", _HEAD)
-        yield from (_row(each) for each in found if each.family == family)
+        yield from (f"## {family}", "", head)
+        yield from (_row(each, counts) for each in found if each.family == family)
         yield ""
     yield from _reasons(found)
 
@@ -67,32 +69,44 @@ def _summary(found: Sequence[Outcome]) -> Iterator[str]:
         states = [each.stages[stage].state for each in found if stage in each.stages]
         counts = [str(states.count(state)) for state in STATES]
         yield f"| {stage} | {' | '.join(counts)} | {len(states)} |"
-    ratios = [ratio for each in found if (ratio := each.ratio()) is not None]
-    if ratios:
-        yield ""
+    yield ""
+    for count in _counts(found):
+        ratios = [ratio for each in found if (ratio := each.ratio(count)) is not None]
         slow = sum(ratio < _LEVEL for ratio in ratios)
         yield (
-            f"Geometric mean of calls: {geometric_mean(ratios):.2f}, of {len(ratios)} models; "
-            f"{slow} of them are below {_LEVEL}."
+            f"Geometric mean of calls on {_threads(count)}: {geometric_mean(ratios):.2f}, "
+            f"of {len(ratios)} models; {slow} of them are below {_LEVEL}."
         )
+        yield ""
     for name in _COMPILERS:
         seconds = [each.compile_seconds for each in found if name in each.compile_seconds]
         if seconds:
             mean = geometric_mean([each[name] / each["ours"] for each in seconds])
             yield f"Seconds of compilation, {name}'s over ours: {mean:.1f}, of {len(seconds)} models."
-    loud = [each for each in found if each.others > _QUIET]
-    if loud:
-        yield ""
-        yield f"Of {len(loud)} models the times cannot be compared: other processes were running meanwhile."
+    for count in _counts(found):
+        loud = sum(each.others.get(count, 0.0) > _QUIET for each in found)
+        if loud:
+            yield ""
+            yield f"Of {loud} models the times on {_threads(count)} are rough: other processes ran meanwhile."
 
 
-def _row(outcome: Outcome) -> str:
-    ratio, seconds = outcome.ratio(), outcome.compile_seconds
+def _counts(found: Sequence[Outcome]) -> list[str]:
+    """Return the numbers of threads on which calls were compared."""
+    counts = {count for each in found for count in each.call_seconds if each.ratio(count) is not None}
+    return sorted(counts, key=int)
+
+
+def _threads(count: str) -> str:
+    return f"{count} thread{'s' if count != '1' else ''}"
+
+
+def _row(outcome: Outcome, counts: Sequence[str]) -> str:
+    seconds, ratios = outcome.compile_seconds, [outcome.ratio(count) for count in counts]
     cells = [
         outcome.name,
         "" if outcome.parameters is None else f"{outcome.parameters:,}",
         *(_stage(outcome.stages.get(name)) for name in STAGES),
-        "" if ratio is None else f"{ratio:.2f}",
+        *("" if ratio is None else f"{ratio:.2f}" for ratio in ratios),
         " / ".join(f"{seconds[name]:.1f}" for name in ("ours", *_COMPILERS) if name in seconds),
     ]
     return f"| {' | '.join(cells)} |"

@@ -50,7 +50,7 @@ def check(request: Request, say: Callable[..., None]) -> None:
         _narrow(request, say, (model, args, kwargs))
     if request.gradients and request.entry.trains:
         _training(say, model, args, kwargs)
-    if run is not None and request.times:
+    if run is not None and request.peers:
         _times(request, say, (model, args, kwargs), run)
 
 
@@ -63,7 +63,7 @@ def _forward(request: Request, say: Say, call: tuple[Any, Any, Any], expected: l
     except Exception as error:
         say(forward=stage_of(error))
         return None
-    if request.times:
+    if request.peers:
         say(compile_seconds={"ours": time.perf_counter() - start})
     stage = compared(found, expected, lambda: _exact(model, args, kwargs))
     say(forward=stage)
@@ -142,8 +142,8 @@ def _times(request: Request, say: Say, call: tuple[Any, Any, Any], run: Any) -> 
 
     model, args, kwargs = call
     model.eval()
-    calls = {"ours": run, "eager": model}
-    if has_compiler():
+    calls = {"ours": run, **({"eager": model} if "eager" in request.peers else {})}
+    if "inductor" in request.peers and has_compiler():
         torch._dynamo.reset()
         compiled = torch.compile(model)
         start = time.perf_counter()
@@ -157,17 +157,18 @@ def _times(request: Request, say: Say, call: tuple[Any, Any, Any], run: Any) -> 
     bound: dict[str, Callable[[], Any]] = {
         name: partial(each, *args, **kwargs) for name, each in calls.items()
     }
-    try:
-        from benchmarks.models.exported import session_of  # noqa: PLC0415 -- it may not be installed
+    if "onnxruntime" in request.peers:
+        try:
+            from benchmarks.models.exported import session_of  # noqa: PLC0415 -- it may not be installed
 
-        bound["onnxruntime"], seconds = session_of(model, args, kwargs, request.threads)
-        frozen = mind_mlir.from_torch(model, *args, kwargs=kwargs, threads=request.threads, frozen=True)
-        bound[FROZEN] = partial(frozen, *args, **kwargs)
-        say(compile_seconds={"onnxruntime": seconds})
-    except Exception as error:
-        print("onnxruntime:", error)
+            bound["onnxruntime"], seconds = session_of(model, args, kwargs, request.threads)
+            frozen = mind_mlir.from_torch(model, *args, kwargs=kwargs, threads=request.threads, frozen=True)
+            bound[FROZEN] = partial(frozen, *args, **kwargs)
+            say(compile_seconds={"onnxruntime": seconds})
+        except Exception as error:
+            print("onnxruntime:", error)
     with torch.no_grad():
-        say(**by_turns(bound))
+        say(**by_turns(bound, request.threads))
 
 
 def _tensors(results: Any) -> list[Any]:
