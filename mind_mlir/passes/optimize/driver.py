@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import read_too_soon
 from mind_mlir.passes.canonical.body import FunctionBlocks, numbered
-from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE, SCALES
+from mind_mlir.passes.optimize.table import CONSTANT_PASSES, MODULE_PASSES, PASSES, PREPARE
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.target import named_target
 
@@ -51,20 +51,16 @@ def optimize(
         target: The processor, for the passes that need to know it; that of the environment unless given.
         evaluate: Runs code, for the pass that evaluates expressions of constants, which there is only then.
     """
-    if evaluate is not None and not {SCALES.name, PREPARE.name} & set(disabled):
-        functions = [_optimized(function, (SCALES,), observer) for function in module.functions]
-        if any(one is not other for one, other in zip(functions, module.functions, strict=True)):
-            module = replace(module, functions=Functions(functions))
     if evaluate is not None and PREPARE.name not in disabled:
+        early = [each for each in CONSTANT_PASSES if each.name not in disabled]
+        module = _with_passes(module, early, observer)
         prepared = PREPARE.run(module, evaluate)
         if observer is not None and prepared is not module:
             observer(PREPARE.name, partial(str, module), partial(str, prepared))
         module = prepared
     known = {each.name: each for each in PASSES}
     passes = [known[name] for name in (known if order is None else order) if name not in disabled]
-    functions = [_optimized(function, passes, observer) for function in module.functions]
-    if any(one is not other for one, other in zip(functions, module.functions, strict=True)):
-        module = replace(module, functions=Functions(functions))
+    module = _with_passes(module, passes, observer)
     machine = named_target() if target is None else target
     for each in MODULE_PASSES:
         if each.name in disabled:
@@ -77,6 +73,13 @@ def optimize(
             observer(each.name, partial(str, module), partial(str, changed))
         module = changed
     return module
+
+
+def _with_passes(module: Module, passes: Sequence[FunctionPass], observer: PassObserver | None) -> Module:
+    functions = [_optimized(function, passes, observer) for function in module.functions]
+    if all(one is other for one, other in zip(functions, module.functions, strict=True)):
+        return module
+    return replace(module, functions=Functions(functions))
 
 
 def _optimized(given: Function, passes: Sequence[FunctionPass], observer: PassObserver | None) -> Function:

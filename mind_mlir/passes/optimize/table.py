@@ -11,6 +11,7 @@ from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.constants import prepare
 from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.optimize.scales import fold_scales
+from mind_mlir.passes.optimize.taps import cut_taps
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import Pass
 from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
@@ -94,15 +95,24 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
     ),
 )
 
-#: The pass before that which runs code, for programs with parameters that are declared constant.
-SCALES: FunctionPass = Pass(
-    "scales",
-    "multiplies filters of convolutions by what multiplies each feature behind them, as norms of batches "
-    "do, where both are made of parameters that are declared constant",
-    fold_scales,
-    "an element of the filter is rounded once more, and the sum is not scaled: a result is off by at most "
-    "one unit roundoff more, of the sum of its terms' magnitudes times the scale, and what is added by one "
-    "of its own; unless products of filter and scale overflow, or are subnormal",
+#: The passes before that which runs code, for programs with parameters that are declared constant.
+CONSTANT_PASSES: tuple[FunctionPass, ...] = (
+    Pass(
+        "taps",
+        "cuts what only ever meets padding from filters that are parameters declared constant",
+        cut_taps,
+        "a finite number times zero adds nothing, and filters with infinities or NaN are left; sums of fewer "
+        "terms may be in another order, within their bound",
+    ),
+    Pass(
+        "scales",
+        "multiplies filters of convolutions by what multiplies each feature behind them, as norms of batches "
+        "do, where both are made of parameters that are declared constant",
+        fold_scales,
+        "an element of the filter is rounded once more, and the sum is not scaled: a result is off by at "
+        "most one unit roundoff more, of the sum of its terms' magnitudes times the scale, and what is added "
+        "by one of its own; unless products of filter and scale overflow, or are subnormal",
+    ),
 )
 
 #: The pass that runs code, before the others.
@@ -116,7 +126,7 @@ PREPARE: EvaluatingPass = Pass(
 
 #: All of them, in order.
 ALL_PASSES: tuple[FunctionPass | ModulePass | EvaluatingPass, ...] = (
-    SCALES,
+    *CONSTANT_PASSES,
     PREPARE,
     *PASSES,
     *MODULE_PASSES,

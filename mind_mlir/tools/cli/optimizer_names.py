@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 OPTIMIZER_PASSES = (
+    "taps",
     "scales",
     "prepare",
     "algebra",
