@@ -107,7 +107,7 @@ ENTRIES = (
     _row("roberta", "Roberta", _BERT, pad_token_id=1),
     _row("roformer", "RoFormer", _BERT, trains=False),
     _row("rwkv", "RwkvForCausalLM", {**_WORDS, "hidden_size": 32, "num_hidden_layers": 2}, trains=False),
-    _row("squeezebert", "SqueezeBert", _BERT, trains=False),
+    _row("squeezebert", "SqueezeBert", _BERT, trains=False, embedding_size=64),
     _row("stablelm", "StableLmForCausalLM", _LLAMA, trains=False),
     _row("starcoder2", "Starcoder2ForCausalLM", _LLAMA, trains=False),
     _row("xlm_roberta", "XLMRoberta", _BERT, trains=False, pad_token_id=1),

@@ -172,7 +172,9 @@ class TorchModel:
     @property
     def compiled(self) -> int:
         """Return how many programs have been compiled."""
-        return sum(each.compiled.compiled for _, each in self._made.items())
+        # A module that changes itself as it is read has its program for what it was before, too.
+        graphs = {id(each): each.compiled for _, each in self._made.items()}
+        return sum(each.compiled for each in graphs.values())
 
     @property
     def reason(self) -> str | None:

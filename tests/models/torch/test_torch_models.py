@@ -128,7 +128,7 @@ class Attention(nn.Module):  # type: ignore[misc]  # torch has no types here
         self.register_buffer("places", torch.arange(64).expand(1, -1))
 
     def forward(self, x: Any) -> Any:
-        length = x.shape[1]
+        length, self.rank = x.shape[1], x.ndim  # the module is another one once it has run
         x = x + self.table(self.places[:, :length])
         keep = torch.ones(length, length, dtype=torch.bool).tril()
         scores = (x @ x.transpose(1, 2)).masked_fill(~keep, -torch.inf) / length**0.5
