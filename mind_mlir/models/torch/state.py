@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.models.torch.tensors import load_torch
 
@@ -48,6 +48,28 @@ class _Form:
         return self._hash
 
 
+class _Seen(NamedTuple):
+    """A module at the last look; replaced as one, for several threads may call.
+
+    Attributes:
+        held: The dicts of the modules in it.
+        sizes: How large they were.
+        versions: Their versions, where torch tells them: as long as these are the same, so is all else.
+        dicts: The dict of each value that is looked at.
+        names: The name of each.
+        values: Each of them.
+        form: All of it, as a key.
+    """
+
+    held: list[dict[str, Any]]
+    sizes: list[int]
+    versions: list[int] | None
+    dicts: list[dict[str, Any]]
+    names: list[str]
+    values: list[Any]
+    form: _Form
+
+
 class ModuleState:
     """Looks at a module before each call, for what it was when it was read may have changed.
 
@@ -62,46 +84,58 @@ class ModuleState:
         self._torch = load_torch()
         self._common = vars(self._torch.nn.Module()).keys() - {"training"}
         self._changing: set[tuple[int, str]] = set()
-        self._look()
+        # Torch's own guards ask for it, too: a number that is another one once a dict has been changed.
+        self._version = getattr(self._torch._C._dynamo.guards, "dict_version", None)
+        self._seen = self._look()
 
     def key(self) -> Hashable:
         """Return what the module is now; equal keys are one program."""
-        dicts, names, values, sizes, form = self._seen
-        now = map(dict.get, dicts, names)
-        if not all(map(is_, now, values)) or [len(each) for each in sizes[0]] != sizes[1]:
-            form = self._look()
+        seen = self._seen
+        versions = self._versions(seen.held)
+        if versions is None or versions != seen.versions:
+            now = map(dict.get, seen.dicts, seen.names)
+            if all(map(is_, now, seen.values)) and list(map(len, seen.held)) == seen.sizes:
+                seen = seen._replace(versions=versions)
+                self._seen = seen
+            else:
+                seen = self._look()
         torch = self._torch
         cast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-        return (form, cast, torch.get_default_dtype())
+        return (seen.form, cast, torch.get_default_dtype())
 
     def note_changes(self) -> None:
         """Leave out from now on what is other than at the last look: the module has changed it itself."""
-        dicts, names, values, *_ = self._seen
-        before = {(id(held), name): value for held, name, value in zip(dicts, names, values, strict=True)}
+        seen = self._seen
+        places = zip(seen.dicts, seen.names, seen.values, strict=True)
+        before = {(id(held), name): value for held, name, value in places}
         for held, name in self._slots():
             if before.get((id(held), name), self) is not held[name]:
                 self._changing.add((id(held), name))
         self._look()
 
-    def _look(self) -> _Form:
-        slots = [each for each in self._slots() if (id(each[0]), each[1]) not in self._changing]
+    def _look(self) -> _Seen:
+        held = [each for module in self._module.modules() for each in _held(module)]
         tied = self._tied()
-        sized = [held for each in self._module.modules() for held in _sized(each)]
-        sizes = [len(each) for each in sized]
+        held += {id(each): each for each, _ in tied}.values()
+        versions = self._versions(held)  # before anything else: what is changed from now on is seen
+        slots = [each for each in self._slots() if (id(each[0]), each[1]) not in self._changing]
+        sizes = list(map(len, held))
         names = [name for _, name in slots]
-        keys = [key_of(held[name]) for held, name in slots]
-        form = _Form((*names, *keys, *sizes, *[(id(held), name) for held, name in tied]))
+        keys = [key_of(each[name]) for each, name in slots]
         watched = [*slots, *tied]
-        values = [held[name] for held, name in watched]
-        # Replaced together, for several threads may call.
-        self._seen = (
-            [held for held, _ in watched],
+        self._seen = _Seen(
+            held,
+            sizes,
+            versions,
+            [each for each, _ in watched],
             [name for _, name in watched],
-            values,
-            (sized, sizes),
-            form,
+            [each[name] for each, name in watched],
+            _Form((*names, *keys, *sizes, *[(id(each), name) for each, name in tied])),
         )
-        return form
+        return self._seen
+
+    def _versions(self, held: list[dict[str, Any]]) -> list[int] | None:
+        return None if self._version is None else list(map(self._version, held))
 
     def _tied(self) -> list[tuple[dict[str, Any], str]]:
         """Return the places of weights that are in several, one after the other; torch reads one of them."""
@@ -126,5 +160,7 @@ class ModuleState:
                     yield module._modules, name
 
 
-def _sized(module: Any) -> list[Any]:
-    return [vars(module), module._modules, module._forward_hooks, module._forward_pre_hooks]
+def _held(module: Any) -> list[dict[str, Any]]:
+    """Return the dicts of a module that are looked at; those of TorchScript are none."""
+    found = (vars(module), module._modules, module._forward_hooks, module._forward_pre_hooks)
+    return [each for each in found if isinstance(each, dict)]
