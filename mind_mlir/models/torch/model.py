@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import Diagnostic, TracingError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.models.torch.exporting import EXPORTING, Exported, exported
-from mind_mlir.models.torch.state import ModuleState, key_of
+from mind_mlir.models.torch.state import ModuleState, key_of, modes_of
 from mind_mlir.models.torch.tensors import check_values, load_torch
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.options import Options, options_of, takes
@@ -58,7 +58,7 @@ class TorchModel:
         self._plain: dict[Hashable, Exported] = {}
         self._tree = load_torch().utils._pytree
         self._tensor = load_torch().Tensor
-        self._state = ModuleState(self.source)
+        self._state = None if frozen else ModuleState(self.source)
         self._first: tuple[Exported, list[Any]] | None = None
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class TorchModel:
 
     def _plain_key(self, leaves: list[Any], kwargs: dict[str, Any]) -> Hashable:
         """Return what says which program a call of tensors alone has, quickly; None for another call."""
-        key: list[Any] = [self._state.key(), *kwargs]
+        key: list[Any] = [self._state_key(), *kwargs]
         for leaf in leaves:
             if type(leaf) is not self._tensor:
                 return None
@@ -123,9 +123,9 @@ class TorchModel:
             made = True
             return self._export(args, kwargs)
 
-        found = self._made.get((form, self._state.key(), number), make)
+        found = self._made.get((form, self._state_key(), number), make)
         if made:  # the module has run: what it has changed of itself is no reason to read it anew
-            return self._made.get((form, self._state.key(), number), lambda: found)
+            return self._made.get((form, self._state_key(), number), lambda: found)
         return found if found.guards is None or found.guards.hold(leaves, args, kwargs) else None
 
     def _key(self, leaf: Any) -> Hashable:
@@ -144,8 +144,13 @@ class TorchModel:
             frozen=self._frozen,
             buckets=self._buckets,
         )
-        self._state.note_changes()
+        if self._state is not None:
+            self._state.note_changes()
         return found
+
+    def _state_key(self) -> Hashable:
+        """Return what besides arguments decides on a program; a frozen module is not looked at again."""
+        return modes_of(load_torch()) if self._state is None else self._state.key()
 
     def lower(self, *args: Any, **kwargs: Any) -> GraphProgram:
         """Return the program for arguments, which is compiled but not run."""
@@ -222,7 +227,7 @@ def from_torch(
             range of extents, as those of `mind_mlir.jit`; where there is no such one, for `reason`, each
             extent has a program of its own. None for reading the module anew for new shapes.
         frozen: Whether weights are constants: the code is made for what they hold now, and does not see
-            later changes.
+            later changes, neither of them nor of anything else in the module.
         buckets: The greatest extents of ranges that share a program, for open dimensions.
         options: Those of `mind_mlir.runtime.options`.
 

@@ -21,6 +21,12 @@ def key_of(value: Any) -> Hashable:
     return ("float", value.hex()) if type(value) is float else _Same(value)
 
 
+def modes_of(torch: Any) -> tuple[Hashable, ...]:
+    """Return what torch is told besides a module: the dtype that it casts to, if any, and that of floats."""
+    cast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+    return cast, torch.get_default_dtype()
+
+
 class _Same:
     """An object as a key: it is equal to itself, and lives as long as the key."""
 
@@ -99,9 +105,7 @@ class ModuleState:
                 self._seen = seen
             else:
                 seen = self._look()
-        torch = self._torch
-        cast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-        return (seen.form, cast, torch.get_default_dtype())
+        return (seen.form, *modes_of(self._torch))
 
     def note_changes(self) -> None:
         """Leave out from now on what is other than at the last look: the module has changed it itself."""
