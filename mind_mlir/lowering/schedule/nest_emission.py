@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_group, call_rows
+from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_nest
 from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.fusion.groups.collapse import (
@@ -17,23 +17,18 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import (
 )
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
 from mind_mlir.lowering.schedule.fusion.groups.in_place import overwritten
+from mind_mlir.lowering.schedule.fusion.nest_program import NestProgram
 from mind_mlir.lowering.schedule.fusion.nests.body import Output
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
 from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import work_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import (
-    AnyRowSchedule,
-    choose_rows,
-    emit_rows,
-    starts_of,
-)
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import choose_rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
@@ -94,30 +89,22 @@ class NestEmission:
                 self._output(group, schedule, number, place, operations[number], target)
                 for (number, place), target in zip(results, targets, strict=True)
             ]
-            tensors = None
-            if ending is None:
-                tensors = call_group(self._nests, group, outputs, schedule, self._target)
-            self._decide("fused", operations, group, schedule, tensors, group.place)
-            if tensors is None:
-                tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
+            nest = NestProgram(group, outputs, schedule, self._target)
+            tensors = self._emitted(nest, operations, group.place, may_call=ending is None)
             _replace(written, tensors)
 
-    def _decide(
-        self,
-        kind: str,
-        operations: Iterable[Operation],
-        group: Group,
-        schedule: FusedSchedule | AnyRowSchedule,
-        called: list[Value] | None,
-        place: int,
-    ) -> None:
-        """Say how ``group`` is computed, and that it is ``called``, if it is."""
+    def _emitted(
+        self, nest: NestProgram, operations: Sequence[Operation], place: int, *, may_call: bool
+    ) -> list[Value]:
+        """Emit ``nest``, or a call of what computes it, and say how ``operations`` are computed."""
+        called = call_nest(self._nests, nest) if may_call else None
 
         def decision() -> Decision:
-            choices = (*schedule.choices(), *call_choices(called))
-            return Decision(kind, computed(operations), group.extents, choices)
+            choices = (*nest.schedule.choices(), *call_choices(called))
+            return Decision(nest.schedule.kind, computed(operations), nest.group.extents, choices)
 
         self._decisions.add(decision, place)
+        return nest.emit(self._emitter, Known()) if called is None else called
 
     def _output(
         self,
@@ -190,13 +177,9 @@ class NestEmission:
         passes, schedule = chosen
         pairs = zip(written, targets, strict=True)
         outputs = [self._row_output(group, passes, result, target) for result, target in pairs]
-        tensors = call_rows(self._nests, group, outputs, schedule, self._target)
+        nest = NestProgram(group, outputs, schedule, self._target)
         operations = [view.op for view in program.members]
-        self._decide(schedule.kind, operations, group, schedule, tensors, last.place)
-        if tensors is None:
-            starts = starts_of(group.members)
-            tensors = emit_rows(self._emitter, group, outputs, starts, schedule, self._target, Known())
-        _replace(written, tensors)
+        _replace(written, self._emitted(nest, operations, last.place, may_call=True))
         return True
 
     def _row_output(self, group: Group, passes: Passes, result: Value, target: Value | None) -> Output:
@@ -209,7 +192,8 @@ class NestEmission:
             if not passes.reads_after(result, form):
                 return Output(view, number, form)
         element = ir.RankedTensorType(result.type).element_type
-        return Output(view, number, self._emitter.empty(shape, element))
+        start = filler(view.inits[number]) if view.reductions else None
+        return Output(view, number, self._emitter.empty(shape, element), start)
 
 
 def targets_of(

@@ -94,6 +94,11 @@ class View:
         """The operands that are read only."""
         return self.operands[: len(self.operands) - self.results]
 
+    @property
+    def reads(self) -> list[Value]:
+        """The inputs whose elements the body uses."""
+        return [value for number, value in enumerate(self.inputs) if self.live[number]]
+
     @cached_property
     def inits(self) -> tuple[Value, ...]:
         """The operands that results start from."""

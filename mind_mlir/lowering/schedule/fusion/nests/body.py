@@ -219,7 +219,7 @@ class NestBody:
         self,
         emitter: Emitter,
         group: Group,
-        outputs: list[Output],
+        outputs: Sequence[Output],
         schedule: FusedSchedule,
         target: Target,
         live_ins: Mapping[Value, frozenset[int]] | None = None,

@@ -199,7 +199,12 @@ class GroupEmitter:
     """Emits one group."""
 
     def __init__(
-        self, emitter: Emitter, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
+        self,
+        emitter: Emitter,
+        group: Group,
+        outputs: Sequence[Output],
+        schedule: FusedSchedule,
+        target: Target,
     ) -> None:
         self._e = emitter
         self._g = group

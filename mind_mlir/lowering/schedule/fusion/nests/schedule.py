@@ -77,17 +77,22 @@ class FusedSchedule:
     """
 
     lanes: int
-    vectors: int
-    strip: int
-    cuts: tuple[Cut, ...]
-    parts: Cut | None
-    parallel: bool
-    brief: bool
-    streaming: bool
-    reason: str
+    vectors: int = 1
+    strip: int = 0
+    cuts: tuple[Cut, ...] = ()
+    parts: Cut | None = None
+    parallel: bool = False
+    brief: bool = False
+    streaming: bool = False
+    reason: str = ""
     epilogue: int | None = None
     beside: int = 1
     prefetch_distance: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The name of such nests in listings."""
+        return "fused"
 
     @property
     def width(self) -> int:
@@ -129,9 +134,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     """Return how a group is computed that does ``work``."""
     lanes = target.lanes(work.bits)
     if work.vector < 0:
-        return FusedSchedule(
-            lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="a single element"
-        )
+        return FusedSchedule(lanes, reason="a single element")
     streaming = streams(work, target)
     side = vectors(work, lanes, streaming=streaming)
     full = side * lanes
@@ -197,7 +200,7 @@ def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
         return None
     about = f"about {nanoseconds / 1000:.1f} us of work"
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, 1, 0, tuple(cuts), None, parallel, brief, streaming=False, reason=reason)
+    return FusedSchedule(lanes, cuts=tuple(cuts), parallel=parallel, brief=brief, reason=reason)
 
 
 def _chunk_counts(work: Work, *, brief: bool) -> tuple[int, int]:
