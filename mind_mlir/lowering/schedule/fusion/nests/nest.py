@@ -7,6 +7,7 @@ short nest joins their results: sums in f64, which costs nothing beside the part
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -292,14 +293,14 @@ class GroupEmitter:
             fits = self._b.elements.fits(env, dim, side)
             conditions = [] if whole else [self._e.compare("ule", end, rows.upper)]
             conditions += [] if fits is None else [fits]
-            here = place.at(env, place.known)
+            here = dataclasses.replace(place, env=env, side=dim)
             if not conditions:
-                return columns.emit_beside(here, dim, inside)
+                return columns.emit(here, inside)
             last = end if whole else self._e.minimum(end, rows.upper)
             return self._e.either(
                 self._e.all(conditions),
                 inside,
-                lambda now: columns.emit_beside(here, dim, now),
+                lambda now: columns.emit(here, now),
                 lambda now: self._e.loop((i, last, 1), now, one),
             )
 

@@ -10,15 +10,16 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.nests.body import wanted_values
+from mind_mlir.lowering.schedule.fusion.nests.body import Place, wanted_values
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
 from mind_mlir.mlir.bindings import arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner
-    from mind_mlir.lowering.schedule.fusion.nests.body import Place, Range
+    from mind_mlir.lowering.schedule.fusion.nests.body import Range
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
@@ -38,7 +39,6 @@ class Online:
 
     def __init__(self, emitter: Emitter, plan: RowPlan, stage: Stage, first: int, passes: RowPasses) -> None:
         self._e = emitter
-        self._extent = plan.group.extents[plan.group.vector]
         self._schedule = plan.schedule.passes[first]
         self._centre = stage.relative[0].centre
         self._first = first
@@ -77,20 +77,10 @@ class Online:
             greatest, subtracted, *sums = self._raised(elements, greater, inside)
             scalars = {**numbers.scalars, self._centre: subtracted}
             here = place.at(place.env, Known(scalars, numbers.vectors))
-            following = second.accumulate(here, chunk, sums)
-            if chunk.mask is not None:
-                pairs = zip(following, sums, strict=True)
-                following = [self._e.select(chunk.mask, new, old) for new, old in pairs]
-            return [greatest, subtracted, *following]
+            return [greatest, subtracted, *second.accumulate_alone(here, chunk, sums)]
 
-        carried = self._e.loop(
-            (range_.lower, range_.upper, self._schedule.width),
-            [*running, *second.accumulators().neutral],
-            lambda i, inside: step(Chunk(i), inside),
-        )
-        if range_.end and self._extent != first.full:
-            mask = self._e.mask(self._schedule.width, self._extent - first.full)
-            carried = step(Chunk(first.full, mask), carried)
+        segment = Place(place.env, known, {second.group.vector: range_})
+        carried = along(second, segment, [*running, *second.accumulators(place).neutral], step)
         greatest, subtracted, *sums = carried
         totals = {maximum.result: greatest}
         for output, combiner, total in zip(second.reducers, second.combiners, sums, strict=True):
