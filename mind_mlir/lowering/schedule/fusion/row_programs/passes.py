@@ -17,7 +17,7 @@ from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relat
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.linalg_view.view import View
@@ -141,13 +141,13 @@ def passes_of(group: Group, results: Container[Value], *, long: bool = False) ->
     return _Planner(group.members, group.produced, space, results, repeated).run()
 
 
-def stages_of(passes: Passes, produced: Mapping[Value, View]) -> tuple[Stage, ...]:
+def stages_of(passes: Passes) -> tuple[Stage, ...]:
     """Return the stages of ``passes`` over long rows, as few as possible."""
     stages: list[Stage] = []
     left = list(passes.passes)
     while left:
         first = left.pop(0)
-        relative = _relative(first, left[0], produced) if left else None
+        relative = _relative(first, left[0]) if left else None
         if relative is None:
             stages.append(Stage((first,)))
         else:
@@ -155,12 +155,13 @@ def stages_of(passes: Passes, produced: Mapping[Value, View]) -> tuple[Stage, ..
     return tuple(stages)
 
 
-def _relative(first: Pass, second: Pass, produced: Mapping[Value, View]) -> tuple[Relative, ...] | None:
+def _relative(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
     """Return the sums of ``second`` if it may go along a row together with ``first``."""
     if second.stored or not second.reduced or not first.reduced:
         return None
     numbers = {result for view in (*first.reduced, *first.row_scalars) for result in view.op.results}
-    found = relative_sums(second.reduced, first.reduced, produced, numbers)
+    members = list({id(view): view for view in (*first.members, *second.members)}.values())
+    found = relative_sums(second.reduced, first.reduced, members, numbers)
     online = found is not None and any(each.kind is Kind.EXPONENTIALS for each in found)
     return None if online and first.stored else found
 
@@ -276,53 +277,57 @@ class _Planner:
                 if result in self._results and not view.reductions
             ],
         )
-        needed = {id(view) for view in (*found.reduced, *found.summed)}
-        needed |= {id(self._produced[value]) for value in found.stored}
         loaded: dict[Value, None] = {}
         live_ins: dict[Value, None] = {}
-        for view in reversed(self._members):
-            if id(view) not in needed:
-                continue
-            found.members.append(view)
+
+        def is_known(value: Value, source: View) -> bool:
+            if self._is_read(source, level):
+                loaded[value] = None
+            elif self._is_live_in(source):
+                live_ins[value] = None
+            return value in loaded or value in live_ins
+
+        ends = [*found.reduced, *found.summed, *(self._produced[value] for value in found.stored)]
+        found.members = self._needed(ends, is_known)
+        for view in found.members:
             if not self._single[id(view)]:
                 self._first.setdefault(id(view), level)
-            for value, source in self._inputs(view):
-                if self._is_read(source, level):
-                    loaded[value] = None
-                elif self._is_live_in(source):
-                    live_ins[value] = None
-                else:
-                    needed.add(id(source))
-        found.members.reverse()
         found.loaded = list(loaded)
         found.row_scalars = self._row_scalars(level, found.reduced, live_ins)
         found.live_ins = list(live_ins)
         return found
+
+    def _needed(self, ends: Sequence[View], is_known: Callable[[Value, View], bool]) -> list[View]:
+        """Return ``ends`` and what they are computed from, in order, but for what is known."""
+        needed = {id(view) for view in ends}
+        found: list[View] = []
+        for view in reversed(self._members):
+            if id(view) in needed:
+                found.append(view)
+                inputs = self._inputs(view)
+                needed.update(id(source) for value, source in inputs if not is_known(value, source))
+        return found[::-1]
 
     def _row_scalars(self, level: int, reduced: Sequence[View], live_ins: dict[Value, None]) -> list[View]:
         """Return what is computed, one number for each row, as soon as pass ``level`` has ``reduced``.
 
         What that needs of earlier passes is entered in ``live_ins``.
         """
-        needed = {
-            id(view)
+        scalars = [
+            view
             for view in self._members
             if self._is_row_scalar(view) and max(self._levels[id(view)], 1) == level + 1
-        }
-        known = {id(view) for view in reduced}
-        found: list[View] = []
-        for view in reversed(self._members):
-            if id(view) not in needed:
-                continue
-            found.append(view)
-            for value, source in self._inputs(view):
-                if id(source) in known or id(source) in needed:
-                    continue
-                if self._is_live_in(source):
-                    live_ins[value] = None
-                else:
-                    needed.add(id(source))
-        return found[::-1]
+        ]
+        computed, known = {id(view) for view in scalars}, {id(view) for view in reduced}
+
+        def is_known(value: Value, source: View) -> bool:
+            if id(source) in computed:
+                return False
+            if id(source) not in known and self._is_live_in(source):
+                live_ins[value] = None
+            return id(source) in known or value in live_ins
+
+        return self._needed(scalars, is_known)
 
     def _is_row_scalar(self, view: View) -> bool:
         """Return whether ``view`` computes a number for each row that is a result, or is made of such."""

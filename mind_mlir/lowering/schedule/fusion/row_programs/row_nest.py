@@ -44,9 +44,7 @@ class RowEmitter:
         self._passes = RowPasses(emitter, plan, self._sums)
         self._stages: list[Segments] = []
         first = 0
-        for number, stage in enumerate(
-            stages_of(plan.passes, plan.group.produced) if self._s.segments else ()
-        ):
+        for number, stage in enumerate(stages_of(plan.passes) if self._s.segments else ()):
             self._stages.append(Segments(emitter, plan, stage, number, first, self._passes))
             first += len(stage.passes)
         summed = {view.op.results[0]: view for view in plan.passes.summed}

@@ -211,7 +211,7 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
     passes, group = work.passes, work.group
     if passes.kept or passes.summed:
         return None
-    stages = stages_of(passes, group.produced)
+    stages = stages_of(passes)
     rows, nanoseconds = work.rows, work.row_nanoseconds
     if (rows is None and nanoseconds < WORTHWHILE_NS) or not pays(work, stages):
         return None
