@@ -208,6 +208,10 @@ class Place:
         """Return the place within further loops."""
         return dataclasses.replace(self, env=env, known=known)
 
+    def within(self, env: Env) -> Place:
+        """Return the place within further loops, where nothing else is known."""
+        return dataclasses.replace(self, env=env)
+
 
 class NestBody:
     """The innermost part of the nest of one group.

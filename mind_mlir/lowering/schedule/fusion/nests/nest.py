@@ -8,6 +8,7 @@ short nest joins their results: sums in f64, which costs nothing beside the part
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -171,6 +172,28 @@ class Chunks:
         split = Split(1, count, self._s.reason, self._s.brief, self._s.epilogue)
         return self._e.chunks(split, count, carried, lambda first, _, inside: chunk(first, inside))
 
+    def loops(
+        self,
+        dims: Sequence[int],
+        place: Place,
+        carried: list[Value],
+        inner: Callable[[Place, list[Value]], list[Value]],
+        at: Callable[[Place, Env], Place] = Place.within,
+    ) -> list[Value]:
+        """Run ``inner`` in the loops ``dims``, outermost first, ``at`` places within the chunk ``place``."""
+        if not dims:
+            return inner(place, carried)
+
+        def body(i: Index, inside: list[Value]) -> list[Value]:
+            return self.loops(dims[1:], at(place, place.env | {dims[0]: i}), inside, inner, at)
+
+        return self._e.loop((*self.bounds(place, dims[0]), 1), carried, body)
+
+    def bounds(self, place: Place, dim: int) -> tuple[Index, Index]:
+        """Return the first iteration of loop ``dim`` in the chunk ``place``, and the one behind the last."""
+        range_ = place.ranges.get(dim)
+        return (0, self._whole[dim]) if range_ is None else (range_.lower, range_.upper)
+
     def _chunk_place(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:
         """Return the place of chunk ``number``."""
         env: Env = dict(place.env)
@@ -213,6 +236,8 @@ class GroupEmitter:
         self._outputs = outputs
         self._b = NestBody(emitter, group, outputs, schedule, target)
         self._inside = Rows(self._b) if group.vector in group.reductions else Columns(self._b)
+        whole = [self._b.full if dim == group.vector else each for dim, each in enumerate(group.extents)]
+        self._chunks = Chunks(emitter, whole, group.vector, group.reductions, schedule)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
@@ -244,9 +269,7 @@ class GroupEmitter:
             return [
                 self._e.insert(self._b.elements.scalar(o.result, known), tensor, []) for o, tensor in pairs
             ]
-        whole = list(self._g.extents)
-        whole[self._g.vector] = self._b.full
-        chunks = Chunks(self._e, whole, self._g.vector, self._g.reductions, self._s)
+        chunks = self._chunks
         place = Place({}, known, {})
         carried = chunks.emit(self._s.cuts, place, carried, self._chunk, parallel=self._s.parallel)
         along = self._s.cut(self._g.vector)
@@ -260,22 +283,16 @@ class GroupEmitter:
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         inside = {self._g.vector, *self._g.reductions, *place.env}
         outer = [dim for dim in range(len(self._g.extents)) if dim not in inside]
-        known = self._b.elements.advance(place.env, place.known)
-        return self._outer(outer, place.at(place.env, known), carried)
+        here = self._at(place, place.env)
+        if not outer or self._s.beside == 1:
+            return self._chunks.loops(outer, here, carried, self._inside.emit, self._at)
+        *outer, last = outer
+        beside = functools.partial(self._beside, last)
+        return self._chunks.loops(outer, here, carried, beside, self._at)
 
-    def _outer(self, dims: list[int], place: Place, carried: list[Value]) -> list[Value]:
-        if not dims:
-            return self._inside.emit(place, carried)
-        if len(dims) == 1 and self._s.beside > 1:
-            return self._beside(dims[0], place, carried)
-
-        def body(i: Index, inside: list[Value]) -> list[Value]:
-            env = place.env | {dims[0]: i}
-            here = place.at(env, self._b.elements.advance(env, place.known))
-            return self._outer(dims[1:], here, inside)
-
-        rows = self._b.range_of(place, dims[0])
-        return self._e.loop((rows.lower, rows.upper, 1), carried, body)
+    def _at(self, place: Place, env: Env) -> Place:
+        """Return the place within further loops, and what these determine."""
+        return place.at(env, self._b.elements.advance(env, place.known))
 
     def _beside(self, dim: int, place: Place, carried: list[Value]) -> list[Value]:
         """Emit the loop ``dim`` for some rows at once, and one by one where these are not all there."""
@@ -284,8 +301,7 @@ class GroupEmitter:
         whole = self._b.most(dim) % side == 0 and self._g.extents[dim] % side == 0
 
         def one(i: Index, inside: list[Value]) -> list[Value]:
-            env = place.env | {dim: i}
-            return columns.emit(place.at(env, self._b.elements.advance(env, place.known)), inside)
+            return columns.emit(self._at(place, place.env | {dim: i}), inside)
 
         def some(i: Index, inside: list[Value]) -> list[Value]:
             env = place.env | {dim: i}

@@ -40,6 +40,8 @@ class RowEmitter:
         self._s = plan.schedule
         self._count = len(plan.passes.passes)
         self._rows = plan.rows
+        rows = plan.schedule.rows
+        self._chunks = Chunks(emitter, self._g.extents, self._g.vector, self._g.reductions, rows)
         self._sums = RowSums(emitter, plan.group, plan.schedule)
         self._passes = RowPasses(emitter, plan, self._sums)
         self._stages: list[Segments] = []
@@ -58,30 +60,21 @@ class RowEmitter:
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
         rows = self._s.rows
-        chunks = Chunks(self._e, self._g.extents, self._g.vector, self._g.reductions, rows)
         carried = [output.destination for output in self._plan.outputs.values()]
         for place, output in self._summed.items():
             carried[place] = self._sums.partial(output)
         begin = Place({}, known, {})
-        carried = chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
+        carried = self._chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
         for place, output in self._summed.items():
             carried[place] = self._sums.join(output, carried[place])
         return carried
 
     def _loops(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over the rows of a chunk."""
-        dim = next((dim for dim in range(self._g.vector) if dim not in place.env), None)
-        if dim is None:
-            return self._row(place, carried)
-        range_ = place.ranges.get(dim)
-        bounds = (0, self._g.extents[dim]) if range_ is None else (range_.lower, range_.upper)
-        if dim == self._rows and not self._stages:
-            return self._blocks(place, bounds, carried)
-        return self._e.loop(
-            (*bounds, 1),
-            carried,
-            lambda i, inside: self._loops(place.at(place.env | {dim: i}, place.known), inside),
-        )
+        left = [dim for dim in range(self._g.vector) if dim not in place.env]
+        if self._stages or self._rows not in left:
+            return self._chunks.loops(left, place, carried, self._row)
+        return self._chunks.loops(left[:-1], place, carried, self._blocks)
 
     def _row(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over one row."""
@@ -94,8 +87,9 @@ class RowEmitter:
             place = stage.run(place, block)
         return block.tensors
 
-    def _blocks(self, place: Place, bounds: tuple[Index, Index], carried: list[Value]) -> list[Value]:
+    def _blocks(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over blocks of rows."""
+        bounds = self._chunks.bounds(place, self._rows)
         carried = self._cleared(place, bounds, carried)
         if self._s.pipelined:
             return self._pipelined(place, bounds, carried)

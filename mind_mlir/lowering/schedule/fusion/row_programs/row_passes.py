@@ -281,8 +281,8 @@ class RowPasses:
             return dataclasses.replace(output, member=members[id(output.member)])
         view, number = members[id(self._g.produced[value])], value.result_number
         place = len(view.inputs) + number
-        accesses = (*view.accesses[:place], self._kept_access, *view.accesses[place + 1 :])
-        return Output(dataclasses.replace(view, accesses=accesses), number, block.buffers[value])
+        form = view.reading({place: (view.operands[place], self._kept_access, self._kept_shape)})
+        return Output(form, number, block.buffers[value])
 
     def _emit_scalars_of_rows(self, part: Pass, known: Known, slot: Index, block: Block) -> None:
         """Compute the row scalars of ``part`` for the rows of the block that begins at ``slot``."""
