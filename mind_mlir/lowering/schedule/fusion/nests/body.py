@@ -266,7 +266,7 @@ class NestBody:
         """Return the vector that reducer ``number`` combines with any other to that one."""
         element = ir.RankedTensorType(self.reducers[number].destination.type).element_type
         type_ = self.e.vector_type(self.schedule.width, element)
-        return self.e.splat(type_, self.combiners[number].neutral_attribute(element))
+        return self.combiners[number].nothing(self.e, type_)
 
     def accumulators(self, place: Place) -> Accumulators:
         """Return an accumulator for each reducer, of each of the rows at ``place``."""

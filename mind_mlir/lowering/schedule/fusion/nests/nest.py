@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.fusion.groups.reductions import Accumulators, Combiner
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Output, Place, Range
-from mind_mlir.lowering.schedule.fusion.nests.vector_loops import Columns, Rows
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, rows
 from mind_mlir.mlir.bindings import Type, Value, ir
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class Joiner:
         element = ir.RankedTensorType(partial.type).element_type
         parts = partial.type.shape[-1]
         width = 1 << (parts - 1).bit_length()
-        padding = self._e.splat(element, combiner.neutral_attribute(element))
+        padding = combiner.nothing(self._e, element)
         mask = self._e.mask(width, parts)
         vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
-        wide = wider(combiner, element)
+        wide = combiner.wider(element)
         total = self._e.cast(combiner.horizontal(self._e.cast(vector, wide)), element)
         start = self._e.extract(result, at) if output.start is None else output.start
         return self._e.insert(combiner.combine(start, total), result, at)
@@ -88,9 +88,9 @@ class Joiner:
         element = ir.RankedTensorType(partial.type).element_type
         type_ = self._e.vector_type(self._lanes, element)
         parts, count = partial.type.shape
-        wide = wider(combiner, element)
-        neutral = self._e.splat(self._e.vector_type(self._lanes, wide), combiner.neutral_attribute(wide))
-        padding = self._e.splat(element, combiner.neutral_attribute(element))
+        wide = combiner.wider(element)
+        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
+        padding = combiner.nothing(self._e, element)
         accumulators = Accumulators(self._e, [combiner], [neutral])
 
         def vector(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
@@ -117,13 +117,6 @@ class Joiner:
             return self._e.broadcast(type_, output.start)
         element = ir.VectorType(type_).element_type
         return self._e.read(type_, result, [at], self._e.number(element, 0), mask)
-
-
-def wider(combiner: Combiner, element: Type) -> Type:
-    """Return the type that parts are joined in: a wider one where that keeps the sum from rounding again."""
-    if combiner.name == "arith.addf" and not isinstance(element, ir.F64Type):
-        return ir.F64Type.get()
-    return element
 
 
 class Chunks:
@@ -235,7 +228,8 @@ class GroupEmitter:
         self._s = schedule
         self._outputs = outputs
         self._b = NestBody(emitter, group, outputs, schedule, target)
-        self._inside = Rows(self._b) if group.vector in group.reductions else Columns(self._b)
+        innermost = rows if group.vector in group.reductions else columns
+        self._inside = functools.partial(innermost, self._b)
         whole = [self._b.full if dim == group.vector else each for dim, each in enumerate(group.extents)]
         self._chunks = Chunks(emitter, whole, group.vector, group.reductions, schedule)
 
@@ -285,7 +279,7 @@ class GroupEmitter:
         outer = [dim for dim in range(len(self._g.extents)) if dim not in inside]
         here = self._at(place, place.env)
         if not outer or self._s.beside == 1:
-            return self._chunks.loops(outer, here, carried, self._inside.emit, self._at)
+            return self._chunks.loops(outer, here, carried, self._inside, self._at)
         *outer, last = outer
         beside = functools.partial(self._beside, last)
         return self._chunks.loops(outer, here, carried, beside, self._at)
@@ -296,28 +290,28 @@ class GroupEmitter:
 
     def _beside(self, dim: int, place: Place, carried: list[Value]) -> list[Value]:
         """Emit the loop ``dim`` for some rows at once, and one by one where these are not all there."""
-        columns, side = self._inside, self._s.beside
-        rows = self._b.range_of(place, dim)
+        inner, side = self._inside, self._s.beside
+        range_ = self._b.range_of(place, dim)
         whole = self._b.most(dim) % side == 0 and self._g.extents[dim] % side == 0
 
         def one(i: Index, inside: list[Value]) -> list[Value]:
-            return columns.emit(self._at(place, place.env | {dim: i}), inside)
+            return inner(self._at(place, place.env | {dim: i}), inside)
 
         def some(i: Index, inside: list[Value]) -> list[Value]:
             env = place.env | {dim: i}
             end = self._e.add(i, side)
             fits = self._b.elements.fits(env, dim, side)
-            conditions = [] if whole else [self._e.compare("ule", end, rows.upper)]
+            conditions = [] if whole else [self._e.compare("ule", end, range_.upper)]
             conditions += [] if fits is None else [fits]
             here = dataclasses.replace(place, env=env, side=dim)
             if not conditions:
-                return columns.emit(here, inside)
-            last = end if whole else self._e.minimum(end, rows.upper)
+                return inner(here, inside)
+            last = end if whole else self._e.minimum(end, range_.upper)
             return self._e.either(
                 self._e.all(conditions),
                 inside,
-                lambda now: columns.emit(here, now),
+                lambda now: inner(here, now),
                 lambda now: self._e.loop((i, last, 1), now, one),
             )
 
-        return self._e.loop((rows.lower, rows.upper, side), carried, some)
+        return self._e.loop((range_.lower, range_.upper, side), carried, some)

@@ -60,122 +60,113 @@ def along(
     return end(carried) if columns.end else carried
 
 
-class Columns:
-    """Emits the vector loop, where it is parallel, and what is inside of it."""
+def columns(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
+    """Emit the vector loop at ``place``, where it is parallel, and what is inside of it.
 
-    def __init__(self, body: NestBody) -> None:
-        self._b = body
-        self._e = body.e
-        self._g = body.group
-        self._s = body.schedule
+    Args:
+        body: What is computed.
+        place: Where it is.
+        carried: The tensors of the streams, then those of the reducers.
+    """
+    e, extents, schedule = body.e, body.group.extents, body.schedule
 
-    def emit(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Emit it at ``place``; ``carried`` are the tensors of the streams, then those of the reducers."""
-        if not self._g.reductions or not self._s.strip:
-            return self._steps(place, {}, carried)
-        dim, strip = self._g.reductions[0], self._s.strip
-        if self._s.parts is not None:
-            carried = self._clear(place, carried)
-        rows = self._b.range_of(place, dim)
-        whole = self._b.most(dim) % strip == 0 and self._g.extents[dim] % strip == 0
+    def steps(ranges: dict[int, Range], now: list[Value]) -> list[Value]:
+        return along(body, place, now, lambda chunk, inside: _column(body, place, ranges, chunk, inside))
 
-        def rows_from(i: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.add(i, strip)
-            end = end if whole else self._e.minimum(end, rows.upper)
-            return self._steps(place, {dim: Range(i, end)}, inside)
+    if not body.group.reductions or not schedule.strip:
+        return steps({}, carried)
+    dim, strip = body.group.reductions[0], schedule.strip
+    if schedule.parts is not None:
+        count = len(body.streams)
 
-        return self._e.loop((rows.lower, rows.upper, strip), carried, rows_from)
+        def clear(chunk: Chunk, now: list[Value]) -> list[Value]:
+            neutral = [body.neutral(number) for number in range(len(body.reducers))]
+            return _stored(body, place, chunk, now, neutral)
 
-    def _clear(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Write what changes nothing to the partial results of ``place``."""
-        count = len(self._b.streams)
+        cleared = along(body, place, carried[count:], clear)
+        carried = [*carried[:count], *cleared]
+    rows = body.range_of(place, dim)
+    whole = body.most(dim) % strip == 0 and extents[dim] % strip == 0
 
-        def clear(chunk: Chunk, inside: list[Value]) -> list[Value]:
-            return self._stored(
-                place, chunk, inside, [self._b.neutral(number) for number in range(len(inside))]
-            )
+    def rows_from(i: Index, inside: list[Value]) -> list[Value]:
+        end = e.add(i, strip)
+        return steps({dim: Range(i, end if whole else e.minimum(end, rows.upper))}, inside)
 
-        return [*carried[:count], *along(self._b, place, carried[count:], clear)]
+    return e.loop((rows.lower, rows.upper, strip), carried, rows_from)
 
-    def _steps(self, place: Place, strip: dict[int, Range], carried: list[Value]) -> list[Value]:
-        return along(self._b, place, carried, lambda chunk, inside: self._step(place, strip, chunk, inside))
 
-    def _step(self, place: Place, strip: dict[int, Range], chunk: Chunk, carried: list[Value]) -> list[Value]:
-        if not self._g.reductions:
-            return self._b.stream(place, chunk, carried)
-        count = len(self._b.streams)
-        streams, results = carried[:count], carried[count:]
-        accumulators = self._b.accumulators(place)
-        starts = accumulators.neutral
-        if self._s.parts is None or self._s.strip:
-            starts = [
-                self._b.stores.start(output, result, place.env, chunk, place.slot)
-                for output, result in zip(self._b.reducers, results, strict=True)
-            ]
-
-        def body(here: Place, inside: list[Value]) -> list[Value]:
-            return self._b.accumulate(here, chunk, inside)
-
-        dims, starts = self._g.reductions, [*streams, *starts]
-        values = reduced(self._b, dims, place, strip, accumulators, starts, body, SHORT_COLUMN)
-        return [*values[:count], *self._stored(place, chunk, results, values[count:])]
-
-    def _stored(
-        self, place: Place, chunk: Chunk, results: list[Value], totals: Sequence[Value]
-    ) -> list[Value]:
-        """Store what each reducer adds up to; return the tensors of the reducers."""
-        rows = zip(self._b.reducers, results, totals, strict=True)
-        return [
-            self._b.stores.store(output, result, place.env, chunk, total, place.slot)
-            for output, result, total in rows
+def _column(
+    body: NestBody, place: Place, strip: dict[int, Range], chunk: Chunk, carried: list[Value]
+) -> list[Value]:
+    """Emit a step of a parallel vector loop, and what is reduced inside of it."""
+    if not body.group.reductions:
+        return body.stream(place, chunk, carried)
+    count = len(body.streams)
+    streams, results = carried[:count], carried[count:]
+    accumulators = body.accumulators(place)
+    starts = accumulators.neutral
+    if body.schedule.parts is None or body.schedule.strip:
+        starts = [
+            body.stores.start(output, result, place.env, chunk, place.slot)
+            for output, result in zip(body.reducers, results, strict=True)
         ]
 
+    def inner(here: Place, inside: list[Value]) -> list[Value]:
+        return body.accumulate(here, chunk, inside)
 
-class Rows:
-    """Emits the loops that are reduced, the vector loop among them."""
+    dims, starts = body.group.reductions, [*streams, *starts]
+    values = reduced(body, dims, place, strip, accumulators, starts, inner, SHORT_COLUMN)
+    return [*values[:count], *_stored(body, place, chunk, results, values[count:])]
 
-    def __init__(self, body: NestBody) -> None:
-        self._b = body
-        self._g = body.group
 
-    def emit(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Emit them at ``place``; ``carried`` are the tensors of the streams, then those of the reducers."""
-        count = len(self._b.streams)
-        values = self._accumulated(place, carried[:count])
-        results, left = carried[count:], iter(values[count:])
-        for row in range(self._b.rows_at(place)):
-            env = self._b.env_of(place, row)
-            totals = [combiner.horizontal(next(left)) for combiner in self._b.combiners]
-            rows = zip(self._b.reducers, self._b.combiners, results, totals, strict=True)
-            results = [
-                self._b.stores.store_total(output, result, env, combiner.combine, total, place.slot)
-                for output, combiner, result, total in rows
-            ]
-        return [*values[:count], *results]
+def _stored(
+    body: NestBody, place: Place, chunk: Chunk, results: list[Value], totals: Sequence[Value]
+) -> list[Value]:
+    """Store what each reducer adds up to; return the tensors of the reducers."""
+    return [
+        body.stores.store(output, result, place.env, chunk, total, place.slot)
+        for output, result, total in zip(body.reducers, results, totals, strict=True)
+    ]
 
-    def totals(self, place: Place, streams: list[Value]) -> tuple[list[Value], list[Value]]:
-        """Emit them at ``place``; return the tensors of the ``streams``, and what each reducer adds up to."""
-        values = self._accumulated(place, streams)
-        totals = zip(self._b.combiners, values[len(streams) :], strict=True)
-        return values[: len(streams)], [combiner.horizontal(total) for combiner, total in totals]
 
-    def _accumulated(self, place: Place, streams: list[Value]) -> list[Value]:
-        """Emit them; return the tensors of the ``streams``, and the accumulators."""
-        accumulators = self._b.accumulators(place)
-        others = tuple(dim for dim in self._g.reductions if dim != self._g.vector)
-
-        def row(here: Place, inside: list[Value]) -> list[Value]:
-            return along(
-                self._b,
-                here,
-                inside,
-                lambda chunk, now: self._b.accumulate_alone(here, chunk, now),
-                accumulators,
+def rows(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
+    """Emit the loops at ``place`` that are reduced, the vector loop among them; else it is as `columns`."""
+    count = len(body.streams)
+    values = _accumulated(body, place, carried[:count])
+    results, left = carried[count:], iter(values[count:])
+    for row in range(body.rows_at(place)):
+        env = body.env_of(place, row)
+        totals = [combiner.horizontal(next(left)) for combiner in body.combiners]
+        results = [
+            body.stores.store_total(output, result, env, combiner.combine, total, place.slot)
+            for output, combiner, result, total in zip(
+                body.reducers, body.combiners, results, totals, strict=True
             )
+        ]
+    return [*values[:count], *results]
 
-        steps = -(-self._b.most(self._g.vector) // self._b.schedule.width)
-        carried = [*streams, *accumulators.neutral]
-        return reduced(self._b, others, place, {}, accumulators, carried, row, SHORT_ROW, steps)
+
+def row_totals(body: NestBody, place: Place, streams: list[Value]) -> tuple[list[Value], list[Value]]:
+    """Emit the same; return the tensors of the ``streams``, and what each reducer adds up to."""
+    values = _accumulated(body, place, streams)
+    totals = zip(body.combiners, values[len(streams) :], strict=True)
+    return values[: len(streams)], [combiner.horizontal(total) for combiner, total in totals]
+
+
+def _accumulated(body: NestBody, place: Place, streams: list[Value]) -> list[Value]:
+    """Emit the same; return the tensors of the ``streams``, and the accumulators."""
+    accumulators, vector = body.accumulators(place), body.group.vector
+
+    def row(here: Place, inside: list[Value]) -> list[Value]:
+        def step(chunk: Chunk, now: list[Value]) -> list[Value]:
+            return body.accumulate_alone(here, chunk, now)
+
+        return along(body, here, inside, step, accumulators)
+
+    others = tuple(dim for dim in body.group.reductions if dim != vector)
+    steps = -(-body.most(vector) // body.schedule.width)
+    carried = [*streams, *accumulators.neutral]
+    return reduced(body, others, place, {}, accumulators, carried, row, SHORT_ROW, steps)
 
 
 def reduced(

@@ -95,7 +95,7 @@ class RowSums:
         element = ir.RankedTensorType(partial.type).element_type
         count = partial.type.shape[-1]
         type_ = self._e.vector_type(self._lanes, element)
-        neutral = self._e.splat(type_, combiner_of(output).neutral_attribute(element))
+        neutral = combiner_of(output).nothing(self._e, type_)
 
         def slot(number: Index, inside: list[Value]) -> list[Value]:
             return self._e.vectors(

@@ -21,7 +21,7 @@ from mind_mlir.lowering.schedule.fusion.nests.body import (
     reductions_of,
 )
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
-from mind_mlir.lowering.schedule.fusion.nests.vector_loops import Columns, Rows
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, row_totals
 from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, View
@@ -218,9 +218,9 @@ class RowPasses:
         written = [output.result for output in body.streams]
         tensors, totals = [block.home(value)[value] for value in written], list[Value]()
         if body.reducers:
-            tensors, totals = Rows(body).totals(inside, tensors)
+            tensors, totals = row_totals(body, inside, tensors)
         else:
-            tensors = Columns(body).emit(inside, tensors)
+            tensors = columns(body, inside, tensors)
         for value, tensor in zip(written, tensors, strict=True):
             block.home(value)[value] = tensor
         keys = [output.result if output.instead is None else output.instead for output in body.reducers]
@@ -308,5 +308,5 @@ class RowPasses:
         body = NestBody(self._e, group, streams, schedule, self._plan.target)
         ranges = {self._slot: Range(slot, self._e.add(slot, self._s.block))}
         inside = Place({}, body.elements.advance({}, known), ranges, now=dict(block.buffers))
-        tensors = Columns(body).emit(inside, [output.destination for output in streams])
+        tensors = columns(body, inside, [output.destination for output in streams])
         block.buffers.update(zip([output.result for output in streams], tensors, strict=True))

@@ -102,7 +102,7 @@ class RowWork:
     @cached_property
     def rows(self) -> FusedSchedule | None:
         """How the rows are cut in chunks; None if they are too few for threads."""
-        return chunked(self.whole, self.lanes, self.target)
+        return chunked(self.whole, self.target)
 
     @property
     def has_costly_scalars(self) -> bool:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.fusion.nests.body import Output, combiner_of
-from mind_mlir.lowering.schedule.fusion.nests.nest import wider
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative
 from mind_mlir.mlir.bindings import Value, arith, ir
 from mind_mlir.mlir.bindings import math as math_
@@ -74,11 +73,11 @@ class SegmentFolds:
         result = view.op.results[number]
         combiner = combiner_of(Output(view, number, view.inits[number]))
         element = ir.RankedTensorType(result.type).element_type
-        wide = wider(combiner, element)
+        wide = combiner.wider(element)
         relative = self._relative.get(result)
         type_ = self._e.vector_type(self._lanes, element)
 
-        neutral = self._e.splat(self._e.vector_type(self._lanes, wide), combiner.neutral_attribute(wide))
+        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
 
         nothing = zero(element)
 
