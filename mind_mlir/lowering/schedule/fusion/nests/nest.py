@@ -1,8 +1,8 @@
-"""Emits a group as one loop nest over vectors, as its schedule says, and joins partial results.
+"""Emits a group as one loop nest over vectors, as its schedule says.
 
 The loops over chunks are outermost, those over parallel dimensions inside of them; `vector_loops` has what is
 innermost. What does not depend on a loop is read before it. Where a reduced loop was cut in parts, a second,
-short nest joins their results: sums in f64, which costs nothing beside the parts, and rounds once.
+short nest joins their results (see `partial_results`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.split import Split
-from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.fusion.groups.reductions import Accumulators, Combiner
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Output, Place, Range
+from mind_mlir.lowering.schedule.fusion.nests.partial_results import PartialResults
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, rows
-from mind_mlir.mlir.bindings import Type, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,96 +25,8 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
     from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule
     from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
-
-
-def partial_results(emitter: Emitter, output: Output, parts: int, *, last: bool) -> Value:
-    """Return a new tensor for ``parts`` partial results of ``output``.
-
-    Args:
-        emitter: Where to emit.
-        output: A reduction.
-        parts: How many.
-        last: Whether the parts of an element lie beside one another, rather than those of a part.
-    """
-    type_ = ir.RankedTensorType(output.destination.type)
-    shape = [*type_.shape, parts] if last else [parts, *type_.shape]
-    return emitter.empty(shape, type_.element_type)
-
-
-class Joiner:
-    """Joins partial results."""
-
-    def __init__(self, emitter: Emitter, lanes: int) -> None:
-        self._e = emitter
-        self._lanes = lanes
-
-    def join(self, output: Output, combiner: Combiner, partial: Value, *, last: bool) -> Value:
-        """Return ``output``'s destination with the joined ``partial`` results (see `partial_results`)."""
-        shape = list(output.destination.type.shape)
-        parts = partial.type.shape[-1 if last else 0]
-        count = math.prod(shape)
-        flat = collapse_value(output.destination, [count] if shape else [])
-        partial = collapse_value(partial, ([count, parts] if last else [parts, count]) if shape else [parts])
-        if not last:
-            flat = self._columns(output, combiner, partial, flat)
-        elif not shape:
-            flat = self._element(output, combiner, partial, [], flat)
-        else:
-            (flat,) = self._e.loop(
-                (0, count, 1), [flat], lambda i, now: [self._element(output, combiner, partial, [i], now[0])]
-            )
-        return expand_value(flat, shape)
-
-    def _element(
-        self, output: Output, combiner: Combiner, partial: Value, at: list[Index], result: Value
-    ) -> Value:
-        """Join the parts of one element, which lie beside one another."""
-        element = ir.RankedTensorType(partial.type).element_type
-        parts = partial.type.shape[-1]
-        width = 1 << (parts - 1).bit_length()
-        padding = combiner.nothing(self._e, element)
-        mask = self._e.mask(width, parts)
-        vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
-        wide = combiner.wider(element)
-        total = self._e.cast(combiner.horizontal(self._e.cast(vector, wide)), element)
-        start = self._e.extract(result, at) if output.start is None else output.start
-        return self._e.insert(combiner.combine(start, total), result, at)
-
-    def _columns(self, output: Output, combiner: Combiner, partial: Value, result: Value) -> Value:
-        """Join parts that lie one after the other, a vector of elements at a time."""
-        element = ir.RankedTensorType(partial.type).element_type
-        type_ = self._e.vector_type(self._lanes, element)
-        parts, count = partial.type.shape
-        wide = combiner.wider(element)
-        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
-        padding = combiner.nothing(self._e, element)
-        accumulators = Accumulators(self._e, [combiner], [neutral])
-
-        def vector(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
-            (total,) = accumulators.loop(
-                (0, parts, 1),
-                parts,
-                1,
-                accumulators.neutral,
-                lambda part, inside: [
-                    combiner.combine(
-                        inside[0],
-                        self._e.cast(self._e.read(type_, partial, [part, at], padding, mask), wide),
-                    )
-                ],
-            )
-            total = self._e.cast(total, element)
-            start = self._start(output, type_, now[0], at, mask)
-            return [self._e.write(combiner.combine(start, total), now[0], [at], mask)]
-
-        return self._e.vectors(count, self._lanes, [result], vector)[0]
-
-    def _start(self, output: Output, type_: Type, result: Value, at: Index, mask: Value | None) -> Value:
-        if output.start is not None:
-            return self._e.broadcast(type_, output.start)
-        element = ir.VectorType(type_).element_type
-        return self._e.read(type_, result, [at], self._e.number(element, 0), mask)
 
 
 class Chunks:
@@ -235,21 +145,20 @@ class GroupEmitter:
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
-        outputs = [*self._b.streams, *self._b.reducers]
-        last = self._g.vector in self._g.reductions
+        outputs, count = [*self._b.streams, *self._b.reducers], len(self._b.streams)
         carried = [output.destination for output in outputs]
-        if self._s.parts is not None:
-            slots = self._s.parts.count + bool(self._s.parts.dim == self._g.vector and self._has_end())
-            carried[len(self._b.streams) :] = [
-                partial_results(self._e, output, slots, last=last) for output in self._b.reducers
-            ]
-        carried = self._nest(known, carried)
-        if self._s.parts is not None:
-            joiner = Joiner(self._e, self._s.lanes)
-            for place, (output, combiner) in enumerate(
-                zip(self._b.reducers, self._b.combiners, strict=True), len(self._b.streams)
-            ):
-                carried[place] = joiner.join(output, combiner, carried[place], last=last)
+        parts = self._s.parts
+        if parts is None:
+            carried = self._nest(known, carried)
+        else:
+            along = parts.dim == self._g.vector
+            slots = parts.count + (along and self._has_end())
+            last = self._g.vector in self._g.reductions
+            partial = PartialResults(self._e, self._s.lanes, slots, last=last)
+            carried[count:] = [partial.memory(output) for output in self._b.reducers]
+            carried = self._nest(known, carried)
+            pairs = zip(self._b.reducers, carried[count:], strict=True)
+            carried[count:] = [partial.join(*pair) for pair in pairs]
         by_output = dict(zip(map(id, outputs), carried, strict=True))
         return [by_output[id(output)] for output in self._outputs]
 

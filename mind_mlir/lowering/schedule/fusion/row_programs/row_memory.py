@@ -11,9 +11,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.nests.body import combiner_of
-from mind_mlir.lowering.schedule.fusion.nests.nest import Joiner, partial_results
-from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.lowering.schedule.fusion.nests.partial_results import PartialResults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowSchedule
     from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass
@@ -58,59 +57,21 @@ class Block:
         return {**found, **self.outputs, **self.buffers}
 
 
-class RowSums:
-    """Emits them."""
+class RowSums(PartialResults):
+    """Partial sums over rows, of which some that follow one another have one in common."""
 
     def __init__(self, emitter: Emitter, group: Group, schedule: RowSchedule) -> None:
-        self._e = emitter
         self._outer = group.extents[: group.vector]
-        self._rows = schedule.summed
-        self._lanes = schedule.rows.lanes
+        self._rows = max(1, schedule.summed)
+        each = -(-self._outer[-1] // self._rows) if self._outer else 1
+        slots = math.prod(self._outer[:-1]) * each
+        super().__init__(emitter, schedule.rows.lanes, slots, last=False)
 
-    def partial(self, output: Output) -> Value:
-        """Emit memory for the partial sums of ``output``, which is indexed by the last loop alone."""
-        slots = math.prod(self._outer[:-1]) * -(-self._outer[-1] // self._rows)
-        return partial_results(self._e, output, slots, last=False)
-
-    def slot(self, env: Env) -> Index:
-        """Return which partial sum the row at ``env`` is added to."""
-        return self._slot(env, env[len(self._outer) - 1])
-
-    def _slot(self, env: Env, row: Index) -> Index:
+    def slot(self, env: Env, row: Index | None = None) -> Index:
+        """Return which partial sum ``row``, or the row at ``env``, is added to."""
         place: Index = 0
         for dim, extent in enumerate(self._outer[:-1]):
             place = self._e.add(self._e.mul(place, extent), env[dim])
         place = self._e.mul(place, -(-self._outer[-1] // self._rows))
+        row = env[len(self._outer) - 1] if row is None else row
         return self._e.add(place, self._e.floordiv(row, self._rows))
-
-    def clear(self, output: Output, partial: Value, env: Env, rows: tuple[Index, Index]) -> Value:
-        """Write what changes nothing to the partial sums of ``rows``; return them.
-
-        Args:
-            output: What is summed.
-            partial: The partial sums.
-            env: The loops around the one over rows.
-            rows: The first row, which is the first one of a partial sum, and the one behind the last.
-        """
-        element = ir.RankedTensorType(partial.type).element_type
-        count = partial.type.shape[-1]
-        type_ = self._e.vector_type(self._lanes, element)
-        neutral = combiner_of(output).nothing(self._e, type_)
-
-        def slot(number: Index, inside: list[Value]) -> list[Value]:
-            return self._e.vectors(
-                count,
-                self._lanes,
-                inside,
-                lambda at, mask, now: [self._e.write(neutral, now[0], [number, at], mask)],
-            )
-
-        first = self._slot(env, rows[0])
-        last = self._slot(env, self._e.sub(rows[1], 1))
-        (found,) = self._e.loop((first, self._e.add(last, 1), 1), [partial], slot)
-        return found
-
-    def join(self, output: Output, partial: Value) -> Value:
-        """Return the sums that the ``partial`` ones of ``output`` add up to."""
-        joiner = Joiner(self._e, self._lanes)
-        return joiner.join(output, combiner_of(output), partial, last=False)

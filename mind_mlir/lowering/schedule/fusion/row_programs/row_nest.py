@@ -62,7 +62,7 @@ class RowEmitter:
         rows = self._s.rows
         carried = [output.destination for output in self._plan.outputs.values()]
         for place, output in self._summed.items():
-            carried[place] = self._sums.partial(output)
+            carried[place] = self._sums.memory(output)
         begin = Place({}, known, {})
         carried = self._chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
         for place, output in self._summed.items():
@@ -103,7 +103,9 @@ class RowEmitter:
         """Let the partial sums of ``rows`` begin; return what is carried."""
         found = list(carried)
         for number, output in self._summed.items():
-            found[number] = self._sums.clear(output, found[number], place.env, rows)
+            first = self._sums.slot(place.env, rows[0])
+            last = self._sums.slot(place.env, self._e.sub(rows[1], 1))
+            found[number] = self._sums.clear(output, found[number], (first, self._e.add(last, 1)))
         return found
 
     def _end(self, first: Index, upper: Index) -> Index:
