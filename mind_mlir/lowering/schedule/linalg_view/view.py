@@ -104,10 +104,10 @@ class View:
         """The operands that are read only."""
         return self.operands[: len(self.operands) - self.results]
 
-    @property
-    def reads(self) -> list[Value]:
+    @cached_property
+    def reads(self) -> tuple[Value, ...]:
         """The inputs whose elements the body uses."""
-        return [value for number, value in enumerate(self.inputs) if self.live[number]]
+        return tuple(value for number, value in enumerate(self.inputs) if self.live[number])
 
     @cached_property
     def inits(self) -> tuple[Value, ...]:
