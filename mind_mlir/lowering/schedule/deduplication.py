@@ -14,8 +14,6 @@ from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import AnyRowSchedule, emit_rows, starts_of
 from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, func, ir
@@ -25,12 +23,10 @@ from mind_mlir.mlir.values import attributes_of, definition
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.lowering.schedule.fusion.groups.group import Group
+    from mind_mlir.lowering.schedule.fusion.nest_program import NestProgram
     from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
-    from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.linalg_view.view import View
-    from mind_mlir.target import Target
 
 
 @dataclasses.dataclass
@@ -125,80 +121,16 @@ def call_choices(results: Sequence[Value] | None) -> tuple[Choice, ...]:
     return (Choice("call", f"@{callee}", f"one function for all but {IN_PLACE} nests of this kind"),)
 
 
-def call_group(
-    nests: DeduplicatedNests, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
-) -> list[Value] | None:
-    """Emit ``group`` as a call, and return the tensors of its outputs, in their order.
+def call_nest(nests: DeduplicatedNests, nest: NestProgram) -> list[Value] | None:
+    """Emit ``nest`` as a call, and return the tensors of its outputs, in their order.
 
     Returns:
         None, with nothing emitted, if it is to be emitted where it stands.
     """
-    description = _describe(group, outputs)
+    group = nest.group
+    description = _describe(nest)
     if description is None:
         return None
-
-    def define(emitter: Emitter, inside: Group, constants: dict[Root, Value]) -> list[Value]:
-        places = [group.members.index(output.member) for output in outputs]
-        new = [
-            dataclasses.replace(
-                output,
-                member=inside.members[place],
-                destination=_fresh(emitter, output),
-                start=None if output.start is None else constants[output.start],
-            )
-            for output, place in zip(outputs, places, strict=True)
-        ]
-        return GroupEmitter(emitter, inside, new, schedule, target).emit(Known(constants))
-
-    return _call(nests, group, outputs, description, define)
-
-
-def call_rows(
-    nests: DeduplicatedNests, group: Group, outputs: list[Output], schedule: AnyRowSchedule, target: Target
-) -> list[Value] | None:
-    """Emit a row program as a call, and return the tensors of its outputs, in their order.
-
-    Returns:
-        None, with nothing emitted, if it is to be emitted where it stands.
-    """
-    starts = starts_of(group.members)
-    numbers = {result: constant_value(start) for result, start in starts.items()}
-    reduced = [result for view in group.members if view.reductions for result in view.op.results]
-    plain = [
-        output if output.result not in starts else dataclasses.replace(output, start=starts[output.result])
-        for output in outputs
-    ]
-    description = _describe(group, plain)
-    if description is None or any(numbers.get(result) is None for result in reduced):
-        return None
-    description.key = (description.key, *(numbers[result] for result in reduced))
-
-    def define(emitter: Emitter, inside: Group, constants: dict[Root, Value]) -> list[Value]:
-        inside.produced = {result: view for view in inside.members for result in view.op.results}
-        new = [
-            dataclasses.replace(
-                output, member=inside.produced[output.result], destination=_fresh(emitter, output)
-            )
-            for output in outputs
-        ]
-        first = {
-            result: emitter.constant(starts[result].type, attribute)
-            for result, attribute in numbers.items()
-            if attribute is not None
-        }
-        return emit_rows(emitter, inside, new, first, schedule, target, Known(constants))
-
-    return _call(nests, group, outputs, description, define)
-
-
-def _call(
-    nests: DeduplicatedNests,
-    group: Group,
-    outputs: list[Output],
-    description: _Description,
-    emit: Callable[[Emitter, Group, dict[Root, Value]], list[Value]],
-) -> list[Value] | None:
-    """Emit a call, given what emits a group that reads other tensors, and constants from outside."""
     for view in group.members:
         if not nests.may_call(view.op, [value for value in description.inputs if value in view.operands]):
             return None
@@ -211,9 +143,20 @@ def _call(
         ]
         numbers = description.constants.items()
         constants: dict[Root, Value] = {value: emitter.constant(value.type, each) for value, each in numbers}
-        return emit(emitter, dataclasses.replace(group, members=members), constants)
+        produced = {result: view for view in members for result in view.op.results}
+        outputs = [
+            dataclasses.replace(
+                output,
+                member=produced[output.result],
+                destination=_fresh(emitter, output),
+                start=None if output.start is None else constants[output.start],
+            )
+            for output in nest.outputs
+        ]
+        inside = dataclasses.replace(group, members=members, produced=produced)
+        return dataclasses.replace(nest, group=inside, outputs=outputs).emit(emitter, Known(constants))
 
-    types = [output.destination.type for output in outputs]
+    types = [output.destination.type for output in nest.outputs]
     return nests.call(description.key, list(description.inputs), types, define)
 
 
@@ -238,8 +181,9 @@ class _Description:
     constants: dict[Value, Attribute]
 
 
-def _describe(group: Group, outputs: list[Output]) -> _Description | None:
-    """Return the description of ``group``, or None if it depends on more than whole tensors and constants."""
+def _describe(nest: NestProgram) -> _Description | None:
+    """Return the description of ``nest``, or None if it depends on more than whole tensors and constants."""
+    group = nest.group
     description = _Description((), {}, {})
     produced = {
         result: (member, number)
@@ -253,17 +197,15 @@ def _describe(group: Group, outputs: list[Output]) -> _Description | None:
         if operands is None or body is None:
             return None
         members.append((view.accesses, view.shapes, view.reductions, view.live, operands, body))
-    results: list[Hashable] = []
-    for output in outputs:
-        if output.member.reductions:
-            number = None if output.start is None else constant_value(output.start)
-            if number is None:
-                return None  # starts from what is in a tensor
-            description.constants[output.start] = number
-        else:
-            number = None
-        results.append((produced[output.result], output.destination.type, number))
-    description.key = (group.extents, group.vector, group.reductions, *members, *results)
+    starts: list[Hashable] = []
+    for result, start in nest.starts.items():
+        number = None if start is None else constant_value(start)
+        if start is None or number is None:
+            return None  # starts from what is in a tensor
+        description.constants[start] = number
+        starts.append((produced[result], number))
+    results = [(produced[output.result], output.destination.type) for output in nest.outputs]
+    description.key = (group.extents, group.vector, group.reductions, *members, *results, *starts)
     return description
 
 

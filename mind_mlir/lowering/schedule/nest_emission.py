@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_group, call_rows
+from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_nest
 from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.fusion.groups.collapse import (
@@ -17,23 +17,18 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import (
 )
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
 from mind_mlir.lowering.schedule.fusion.groups.in_place import overwritten
+from mind_mlir.lowering.schedule.fusion.nest_program import NestProgram
 from mind_mlir.lowering.schedule.fusion.nests.body import Output
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, choose_schedule
+from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import work_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import (
-    AnyRowSchedule,
-    choose_rows,
-    emit_rows,
-    starts_of,
-)
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import choose_rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
@@ -56,30 +51,19 @@ class NestEmission:
     def emit_group(self, group: Group, pending: Container[Value]) -> None:
         """Replace the members of ``group`` by a nest."""
         operations = [view.op for view in group.members]
-        results = [
-            (number, place)
-            for number, view in enumerate(group.members)
-            for place, result in enumerate(view.op.results)
-            if leaves(result, operations)
-        ]
-        if results:
-            self._group_nest(group, operations, results, pending)
+        written = [result for op in operations for result in op.results if leaves(result, operations)]
+        if written:
+            self._group_nest(group, operations, written, pending)
         for operation in reversed(operations):
             operation.erase()
 
     def _group_nest(
-        self,
-        group: Group,
-        operations: list[Operation],
-        results: list[tuple[int, int]],
-        pending: Container[Value],
+        self, group: Group, operations: list[Operation], written: list[Value], pending: Container[Value]
     ) -> None:
         location = ir.Location.fused([operation.location for operation in operations])
         with ir.InsertionPoint(operations[-1]), location:
-            written = [operations[number].results[place] for number, place in results]
             ending = ending_of(group, self._target)
-            spared = None if ending is None else ending.result
-            targets = targets_of(group, written, pending, spared)
+            targets = targets_of(group, written, pending, None if ending is None else ending.result)
             if ending is not None and not collapse(group, ending.loops):
                 ending = None
             loops = merged_loops(group.members) if ending is None else None
@@ -90,56 +74,56 @@ class NestEmission:
                 schedule = choose_schedule(work, self._target)
             else:
                 schedule = ending.schedule(work, self._target, next(self._numbers))
-            outputs = [
-                self._output(group, schedule, number, place, operations[number], target)
-                for (number, place), target in zip(results, targets, strict=True)
-            ]
-            tensors = None
-            if ending is None:
-                tensors = call_group(self._nests, group, outputs, schedule, self._target)
-            self._decide("fused", operations, group, schedule, tensors, group.place)
-            if tensors is None:
-                tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
+            pairs = zip(written, targets, strict=True)
+            outputs = [self._output(group, *pair, in_memory=schedule.in_memory) for pair in pairs]
+            nest = NestProgram(group, outputs, schedule, self._target)
+            tensors = self._emitted(nest, operations, group.place, may_call=ending is None)
             _replace(written, tensors)
 
-    def _decide(
-        self,
-        kind: str,
-        operations: Iterable[Operation],
-        group: Group,
-        schedule: FusedSchedule | AnyRowSchedule,
-        called: list[Value] | None,
-        place: int,
-    ) -> None:
-        """Say how ``group`` is computed, and that it is ``called``, if it is."""
+    def _emitted(
+        self, nest: NestProgram, operations: Sequence[Operation], place: int, *, may_call: bool
+    ) -> list[Value]:
+        """Emit ``nest``, or a call of what computes it, and say how ``operations`` are computed."""
+        called = call_nest(self._nests, nest) if may_call else None
 
         def decision() -> Decision:
-            choices = (*schedule.choices(), *call_choices(called))
-            return Decision(kind, computed(operations), group.extents, choices)
+            choices = (*nest.schedule.choices(), *call_choices(called))
+            return Decision(nest.schedule.kind, computed(operations), nest.group.extents, choices)
 
         self._decisions.add(decision, place)
+        return nest.emit(self._emitter, Known()) if called is None else called
 
     def _output(
         self,
         group: Group,
-        schedule: FusedSchedule,
-        number: int,
-        place: int,
-        op: Operation,
+        result: Value,
         target: Value | None,
+        *,
+        passes: Passes | None = None,
+        in_memory: bool = False,
     ) -> Output:
-        """Return where a result is written: ``target``, its init if it starts from that, or a new tensor."""
-        view = group.members[number]
-        operand = len(view.inputs) + place
-        shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
-        init = op.operands[operand]
+        """Return where ``result`` is written: ``target``, its init if it starts from that, or a new tensor.
+
+        Args:
+            group: The operations of the nest.
+            result: One of their results.
+            target: What it may be written over, unless a later one of ``passes`` reads that.
+            passes: The passes over a row, if that is what the nest is made of.
+            in_memory: Whether reductions accumulate in their results.
+        """
+        view, number = group.produced[result], result.result_number
+        access = view.accesses[len(view.inputs) + number]
+        shape = [group.extents[index.terms[0][0]] if index.terms else 1 for index in access]
         if target is not None:
-            return Output(view, place, form_of(group, target, shape))
-        start = None if schedule.in_memory else filler(init)
-        if view.reductions and start is None:
-            return Output(view, place, collapse_value(init, shape))
+            form = form_of(group, target, shape)
+            if passes is None or not passes.reads_after(result, form):
+                return Output(view, number, form)
+        init = view.op.operands[len(view.inputs) + number]
+        start = filler(init) if view.reductions and not in_memory else None
+        if view.reductions and start is None and passes is None:
+            return Output(view, number, collapse_value(init, shape))
         element = ir.RankedTensorType(init.type).element_type
-        return Output(view, place, self._emitter.empty(shape, element), start)
+        return Output(view, number, self._emitter.empty(shape, element), start)
 
     def emit_rows(self, program: RowProgram, pending: Container[Value]) -> bool:
         """Replace the members of ``program`` by one nest.
@@ -183,33 +167,16 @@ class NestEmission:
         rank = len(group.extents)
         if group.reductions != (rank - 1,) or group.vector != rank - 1:
             return False
-        group.produced = {result: view for view in group.members for result in view.op.results}
         chosen = choose_rows(group, written, self._target)
         if chosen is None:
             return False
         passes, schedule = chosen
         pairs = zip(written, targets, strict=True)
-        outputs = [self._row_output(group, passes, result, target) for result, target in pairs]
-        tensors = call_rows(self._nests, group, outputs, schedule, self._target)
+        outputs = [self._output(group, *pair, passes=passes) for pair in pairs]
+        nest = NestProgram(group, outputs, schedule, self._target)
         operations = [view.op for view in program.members]
-        self._decide(schedule.kind, operations, group, schedule, tensors, last.place)
-        if tensors is None:
-            starts = starts_of(group.members)
-            tensors = emit_rows(self._emitter, group, outputs, starts, schedule, self._target, Known())
-        _replace(written, tensors)
+        _replace(written, self._emitted(nest, operations, last.place, may_call=True))
         return True
-
-    def _row_output(self, group: Group, passes: Passes, result: Value, target: Value | None) -> Output:
-        """Return where ``result`` is written: over ``target`` unless a later pass reads that."""
-        view, number = group.produced[result], result.result_number
-        access = view.accesses[len(view.inputs) + number]
-        shape = [group.extents[index.terms[0][0]] if index.terms else 1 for index in access]
-        if target is not None:
-            form = form_of(group, target, shape)
-            if not passes.reads_after(result, form):
-                return Output(view, number, form)
-        element = ir.RankedTensorType(result.type).element_type
-        return Output(view, number, self._emitter.empty(shape, element))
 
 
 def targets_of(

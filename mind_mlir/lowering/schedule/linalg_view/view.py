@@ -84,6 +84,16 @@ class View:
             self.op, operands, self.accesses, self.shapes, self.extents, self.reductions, self.live
         )
 
+    def reading(self, forms: Mapping[int, tuple[Value, Access, tuple[int, ...]]]) -> View:
+        """Return the view with other operands: by their numbers, each with its access and its shape."""
+        if not forms:
+            return self
+        rows = list(zip(self.operands, self.accesses, self.shapes, strict=True))
+        for number, form in forms.items():
+            rows[number] = form
+        operands, accesses, shapes = zip(*rows, strict=True)
+        return dataclasses.replace(self, operands=operands, accesses=accesses, shapes=shapes)
+
     @cached_property
     def results(self) -> int:
         """The number of results, and so of inits; on memory, where there are no results, it is one."""
@@ -93,6 +103,11 @@ class View:
     def inputs(self) -> tuple[Value, ...]:
         """The operands that are read only."""
         return self.operands[: len(self.operands) - self.results]
+
+    @cached_property
+    def reads(self) -> tuple[Value, ...]:
+        """The inputs whose elements the body uses."""
+        return tuple(value for number, value in enumerate(self.inputs) if self.live[number])
 
     @cached_property
     def inits(self) -> tuple[Value, ...]:

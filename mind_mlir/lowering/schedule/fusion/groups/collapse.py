@@ -160,6 +160,7 @@ def collapse(group: Group, loops: Loops) -> bool:
     if vector is None:
         return False
     group.members = members
+    group.produced = {result: view for view in members for result in view.op.results}
     group.extents = loops.new_extents
     group.reductions = _new_dims(loops, group.reductions)
     group.vector = vector

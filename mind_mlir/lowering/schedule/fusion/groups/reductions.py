@@ -48,6 +48,16 @@ class Combiner:
             return ir.IntegerAttr.get(element, self.neutral(element.width))
         return ir.FloatAttr.get(element, self.neutral(0))
 
+    def nothing(self, emitter: Emitter, type_: Type) -> Value:
+        """Emit what changes nothing: a constant of a scalar or vector type."""
+        element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+        return emitter.splat(type_, self.neutral_attribute(element))
+
+    def wider(self, element: Type) -> Type:
+        """Return the type that parts are joined in: one that keeps a sum from rounding again."""
+        sums = self.name == "arith.addf" and not isinstance(element, ir.F64Type)
+        return ir.F64Type.get() if sums else element
+
     def combine(self, left: Value, right: Value) -> Value:
         """Emit the combination of two scalars or vectors."""
         return combined(self.name, left, right, either_zero=self.either_zero, location=self.location)

@@ -146,10 +146,7 @@ def space_of(group: Group) -> RowSpace | None:
 def stored_form(view: View, value: Value, access: Access, shape: tuple[int, ...]) -> View:
     """Return ``view`` reading ``value``, which lies in a tensor of ``shape``, by ``access``."""
     numbers = [number for number, operand in enumerate(view.inputs) if operand == value]
-    accesses, shapes = list(view.accesses), list(view.shapes)
-    for number in numbers:
-        accesses[number], shapes[number] = access, shape
-    return dataclasses.replace(view, accesses=tuple(accesses), shapes=tuple(shapes))
+    return view.reading(dict.fromkeys(numbers, (value, access, shape)))
 
 
 class RowProgram:
@@ -218,19 +215,15 @@ class RowProgram:
         return value
 
     def _through_reshapes(self, view: View) -> View:
-        if not any(value in self.reshapes for value in view.operands):
-            return view
-        operands, accesses, shapes = list(view.operands), list(view.accesses), list(view.shapes)
-        for number, value in enumerate(operands):
+        forms = {}
+        for number, value in enumerate(view.operands):
             if value in self.reshapes:
-                operands[number] = self.source(value)
-                shapes[number] = tuple(operands[number].type.shape)
-                access = self.space.access(shapes[number])
+                source = self.source(value)
+                shape = tuple(source.type.shape)
+                access = self.space.access(shape)
                 assert access is not None, "a reshape of what there is one of for each row"
-                accesses[number] = access
-        return dataclasses.replace(
-            view, operands=tuple(operands), accesses=tuple(accesses), shapes=tuple(shapes)
-        )
+                forms[number] = source, access, shape
+        return view.reading(forms)
 
     def add(self, group: Group) -> None:
         """Append ``group``, each of whose operations was `fitted`."""

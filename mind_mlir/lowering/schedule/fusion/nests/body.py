@@ -18,7 +18,7 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
@@ -194,6 +194,7 @@ class Place:
         ranges: The iterations of loops that are not run as a whole.
         slot: Which of the partial results is computed; None where there are none.
         now: Tensors that have been written to since, by what is read of them, and what they are by now.
+        side: The loop of which some iterations are computed at once, from the one in ``env`` on, if any.
     """
 
     env: Env
@@ -201,10 +202,15 @@ class Place:
     ranges: Mapping[int, Range]
     slot: Index | None = None
     now: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
+    side: int | None = None
 
     def at(self, env: Env, known: Known) -> Place:
         """Return the place within further loops."""
         return dataclasses.replace(self, env=env, known=known)
+
+    def within(self, env: Env) -> Place:
+        """Return the place within further loops, where nothing else is known."""
+        return dataclasses.replace(self, env=env)
 
 
 class NestBody:
@@ -219,7 +225,7 @@ class NestBody:
         self,
         emitter: Emitter,
         group: Group,
-        outputs: list[Output],
+        outputs: Sequence[Output],
         schedule: FusedSchedule,
         target: Target,
         live_ins: Mapping[Value, frozenset[int]] | None = None,
@@ -237,6 +243,7 @@ class NestBody:
         self.reducers = [output for output in outputs if output.member.reductions and not output.adds]
         self.streams = [output for output in outputs if not output.member.reductions or output.adds]
         self.combiners = [combiner_of(output) for output in self.reducers]
+        self._destinations = [output.destination for output in self.streams]
         self._prefetched = self.elements.long_reads(target.l2_bytes) if schedule.prefetch_distance else []
 
     @property
@@ -259,52 +266,61 @@ class NestBody:
         """Return the vector that reducer ``number`` combines with any other to that one."""
         element = ir.RankedTensorType(self.reducers[number].destination.type).element_type
         type_ = self.e.vector_type(self.schedule.width, element)
-        return self.e.splat(type_, self.combiners[number].neutral_attribute(element))
+        return self.combiners[number].nothing(self.e, type_)
 
-    def accumulators(self, rows: int = 1) -> Accumulators:
-        """Return an accumulator for each reducer, of each of several rows."""
+    def accumulators(self, place: Place) -> Accumulators:
+        """Return an accumulator for each reducer, of each of the rows at ``place``."""
+        rows = self.rows_at(place)
         neutral = [self.neutral(number) for number in range(len(self.reducers))]
         return Accumulators(self.e, self.combiners * rows, neutral * rows)
 
-    def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
-        """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
-        count = len(self.streams)
-        computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
-        following = self.store_streams(place, chunk, computed, carried[:count])
-        self._prefetch_reads(place, chunk)
-        accumulators = iter(carried[count:])
-        for output, combiner in zip(self.reducers, self.combiners, strict=True):
-            following.append(self._combine(output, combiner, next(accumulators), computed))
-        return following
+    def rows(self, place: Place, chunk: Chunk, carried: Sequence[Value]) -> Iterator[tuple[int, Known]]:
+        """Compute one chunk of each of the rows at ``place``; yield their numbers and what is known then."""
+        now = {**place.now, **dict(zip(self._destinations, carried, strict=False))}
+        beside = None if place.side is None else Beside(place.side, 0)
+        for row in range(self.rows_at(place)):
+            yield row, self.elements.chunk(place.env, place.known, chunk, now, beside)
+            beside = None if beside is None else beside.next()
 
-    def accumulate_beside(
-        self, place: Place, dim: int, chunk: Chunk, accumulators: list[Value]
-    ) -> list[Value]:
-        """Compute one chunk of several rows, from ``place`` on along ``dim``; nothing else is stored."""
-        beside, following, old = Beside(dim, 0), [], iter(accumulators)
-        for _ in range(self.schedule.beside):
-            computed = self.elements.chunk(place.env, place.known, chunk, place.now, beside)
-            for output, combiner in zip(self.reducers, self.combiners, strict=True):
-                following.append(self._combine(output, combiner, next(old), computed))
-            beside = beside.next()
-        return following
+    def rows_at(self, place: Place) -> int:
+        """Return how many rows are computed at once at ``place``."""
+        return 1 if place.side is None else self.schedule.beside
+
+    def env_of(self, place: Place, row: int) -> Env:
+        """Return the loops around the vector loop for one of the rows at ``place``."""
+        if place.side is None:
+            return place.env
+        return place.env | {place.side: self.e.add(place.env[place.side], row)}
 
     def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute and store one chunk of a group without reductions."""
-        computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
-        return self.store_streams(place, chunk, computed, carried)
-
-    def stream_beside(self, place: Place, dim: int, chunk: Chunk, carried: list[Value]) -> list[Value]:
-        """Compute and store one chunk of several rows, which are iterations of ``dim`` from ``place`` on."""
-        now = self._now(place, carried)
-        beside, rows = Beside(dim, 0), []
-        for _ in range(self.schedule.beside):
-            rows.append(self.elements.chunk(place.env, place.known, chunk, now, beside))
-            beside = beside.next()
-        for row, computed in enumerate(rows):
-            env = place.env | {dim: self.e.add(place.env[dim], row)}
-            carried = self.store_streams(place.at(env, place.known), chunk, computed, carried)
+        for row, computed in list(self.rows(place, chunk, carried)):
+            here = place.at(self.env_of(place, row), place.known)
+            carried = self.store_streams(here, chunk, computed, carried)
         return carried
+
+    def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Compute one chunk and combine its reductions with the accumulators, which follow the streams.
+
+        Where several rows are computed at once, nothing is stored but what they add up to.
+        """
+        count = len(self.streams)
+        following, accumulators = carried[:count], iter(carried[count:])
+        for _, computed in self.rows(place, chunk, carried):
+            if place.side is None:
+                following = self.store_streams(place, chunk, computed, following)
+                self._prefetch_reads(place, chunk)
+            for output, combiner in zip(self.reducers, self.combiners, strict=True):
+                following.append(self._combine(output, combiner, next(accumulators), computed))
+        return following
+
+    def accumulate_alone(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Do the same along a reduced vector loop: lanes that are off add nothing to the accumulators."""
+        following, count = self.accumulate(place, chunk, carried), len(self.streams)
+        if chunk.mask is None:
+            return following
+        pairs = zip(following[count:], carried[count:], strict=True)
+        return [*following[:count], *(self.e.select(chunk.mask, new, old) for new, old in pairs)]
 
     def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
         """Store the results that are not reduced, which ``carried`` starts with."""
@@ -327,12 +343,8 @@ class NestBody:
 
     def _prefetch(self, chunk: Chunk) -> None:
         """Prefetch the cache lines that lie ahead of ``chunk``."""
-        for prefetches in self._prefetches:
-            element = ir.RankedTensorType(prefetches.tensor.type).element_type
-            for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
-                env = prefetches.env | {self.group.vector: self.e.add(chunk.start, first)}
-                indices = [index.emit(self.e, env) for index in prefetches.access]
-                self.e.prefetch(prefetches.tensor, indices, write=prefetches.write)
+        for each in self._prefetches:
+            self._prefetch_lines(each.tensor, each.access, each.env, chunk.start, write=each.write)
 
     def _prefetch_reads(self, place: Place, chunk: Chunk) -> None:
         """Prefetch what the reductions read a little further on, within the row."""
@@ -341,16 +353,17 @@ class NestBody:
         last = self.group.extents[self.group.vector] - self.schedule.width
         start = self.e.minimum(self.e.add(chunk.start, self.schedule.prefetch_distance), last)
         for tensor, access in self._prefetched:
-            element = ir.RankedTensorType(tensor.type).element_type
-            for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
-                env = place.env | {self.group.vector: self.e.add(start, first)}
-                indices = [index.emit(self.e, env) for index in access]
-                self.e.prefetch(tensor, indices, write=False, once=True)
+            self._prefetch_lines(tensor, access, place.env, start, write=False, once=True)
 
-    def _now(self, place: Place, carried: list[Value]) -> dict[Value, Value]:
-        """Return what the destinations of the streams are by now, which ``carried`` starts with."""
-        streams = zip(self.streams, carried, strict=False)
-        return {**place.now, **{output.destination: now for output, now in streams}}
+    def _prefetch_lines(
+        self, tensor: Value, access: Access, env: Env, start: Index, *, write: bool, once: bool = False
+    ) -> None:
+        """Prefetch the cache lines of ``tensor`` that a step of the vector loop from ``start`` on needs."""
+        element = ir.RankedTensorType(tensor.type).element_type
+        for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
+            here = env | {self.group.vector: self.e.add(start, first)}
+            indices = [index.emit(self.e, here) for index in access]
+            self.e.prefetch(tensor, indices, write=write, once=once)
 
     def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""

@@ -106,7 +106,7 @@ class Elements:
         self._bounded = {}
         for step in self._plan.steps:
             if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
-                new.scalars[step.root] = self._single(step, env, new)
+                new.scalars[step.root] = self._computed(step, env, new, None, wide=False)
                 if step.root in self._wide:
                     new.vectors[step.root] = self._spread(step, new.scalars[step.root])
         return new
@@ -139,7 +139,7 @@ class Elements:
         new = Known(known.scalars, dict(known.vectors))
         for step in self._plan.steps:
             if self._dim in step.dims:
-                new.vectors[step.root] = self._many(step, here, new, chunk.mask)
+                new.vectors[step.root] = self._computed(step, here, new, chunk.mask, wide=True)
         return new
 
     def long_reads(self, size: int) -> list[tuple[Value, Access]]:
@@ -193,29 +193,31 @@ class Elements:
             known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
         return known.vectors[root]
 
-    # One element.
-
-    def _single(self, step: Step, env: Env, known: Known) -> Value:
+    def _computed(self, step: Step, env: Env, known: Known, mask: Value | None, *, wide: bool) -> Value:
+        """Emit one element, or a vector of them where the step is ``wide``."""
         root, op = step.root, step.op
         if isinstance(root, Read):
-            return self._load(root, env)
+            return self._read(root, env, mask) if wide else self._load(root, env)
         assert op is not None
         if op.name == "linalg.index":
-            return self._e.index(env[ir.IntegerAttr(op.attributes["dim"]).value])
+            place = env[ir.IntegerAttr(op.attributes["dim"]).value]
+            return self._positions(place) if wide else self._e.index(place)
         if op.name == "arith.constant":
             return self._e.splat(root.type, op.attributes["value"])
-        operands = [self._scalar(self._plan.root(operand), known) for operand in op.operands]
-        return repeat(op, operands, ())[root.result_number]
+        if wide and op.name == "tensor.extract":
+            return self._row(op, env, known, mask)
+        operand = self._vector if wide else self._scalar
+        operands = [operand(self._plan.root(each), known) for each in op.operands]
+        return repeat(op, operands, (self._lanes,) if wide else ())[root.result_number]
 
     def _load(self, read: Read, env: Env) -> Value:
+        """Emit the one element that is read."""
         number = filler(read.value)
         if number is not None:
             return number
         if not isinstance(read.value.type, ir.RankedTensorType):
             return read.value
         indices = [index.emit(self._e, env) for index in read.access]
-        if read.margin is None:
-            return self._e.extract(read.value, indices)
         inside, indices = self._inside(read, indices)
         value = self._e.extract(read.value, indices)
         return value if inside is None else self._e.select(inside, value, read.margin)
@@ -223,6 +225,8 @@ class Elements:
     def _inside(self, read: Read, indices: list[Index]) -> tuple[Value | None, list[Index]]:
         """Return whether ``indices`` are within the tensor, None if always, and indices that always are."""
         conditions, places = [], list(indices)
+        if read.margin is None:
+            return None, places
         spans = zip(read.value.type.shape, reach(read.access, self._extents), strict=True)
         for number, (extent, (low, high)) in enumerate(spans):
             if low < 0 or high >= extent:
@@ -241,29 +245,13 @@ class Elements:
             return self._e.splat(type_, step.op.attributes["value"])
         return self._e.broadcast(type_, scalar)
 
-    # One vector.
-
-    def _many(self, step: Step, env: Env, known: Known, mask: Value | None) -> Value:
-        root, op = step.root, step.op
-        if isinstance(root, Read):
-            return self._read(root, env, mask)
-        assert op is not None
-        if op.name == "linalg.index":
-            return self._positions(env[self._dim])
-        if op.name == "tensor.extract":
-            return self._row(op, env, known, mask)
-        operands = [self._vector(self._plan.root(operand), known) for operand in op.operands]
-        return repeat(op, operands, (self._lanes,))[root.result_number]
-
     def _read(self, read: Read, env: Env, mask: Value | None) -> Value:
         if self._beside is not None:
             return self._read_beside(read, env, mask, self._beside)
         indices = [index.emit(self._e, env) for index in read.access]
-        if read.margin is None:
-            source = read.value if read.elsewhere else self._now.get(read.value, read.value)
-            return read_vector(self._e, self._lanes, source, indices, mask)
         inside, indices = self._inside(read, indices)
-        value = read_vector(self._e, self._lanes, read.value, indices, mask)
+        source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+        value = read_vector(self._e, self._lanes, source, indices, mask)
         if inside is None:
             return value
         lanes = self._e.broadcast(self._e.vector_type(self._lanes, inside.type), inside)

@@ -77,17 +77,22 @@ class FusedSchedule:
     """
 
     lanes: int
-    vectors: int
-    strip: int
-    cuts: tuple[Cut, ...]
-    parts: Cut | None
-    parallel: bool
-    brief: bool
-    streaming: bool
-    reason: str
+    vectors: int = 1
+    strip: int = 0
+    cuts: tuple[Cut, ...] = ()
+    parts: Cut | None = None
+    parallel: bool = False
+    brief: bool = False
+    streaming: bool = False
+    reason: str = ""
     epilogue: int | None = None
     beside: int = 1
     prefetch_distance: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The name of such nests in listings."""
+        return "fused"
 
     @property
     def width(self) -> int:
@@ -129,16 +134,12 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     """Return how a group is computed that does ``work``."""
     lanes = target.lanes(work.bits)
     if work.vector < 0:
-        return FusedSchedule(
-            lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="a single element"
-        )
+        return FusedSchedule(lanes, reason="a single element")
     streaming = streams(work, target)
     side = vectors(work, lanes, streaming=streaming)
     full = side * lanes
-    nanoseconds = work.nanoseconds(target)
-    parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
-    fewest, wanted = _chunk_counts(work, brief=brief)
-    cuts = _outer_cuts(work, wanted) if parallel else []
+    cuts, fewest, wanted, shared = _chunks(work, target)
+    parallel = shared.parallel
     count = math.prod(cut.count for cut in cuts)
     strip = _strip(work)
     parts = None
@@ -155,24 +156,21 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     if parts is not None:
         cuts.append(parts)
         strip = max(strip, -(-parts.step // MOST_STRIPS)) if strip else 0
-    about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
-    reason = about if parallel else f"one thread: {about}"
     beside = _beside(work, parts, target)
     if beside > 1 and work.reductions:
         side = 1
     far = work.vector in work.reductions and beside == 1 and work.bytes >= PREFETCH_CACHES * target.l3_bytes
     distance = PREFETCH_BYTES * 8 // work.bits if far else 0
-    return FusedSchedule(
-        lanes,
-        side,
-        strip,
-        tuple(cuts),
-        parts,
-        parallel,
-        brief,
-        streaming,
-        reason,
+    return dataclasses.replace(
+        shared,
+        vectors=side,
+        strip=strip,
+        cuts=tuple(cuts),
+        parts=parts,
+        parallel=parallel,
+        streaming=streaming,
+        reason=shared.reason if parallel or not shared.parallel else f"one thread: {shared.reason}",
         beside=beside,
         prefetch_distance=distance,
     )
@@ -187,23 +185,27 @@ def _beside(work: Work, parts: Cut | None, target: Target) -> int:
     return SHARED_ROWS if far and fits else 1
 
 
-def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
+def chunked(work: Work, target: Target) -> FusedSchedule | None:
     """Return how the loops around a reduced vector loop are cut; None if there are too few to share."""
+    cuts, fewest, _, shared = _chunks(work, target)
+    if shared.parallel and math.prod(cut.count for cut in cuts) < fewest:
+        return None
+    return dataclasses.replace(shared, cuts=tuple(cuts))
+
+
+def _chunks(work: Work, target: Target) -> tuple[list[Cut], int, int, FusedSchedule]:
+    """Return how the loops around the vector loop are cut, and a schedule that says whether threads share it.
+
+    Between the two, the fewest chunks that threads share, and how many there are to be.
+    """
     nanoseconds = work.nanoseconds(target)
     parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
-    fewest, wanted = _chunk_counts(work, brief=brief)
-    cuts = _outer_cuts(work, wanted) if parallel else []
-    if parallel and math.prod(cut.count for cut in cuts) < fewest:
-        return None
+    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
+    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
     about = f"about {nanoseconds / 1000:.1f} us of work"
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, 1, 0, tuple(cuts), None, parallel, brief, streaming=False, reason=reason)
-
-
-def _chunk_counts(work: Work, *, brief: bool) -> tuple[int, int]:
-    """Return the fewest chunks that threads share, and how many there are to be."""
-    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
-    return fewest, min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
+    shared = FusedSchedule(target.lanes(work.bits), parallel=parallel, brief=brief, reason=reason)
+    return _outer_cuts(work, wanted) if parallel else [], fewest, wanted, shared
 
 
 def streams(work: Work, target: Target) -> bool:

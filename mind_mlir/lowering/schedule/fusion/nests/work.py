@@ -147,8 +147,8 @@ def read_by(members: Iterable[View], produced: Container[Value]) -> list[Value]:
     """Return what ``members`` read from memory, which none of them has ``produced``."""
     found: dict[Value, None] = {}
     for view in members:
-        for number, value in enumerate(view.inputs):
-            if view.used(number) and value not in produced and filler(value) is None:
+        for value in view.reads:
+            if value not in produced and filler(value) is None:
                 found[value] = None
     return list(found)
 

@@ -10,18 +10,21 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.groups.group import Group
-from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner, match_combiners
-from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Range, reductions_of, wanted_values
+from mind_mlir.lowering.schedule.fusion.nests.body import Place, wanted_values
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
 from mind_mlir.mlir.bindings import arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import Stage, StageSchedule
+    from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner
+    from mind_mlir.lowering.schedule.fusion.nests.body import Range
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
     from mind_mlir.mlir.bindings import Type, Value
-    from mind_mlir.target import Target
 
 
 class Online:
@@ -29,76 +32,64 @@ class Online:
 
     What goes from step to step is the maximum so far, what is subtracted for it, and the sums. While all
     elements are minus infinity, that is zero: exponentials are zero then.
+
+    Args:
+        first: The number of its first pass.
     """
 
-    def __init__(
-        self, emitter: Emitter, group: Group, stage: Stage, schedule: StageSchedule, target: Target
-    ) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan, stage: Stage, first: int, passes: RowPasses) -> None:
         self._e = emitter
-        self._g = group
-        self._stage = stage
-        self._schedules = schedule.passes
-        self._target = target
-        self._type: Type = stage.relative[0].centre.type.element_type
+        self._schedule = plan.schedule.passes[first]
+        self._centre = stage.relative[0].centre
+        self._first = first
+        self._passes = passes
+        self._type: Type = self._centre.type.element_type
 
     def begin(self) -> list[Value]:
         """Return the maximum of nothing, and what is subtracted for it."""
         return [self._e.number(self._type, -math.inf), self._e.number(self._type, 0.0)]
 
     def run(
-        self, place: Place, range_: Range, running: list[Value]
+        self, place: Place, block: Block, range_: Range, running: list[Value]
     ) -> tuple[dict[Value, Value], list[Value]]:
         """Go over a segment of a row.
 
         Args:
             place: The loops over the rows, and the numbers of the row so far.
+            block: What is written.
             range_: The segment.
             running: The maximum of what was before, and what is subtracted for it.
 
         Returns:
             The maximum so far and the sums of the segment, and ``running`` behind it.
         """
-        first, second = (self._body(number, place) for number in range(2))
-        known = [self._known(body, place) for body in (first, second)]
-        (result,) = (output.result for output in first.reducers)
-        (value,) = wanted_values(first.reducers[0])
-        lowest = self._e.number(self._e.vector_type(first.schedule.width, self._type), -math.inf)
+        first, known = self._passes.body(self._first, place, block)
+        second, numbers = self._passes.body(self._first + 1, place, block, [self._centre])
+        (maximum,), (greater,) = first.reducers, first.combiners
+        (value,) = wanted_values(maximum)
+        lowest = self._e.number(self._e.vector_type(self._schedule.width, self._type), -math.inf)
 
         def step(chunk: Chunk, inside: list[Value]) -> list[Value]:
-            computed = first.elements.chunk(place.env, known[0], chunk, place.now)
+            computed = first.elements.chunk(place.env, known, chunk, place.now)
             elements = first.elements.vector(value, computed)
             if chunk.mask is not None:
                 elements = self._e.select(chunk.mask, elements, lowest)
-            greatest, subtracted, *sums = self._raised(elements, inside)
-            scalars = {**known[1].scalars, self._stage.relative[0].centre: subtracted}
-            here = place.at(place.env, Known(scalars, known[1].vectors))
-            following = second.accumulate(here, chunk, sums)
-            if chunk.mask is not None:
-                pairs = zip(following, sums, strict=True)
-                following = [self._e.select(chunk.mask, new, old) for new, old in pairs]
-            return [greatest, subtracted, *following]
+            greatest, subtracted, *sums = self._raised(elements, greater, inside)
+            scalars = {**numbers.scalars, self._centre: subtracted}
+            here = place.at(place.env, Known(scalars, numbers.vectors))
+            return [greatest, subtracted, *second.accumulate_alone(here, chunk, sums)]
 
-        sums = [second.neutral(number) for number in range(len(second.reducers))]
-        carried = self._e.loop(
-            (range_.lower, range_.upper, first.schedule.width),
-            [*running, *sums],
-            lambda i, inside: step(Chunk(i), inside),
-        )
-        extent = self._g.extents[self._g.vector]
-        if range_.end and extent != first.full:
-            carried = step(
-                Chunk(first.full, self._e.mask(first.schedule.width, extent - first.full)), carried
-            )
+        segment = Place(place.env, known, {second.group.vector: range_})
+        carried = along(second, segment, [*running, *second.accumulators(place).neutral], step)
         greatest, subtracted, *sums = carried
-        totals = {result: greatest}
+        totals = {maximum.result: greatest}
         for output, combiner, total in zip(second.reducers, second.combiners, sums, strict=True):
             totals[output.result] = combiner.horizontal(total)
         return totals, [greatest, subtracted]
 
-    def _raised(self, elements: Value, inside: list[Value]) -> list[Value]:
+    def _raised(self, elements: Value, combiner: Combiner, inside: list[Value]) -> list[Value]:
         """Return what goes from step to step, once ``elements`` are no greater than the maximum."""
-        lanes = self._schedules[0].lanes
-        width = self._schedules[0].width
+        lanes, width = self._schedule.lanes, self._schedule.width
         parts = [self._e.part(elements, first, lanes) for first in range(0, width, lanes)]
         greatest = self._e.broadcast(parts[0].type, inside[0])
         found = [arith.CmpFOp(arith.CmpFPredicate.UGT, part, greatest).result for part in parts]
@@ -108,7 +99,6 @@ class Online:
 
         def raise_(now: list[Value]) -> list[Value]:
             before, _, *sums = now
-            (combiner,) = self._maximum
             own = combiner.horizontal(self._tree(combiner.name, parts))
             maximum = combiner.combine(before, own)
             nothing, zero = self.begin()
@@ -126,24 +116,3 @@ class Online:
         return functools.reduce(
             lambda left, right: ir.Operation.create(name, [left.type], [left, right]).result, parts
         )
-
-    @property
-    def _maximum(self) -> list[Combiner]:
-        (view,) = self._stage.passes[0].reduced
-        return match_combiners(view.body, 1) or []
-
-    def _body(self, number: int, place: Place) -> NestBody:
-        """Return what a step computes in pass ``number``."""
-        part = self._stage.passes[number]
-        group = Group(self._g.extents, self._g.vector, part.members, (self._g.vector,))
-        known = [value for value in part.live_ins if value in place.known.scalars]
-        if number:
-            known.append(self._stage.relative[0].centre)
-        live_ins = dict.fromkeys(known, frozenset(range(self._g.vector)))
-        outputs = reductions_of(part.reduced)
-        return NestBody(self._e, group, outputs, self._schedules[number], self._target, live_ins)
-
-    def _known(self, body: NestBody, place: Place) -> Known:
-        known = body.elements.advance(place.env, Known(dict(place.known.scalars)))
-        body.elements.spread(known)
-        return known

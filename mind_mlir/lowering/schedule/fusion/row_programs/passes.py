@@ -10,13 +10,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import NARROWING, REPEATED
+from mind_mlir.lowering.schedule.emission.constants import NARROWING, REPEATED, REPEATED_LONG
+from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.work import operations_of
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative, relative_sums
+from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
+    from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
 
@@ -42,6 +45,18 @@ class Pass:
     stored: list[Value] = dataclasses.field(default_factory=list)
     loaded: list[Value] = dataclasses.field(default_factory=list)
     live_ins: list[Value] = dataclasses.field(default_factory=list)
+
+    def summary(self, kept: Container[Value]) -> str:
+        """Return what the pass does with a row, as text; ``kept`` is what is no result."""
+        rows = (
+            ("reduces {}", [view.op for view in self.reduced]),
+            ("sums {} over the rows", [view.op for view in self.summed]),
+            ("keeps {}", [value.owner for value in self.stored if value in kept]),
+            ("stores {}", [value.owner for value in self.stored if value not in kept]),
+            ("reads again {}", [value.owner for value in self.loaded]),
+        )
+        named = ((text, " and ".join(label_of(op.location) or "a value" for op in ops)) for text, ops in rows)
+        return ", ".join(text.format(names) for text, names in named if names)
 
 
 @dataclasses.dataclass
@@ -80,23 +95,75 @@ class Passes:
         return any(operand in view.operands for part in later for view in part.members)
 
 
-def passes_of(
-    members: Sequence[View],
-    produced: Mapping[Value, View],
-    space: RowSpace,
-    results: Container[Value],
-    repeated: int = REPEATED,
-) -> Passes:
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Passes that go along a long row together.
+
+    Attributes:
+        passes: One or two; the second reduces nothing but sums relative to what the first one reduces.
+        relative: These sums.
+    """
+
+    passes: tuple[Pass, ...]
+    relative: tuple[Relative, ...] = ()
+
+    @property
+    def reduces(self) -> bool:
+        """Return whether any pass reduces anything."""
+        return any(part.reduced for part in self.passes)
+
+    @property
+    def is_online(self) -> bool:
+        """Return whether exponentials are summed that are relative to the maximum so far."""
+        return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
+
+    @property
+    def members(self) -> list[View]:
+        """The operations that are computed along the row."""
+        return [view for part in self.passes for view in part.members]
+
+    @property
+    def stored(self) -> list[Value]:
+        """Values along the row that go to memory."""
+        return [value for part in self.passes for value in part.stored]
+
+
+def passes_of(group: Group, results: Container[Value], *, long: bool = False) -> Passes:
     """Return the passes of a row program, as few as possible.
 
     Args:
-        members: Its operations, in order.
-        produced: Which of them computes each value.
-        space: Its loops.
+        group: Its operations, in order.
         results: The values that are used outside of it.
-        repeated: Operations that a pass rather repeats than read what they have computed.
+        long: Whether rows are so long that what is kept goes to memory and comes back.
     """
-    return _Planner(members, produced, space, results, repeated).run()
+    space = RowSpace(group.extents, group.reductions)
+    repeated = REPEATED_LONG if long else REPEATED
+    return _Planner(group.members, group.produced, space, results, repeated).run()
+
+
+def stages_of(passes: Passes) -> tuple[Stage, ...]:
+    """Return the stages of ``passes`` over long rows, as few as possible."""
+    stages: list[Stage] = []
+    left = list(passes.passes)
+    while left:
+        first = left.pop(0)
+        relative = _relative(first, left[0]) if left else None
+        if relative is None:
+            stages.append(Stage((first,)))
+        else:
+            stages.append(Stage((first, left.pop(0)), relative))
+    return tuple(stages)
+
+
+def _relative(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
+    """Return the sums of ``second`` if it may go along a row together with ``first``."""
+    if second.stored or not second.reduced or not first.reduced:
+        return None
+    numbers = {result for view in (*first.reduced, *first.row_scalars) for result in view.op.results}
+    members = list({id(view): view for view in (*first.members, *second.members)}.values())
+    found = relative_sums(second.reduced, first.reduced, members, numbers)
+    online = found is not None and any(each.kind is Kind.EXPONENTIALS for each in found)
+    return None if online and first.stored else found
 
 
 def cost_of(view: View) -> int:
@@ -168,9 +235,9 @@ class _Planner:
         left, count = [view], 0
         while left:
             each = left.pop()
-            for number, value in enumerate(each.inputs):
+            for value in each.reads:
                 source = self._produced.get(value)
-                if value in read or not each.used(number) or (source is not None and id(source) in known):
+                if value in read or (source is not None and id(source) in known):
                     continue
                 if source is None:
                     count += 1
@@ -186,8 +253,7 @@ class _Planner:
 
     def _inputs(self, view: View) -> list[tuple[Value, View]]:
         """Return the results of members that ``view`` reads, each with its member."""
-        values = [value for number, value in enumerate(view.inputs) if view.used(number)]
-        return [(value, self._produced[value]) for value in values if value in self._produced]
+        return [(value, self._produced[value]) for value in view.reads if value in self._produced]
 
     def _rate(self, view: View) -> None:
         """Find in which pass ``view`` can be computed at the earliest, and what that takes there."""
@@ -211,53 +277,57 @@ class _Planner:
                 if result in self._results and not view.reductions
             ],
         )
-        needed = {id(view) for view in (*found.reduced, *found.summed)}
-        needed |= {id(self._produced[value]) for value in found.stored}
         loaded: dict[Value, None] = {}
         live_ins: dict[Value, None] = {}
-        for view in reversed(self._members):
-            if id(view) not in needed:
-                continue
-            found.members.append(view)
+
+        def is_known(value: Value, source: View) -> bool:
+            if self._is_read(source, level):
+                loaded[value] = None
+            elif self._is_live_in(source):
+                live_ins[value] = None
+            return value in loaded or value in live_ins
+
+        ends = [*found.reduced, *found.summed, *(self._produced[value] for value in found.stored)]
+        found.members = self._needed(ends, is_known)
+        for view in found.members:
             if not self._single[id(view)]:
                 self._first.setdefault(id(view), level)
-            for value, source in self._inputs(view):
-                if self._is_read(source, level):
-                    loaded[value] = None
-                elif self._is_live_in(source):
-                    live_ins[value] = None
-                else:
-                    needed.add(id(source))
-        found.members.reverse()
         found.loaded = list(loaded)
         found.row_scalars = self._row_scalars(level, found.reduced, live_ins)
         found.live_ins = list(live_ins)
         return found
+
+    def _needed(self, ends: Sequence[View], is_known: Callable[[Value, View], bool]) -> list[View]:
+        """Return ``ends`` and what they are computed from, in order, but for what is known."""
+        needed = {id(view) for view in ends}
+        found: list[View] = []
+        for view in reversed(self._members):
+            if id(view) in needed:
+                found.append(view)
+                inputs = self._inputs(view)
+                needed.update(id(source) for value, source in inputs if not is_known(value, source))
+        return found[::-1]
 
     def _row_scalars(self, level: int, reduced: Sequence[View], live_ins: dict[Value, None]) -> list[View]:
         """Return what is computed, one number for each row, as soon as pass ``level`` has ``reduced``.
 
         What that needs of earlier passes is entered in ``live_ins``.
         """
-        needed = {
-            id(view)
+        scalars = [
+            view
             for view in self._members
             if self._is_row_scalar(view) and max(self._levels[id(view)], 1) == level + 1
-        }
-        known = {id(view) for view in reduced}
-        found: list[View] = []
-        for view in reversed(self._members):
-            if id(view) not in needed:
-                continue
-            found.append(view)
-            for value, source in self._inputs(view):
-                if id(source) in known or id(source) in needed:
-                    continue
-                if self._is_live_in(source):
-                    live_ins[value] = None
-                else:
-                    needed.add(id(source))
-        return found[::-1]
+        ]
+        computed, known = {id(view) for view in scalars}, {id(view) for view in reduced}
+
+        def is_known(value: Value, source: View) -> bool:
+            if id(source) in computed:
+                return False
+            if id(source) not in known and self._is_live_in(source):
+                live_ins[value] = None
+            return id(source) in known or value in live_ins
+
+        return self._needed(scalars, is_known)
 
     def _is_row_scalar(self, view: View) -> bool:
         """Return whether ``view`` computes a number for each row that is a result, or is made of such."""

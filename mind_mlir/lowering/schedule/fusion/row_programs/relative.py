@@ -10,120 +10,96 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.fusion.groups.group import Group
 from mind_mlir.lowering.schedule.fusion.groups.reductions import combined_value, match_combiners
+from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root, Step
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.mlir.values import attributes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
 
 
-#: A scalar that is computed for each element: equal ones are the same number.
-Node: TypeAlias = int
-
-#: The name of a node that is a number of a row.
-_NUMBER = "number"
-
-
-class RowGraph:
-    """The graph; nodes are added when they are asked for.
+class EqualElements:
+    """Which elements that operations compute are the same number.
 
     Args:
-        numbers: The results that are leaves: numbers of the row.
+        members: The operations.
+        numbers: The results that are known: numbers of the row.
     """
 
-    def __init__(self, produced: Mapping[Value, View], numbers: Collection[Value]) -> None:
-        self._produced = produced
+    def __init__(self, members: Sequence[View], numbers: Collection[Value]) -> None:
         self._numbers = numbers
-        self._known: dict[Value, Node] = {}
-        self._nodes: dict[Hashable, Node] = {}
-        self._names: list[str] = []
-        self._operands: list[tuple[Node, ...]] = []
-        self._values: list[Value] = []
-        self._varies: list[bool] = []
+        self._plan = Plan(Group((), -1, list(members)), dict.fromkeys(numbers, frozenset()))
+        self._steps: dict[Root, Step] = {}
+        self._classes: dict[Hashable, Hashable] = {}
+        self._varying: set[Root] = set(numbers)
+        for step in self._plan.steps:
+            self._steps[step.root] = step
+            if step.op is not None and any(root in self._varying for root in self.operands(step.root)):
+                self._varying.add(step.root)
+            same = filler(step.root.value) if isinstance(step.root, Read) else None
+            key = self._key(step)
+            own = self._classes.setdefault(key, step.root) if same is None else self._class(same)
+            self._classes[step.root] = own
 
-    def node(self, view: View, value: Value) -> Node:
-        """Return the node of ``value``, which the body of ``view`` computes or uses."""
-        if value not in self._known:
-            arguments = list(view.body.arguments)
-            if value in arguments:
-                self._known[value] = self._operand(view, arguments.index(value))
-            elif any(value == result for op in view.body.operations for result in op.operation.results):
-                self._known[value] = self._operation(view, value)
-            else:
-                constant = constant_value(value)
-                self._known[value] = self._add("", value if constant is None else constant, (), value)
-        return self._known[value]
+    def root(self, value: Value) -> Root:
+        """Return where ``value``, of the body of a member, comes from."""
+        return self._plan.root(value)
 
-    def _operation(self, view: View, value: Value) -> Node:
-        op = value.owner.operation
-        operands = tuple(self.node(view, operand) for operand in op.operands)
-        attributes = attributes_of(op)
-        return self._add(op.name, (attributes, value.type, value.result_number), operands, value)
+    def name(self, root: Root) -> str:
+        """Return the operation that computes ``root``; nothing for what is read or known."""
+        step = self._steps.get(root)
+        return "" if step is None or step.op is None else str(step.op.name)
 
-    def _operand(self, view: View, number: int) -> Node:
-        value = view.operands[number]
-        if value in self._numbers:
-            return self._add(_NUMBER, value, (), value)
-        member = self._produced.get(value)
-        if member is not None and not member.reductions:
-            *_, end = member.body.operations
-            return self.node(member, end.operation.operands[value.result_number])
-        same = filler(value)
-        if same is not None:
-            return self._add("", same, (), same)
-        return self._add("", (value, view.accesses[number]), (), value)
+    def operands(self, root: Root) -> list[Root]:
+        """Return what the operation that computes ``root`` reads."""
+        op = self._steps[root].op
+        return [] if op is None else [self._plan.root(operand) for operand in op.operands]
 
-    def _add(self, name: str, what: Hashable, operands: tuple[Node, ...], value: Value) -> Node:
-        key = (name, what, operands)
-        if key not in self._nodes:
-            self._nodes[key] = len(self._names)
-            self._names.append(name)
-            self._operands.append(operands)
-            self._values.append(value)
-            self._varies.append(name == _NUMBER or any(self._varies[each] for each in operands))
-        return self._nodes[key]
+    def varies(self, root: Root) -> bool:
+        """Return whether ``root`` depends on a number of the row."""
+        return root in self._varying
 
-    def name(self, node: Node) -> str:
-        """Return the operation that computes ``node``; nothing for what is only read."""
-        return self._names[node]
+    def are_equal(self, left: Root, right: Root) -> bool:
+        """Return whether both are the same number for all that is known."""
+        return self._class(left) == self._class(right)
 
-    def operands(self, node: Node) -> tuple[Node, ...]:
-        """Return what ``node`` is computed from."""
-        return self._operands[node]
+    def _class(self, root: Root) -> Hashable:
+        if root in self._steps:
+            return self._classes[root]
+        constant = None if isinstance(root, Read) else constant_value(root)
+        return root if constant is None else constant
 
-    def value(self, node: Node) -> Value:
-        """Return a value that is ``node``: the first one that was asked for."""
-        return self._values[node]
+    def _key(self, step: Step) -> Hashable:
+        """Return what is equal for steps that compute the same."""
+        root, op = step.root, step.op
+        if isinstance(root, Read):
+            return root.value, root.access
+        assert op is not None
+        operands = tuple(self._class(each) for each in self.operands(root))
+        return op.name, attributes_of(op), root.type, root.result_number, operands
 
-    def number(self, node: Node) -> Value | None:
-        """Return the number of the row that ``node`` is; None if it is none."""
-        return self._values[node] if self.name(node) == _NUMBER else None
-
-    def varies(self, node: Node) -> bool:
-        """Return whether ``node`` depends on a number of the row."""
-        return self._varies[node]
-
-    def exponent(self, node: Node) -> Node | None:
-        """Return the exponent of the factor of ``node`` that depends on a number, if it is the only one."""
-        while self.name(node) == "arith.mulf":
-            varying = [each for each in self.operands(node) if self.varies(each)]
+    def exponent(self, root: Root) -> Root | None:
+        """Return the exponent of the factor of ``root`` that depends on a number, if it is the only one."""
+        while self.name(root) == "arith.mulf":
+            varying = [each for each in self.operands(root) if self.varies(each)]
             if len(varying) != 1:
                 return None
-            node = varying[0]
-        return self.operands(node)[0] if self.name(node) == "math.exp" else None
+            root = varying[0]
+        return self.operands(root)[0] if self.name(root) == "math.exp" else None
 
-    def root(self, node: Node) -> Node | None:
-        """Return what ``node`` is the square of; None if it is no square."""
-        if self.name(node) != "arith.mulf":
+    def square_root(self, root: Root) -> Root | None:
+        """Return what ``root`` is the square of; None if it is no square."""
+        if self.name(root) != "arith.mulf":
             return None
-        left, right = self.operands(node)
-        return left if left == right else None
+        left, right = self.operands(root)
+        return left if self.are_equal(left, right) else None
 
 
 class Kind(enum.Enum):
@@ -153,23 +129,21 @@ class Relative:
 
 
 def relative_sums(
-    reduced: Sequence[View],
-    before: Sequence[View],
-    produced: Mapping[Value, View],
-    numbers: Collection[Value],
+    reduced: Sequence[View], before: Sequence[View], members: Sequence[View], numbers: Collection[Value]
 ) -> tuple[Relative, ...] | None:
     """Return how each of ``reduced`` depends on ``numbers``; None if not all do in the same of these ways.
 
     Args:
         reduced: Reductions of a row.
         before: Those that come before; nothing else is reduced there where exponentials are summed.
-        produced: The members of the row program, by their results.
+        members: All that is computed along the row for both.
         numbers: What ``before`` reduce, and what is made of that.
     """
-    graph = RowGraph(produced, numbers)
+    along = [view for view in members if view.reductions or view.op.results[0] not in numbers]
+    elements = EqualElements(along, numbers)
     found = []
     for view in reduced:
-        relative = _relative(view, before, graph)
+        relative = _relative(view, before, elements, numbers)
         if relative is None:
             return None
         found.append(relative)
@@ -179,36 +153,40 @@ def relative_sums(
     return tuple(found)
 
 
-def _relative(view: View, before: Sequence[View], graph: RowGraph) -> Relative | None:
-    reduction = _reduction(view, graph)
+def _relative(
+    view: View, before: Sequence[View], elements: EqualElements, numbers: Collection[Value]
+) -> Relative | None:
+    reduction = _reduction(view, elements)
     if reduction is None or reduction[0] != "arith.addf":
         return None
     for kind, difference in (
-        (Kind.EXPONENTIALS, graph.exponent(reduction[1])),
-        (Kind.SQUARES, graph.root(reduction[1])),
+        (Kind.EXPONENTIALS, elements.exponent(reduction[1])),
+        (Kind.SQUARES, elements.square_root(reduction[1])),
     ):
-        if difference is None or graph.name(difference) != "arith.subf":
+        if difference is None or elements.name(difference) != "arith.subf":
             continue
-        value, centre = graph.operands(difference)
-        number = graph.number(centre)
-        if number is None or graph.varies(value):
+        value, centre = elements.operands(difference)
+        if centre not in numbers or elements.varies(value):
             continue
-        source = _source(kind, value, before, graph)
-        if source is not None and (source == number or kind is Kind.SQUARES):
-            return Relative(kind, view.op.results[0], number, source, graph.value(difference))
+        source = _source(kind, value, before, elements)
+        if source is not None and (source == centre or kind is Kind.SQUARES):
+            return Relative(kind, view.op.results[0], centre, source, difference)
     return None
 
 
-def _source(kind: Kind, value: Node, before: Sequence[View], graph: RowGraph) -> Value | None:
+def _source(kind: Kind, value: Root, before: Sequence[View], elements: EqualElements) -> Value | None:
     """Return which of ``before`` is the reduction of ``value`` that sums of ``kind`` need."""
     wanted = "arith.maximumf" if kind is Kind.EXPONENTIALS else "arith.addf"
-    found = [view for view in before if _reduction(view, graph) == (wanted, value)]
-    return found[0].op.results[0] if found else None
+    for view in before:
+        found = _reduction(view, elements)
+        if found is not None and found[0] == wanted and elements.are_equal(found[1], value):
+            return view.op.results[0]
+    return None
 
 
-def _reduction(view: View, graph: RowGraph) -> tuple[str, Node] | None:
+def _reduction(view: View, elements: EqualElements) -> tuple[str, Root] | None:
     """Return with which operation ``view`` reduces what; None if it reduces several things."""
     combiners = match_combiners(view.body, view.results)
     if combiners is None or view.results != 1:
         return None
-    return combiners[0].name, graph.node(view, combined_value(view.body, 1, 0))
+    return combiners[0].name, elements.root(combined_value(view.body, 1, 0))

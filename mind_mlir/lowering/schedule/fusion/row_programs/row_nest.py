@@ -1,41 +1,31 @@
 """Emits row programs as nests: over blocks of rows, and the passes over each block, or over long rows.
 
 The last pass over a block runs while the first scalars of the next one are computed: the processor waits for
-no pass to end, and writes while it reads. Where there is one block, passes follow one another.
+no pass to end, and writes while it reads. Where there is one block, passes follow one another. Long rows go
+through all stages one after the other: what the stage before has read is then still in the cache that all
+threads share, if that is large enough.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import REPEATED, REPEATED_LONG
-from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
-from mind_mlir.lowering.schedule.fusion.nests.body import Output, Place
+from mind_mlir.lowering.schedule.fusion.nests.body import Place
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks
-from mind_mlir.lowering.schedule.fusion.row_programs.long_nest import LongRowEmitter
-from mind_mlir.lowering.schedule.fusion.row_programs.long_schedule import (
-    LongSchedule,
-    choose_long_schedule,
-    stages_of,
-)
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, passes_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses, RowSums
-from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import (
-    RowPlan,
-    RowSchedule,
-    choose_row_schedule,
-    is_long,
-)
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block, RowSums
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
+from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
+    from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
@@ -43,51 +33,63 @@ if TYPE_CHECKING:
 class RowEmitter:
     """Emits one row program."""
 
-    def __init__(self, emitter: Emitter, plan: RowPlan[RowSchedule]) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan) -> None:
         self._e = emitter
-        self._g = group = plan.group
+        self._plan = plan
+        self._g = plan.group
         self._s = plan.schedule
         self._count = len(plan.passes.passes)
-        self._destinations = [output.destination for output in plan.outputs]
-        self._rows = group.vector - 1  # the loop over rows that blocks are made of; -1: there is one row
-        self._sums = RowSums(emitter, group, plan.schedule)
+        self._rows = plan.rows
+        rows = plan.schedule.rows
+        self._chunks = Chunks(emitter, self._g.extents, self._g.vector, self._g.reductions, rows)
+        self._sums = RowSums(emitter, plan.group, plan.schedule)
         self._passes = RowPasses(emitter, plan, self._sums)
-        summed = {view.op.results[0] for view in plan.passes.summed}
+        self._stages: list[Segments] = []
+        first = 0
+        for number, stage in enumerate(stages_of(plan.passes) if self._s.segments else ()):
+            self._stages.append(Segments(emitter, plan, stage, number, first, self._passes))
+            first += len(stage.passes)
+        summed = {view.op.results[0]: view for view in plan.passes.summed}
         #: Of each output that is a sum over the rows, by its place.
         self._summed = {
-            place: dataclasses.replace(output, start=plan.starts[output.result])
-            for place, output in enumerate(plan.outputs)
-            if output.result in summed
+            place: dataclasses.replace(output, start=plan.start(summed[result], 0))
+            for place, (result, output) in enumerate(plan.outputs.items())
+            if result in summed
         }
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
         rows = self._s.rows
-        chunks = Chunks(self._e, self._g.extents, self._g.vector, self._g.reductions, rows)
-        carried = list(self._destinations)
+        carried = [output.destination for output in self._plan.outputs.values()]
         for place, output in self._summed.items():
-            carried[place] = self._sums.partial(output)
+            carried[place] = self._sums.memory(output)
         begin = Place({}, known, {})
-        carried = chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
+        carried = self._chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
         for place, output in self._summed.items():
             carried[place] = self._sums.join(output, carried[place])
         return carried
 
     def _loops(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Run over the blocks of rows of a chunk."""
-        dim = next((dim for dim in range(self._g.vector) if dim not in place.env), self._rows)
-        if dim < 0 or dim in place.env:
-            row = place.env.get(dim, 0)
+        """Run over the rows of a chunk."""
+        left = [dim for dim in range(self._g.vector) if dim not in place.env]
+        if self._stages or self._rows not in left:
+            return self._chunks.loops(left, place, carried, self._row)
+        return self._chunks.loops(left[:-1], place, carried, self._blocks)
+
+    def _row(self, place: Place, carried: list[Value]) -> list[Value]:
+        """Run over one row."""
+        if not self._stages:
+            row = place.env.get(self._rows, 0)
             rows = row, self._e.add(row, 1)
             return self._one(place, rows, self._cleared(place, rows, carried))
-        range_ = place.ranges.get(dim)
-        bounds = (0, self._g.extents[dim]) if range_ is None else (range_.lower, range_.upper)
-        if dim != self._rows:
-            return self._e.loop(
-                (*bounds, 1),
-                carried,
-                lambda i, inside: self._loops(place.at(place.env | {dim: i}, place.known), inside),
-            )
+        block = Block(dict(zip(self._plan.outputs, carried, strict=True)), {})
+        for stage in self._stages:
+            place = stage.run(place, block)
+        return block.tensors
+
+    def _blocks(self, place: Place, carried: list[Value]) -> list[Value]:
+        """Run over blocks of rows."""
+        bounds = self._chunks.bounds(place, self._rows)
         carried = self._cleared(place, bounds, carried)
         if self._s.pipelined:
             return self._pipelined(place, bounds, carried)
@@ -101,7 +103,9 @@ class RowEmitter:
         """Let the partial sums of ``rows`` begin; return what is carried."""
         found = list(carried)
         for number, output in self._summed.items():
-            found[number] = self._sums.clear(output, found[number], place.env, rows)
+            first = self._sums.slot(place.env, rows[0])
+            last = self._sums.slot(place.env, self._e.sub(rows[1], 1))
+            found[number] = self._sums.clear(output, found[number], (first, self._e.add(last, 1)))
         return found
 
     def _end(self, first: Index, upper: Index) -> Index:
@@ -146,54 +150,16 @@ class RowEmitter:
         return list(memory.at(tensors).outputs.values())
 
 
-def starts_of(members: Sequence[View]) -> dict[Value, Value]:
-    """Return the number that each reduction of ``members`` starts from, where that is known."""
-    inits = [
-        (result, filler(init))
-        for view in members
-        if view.reductions
-        for result, init in zip(view.op.results, view.inits, strict=True)
-    ]
-    return {result: start for result, start in inits if start is not None}
-
-
-AnyRowSchedule: TypeAlias = RowSchedule | LongSchedule
-
-
-def choose_rows(
-    group: Group, results: Sequence[Value], target: Target
-) -> tuple[Passes, AnyRowSchedule] | None:
-    """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
-    passes = _passes(group, results, REPEATED)
-    schedule = choose_row_schedule(group, passes, results, target)
-    if schedule is not None:
-        return passes, schedule
-    if not is_long(group, passes, results, target):
-        return None
-    passes = _passes(group, results, REPEATED_LONG)
-    long = choose_long_schedule(group, passes, stages_of(passes, group.produced), results, target)
-    return None if long is None else (passes, long)
-
-
 def emit_rows(
     emitter: Emitter,
     group: Group,
     outputs: Sequence[Output],
-    starts: Mapping[Value, Value],
-    schedule: AnyRowSchedule,
+    schedule: RowSchedule,
     target: Target,
     known: Known,
 ) -> list[Value]:
     """Emit a row program at the insertion point; return the tensors of the outputs, in their order."""
-    results = [output.result for output in outputs]
-    if isinstance(schedule, LongSchedule):
-        passes = _passes(group, results, REPEATED_LONG)
-        plan = RowPlan(group, passes, outputs, starts, schedule, target)
-        return LongRowEmitter(emitter, plan).emit(known)
-    passes = _passes(group, results, REPEATED)
-    return RowEmitter(emitter, RowPlan(group, passes, outputs, starts, schedule, target)).emit(known)
-
-
-def _passes(group: Group, results: Sequence[Value], repeated: int) -> Passes:
-    space = RowSpace(group.extents, group.reductions)
-    return passes_of(group.members, group.produced, space, results, repeated)
+    by_result = {output.result: output for output in outputs}
+    passes = passes_of(group, by_result, long=bool(schedule.segments))
+    plan = RowPlan(group, passes, by_result, schedule, target, known.scalars)
+    return RowEmitter(emitter, plan).emit(known)

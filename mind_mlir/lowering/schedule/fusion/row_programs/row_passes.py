@@ -1,17 +1,12 @@
 """Emits what a row program does with rows: one pass after another, and the numbers that they hand on.
 
-Numbers of a row and what is kept along it are in memory of a few rows, a slot for each: with passes that are
-a block of rows apart, those of two blocks.
-
-A pass over a row adds to a partial sum in memory, which has as many elements as the row and stays in the
-cache. Some rows that follow one another have one in common: no more than an accumulator may take, and never
-rows of different chunks. So what is added up in which order depends on the schedule alone.
+Where rows are computed in blocks, numbers of a row and what is kept along it are in memory of a few rows, a
+slot for each: with passes that are a block of rows apart, those of two blocks. Of long rows they are known.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
@@ -23,127 +18,37 @@ from mind_mlir.lowering.schedule.fusion.nests.body import (
     Prefetch,
     Range,
     combiner_of,
+    reductions_of,
 )
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
-from mind_mlir.lowering.schedule.fusion.nests.nest import Joiner, partial_results
-from mind_mlir.lowering.schedule.fusion.nests.vector_loops import Columns, Rows
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, row_totals
+from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, View
 from mind_mlir.mlir.bindings import Value, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
-
-
-class RowSums:
-    """Emits them."""
-
-    def __init__(self, emitter: Emitter, group: Group, schedule: RowSchedule) -> None:
-        self._e = emitter
-        self._outer = group.extents[: group.vector]
-        self._rows = schedule.summed
-        self._lanes = schedule.rows.lanes
-
-    def partial(self, output: Output) -> Value:
-        """Emit memory for the partial sums of ``output``, which is indexed by the last loop alone."""
-        slots = math.prod(self._outer[:-1]) * -(-self._outer[-1] // self._rows)
-        return partial_results(self._e, output, slots, last=False)
-
-    def slot(self, env: Env) -> Index:
-        """Return which partial sum the row at ``env`` is added to."""
-        return self._slot(env, env[len(self._outer) - 1])
-
-    def _slot(self, env: Env, row: Index) -> Index:
-        place: Index = 0
-        for dim, extent in enumerate(self._outer[:-1]):
-            place = self._e.add(self._e.mul(place, extent), env[dim])
-        place = self._e.mul(place, -(-self._outer[-1] // self._rows))
-        return self._e.add(place, self._e.floordiv(row, self._rows))
-
-    def clear(self, output: Output, partial: Value, env: Env, rows: tuple[Index, Index]) -> Value:
-        """Write what changes nothing to the partial sums of ``rows``; return them.
-
-        Args:
-            output: What is summed.
-            partial: The partial sums.
-            env: The loops around the one over rows.
-            rows: The first row, which is the first one of a partial sum, and the one behind the last.
-        """
-        element = ir.RankedTensorType(partial.type).element_type
-        count = partial.type.shape[-1]
-        type_ = self._e.vector_type(self._lanes, element)
-        neutral = self._e.splat(type_, combiner_of(output).neutral_attribute(element))
-
-        def slot(number: Index, inside: list[Value]) -> list[Value]:
-            return self._e.vectors(
-                count,
-                self._lanes,
-                inside,
-                lambda at, mask, now: [self._e.write(neutral, now[0], [number, at], mask)],
-            )
-
-        first = self._slot(env, rows[0])
-        last = self._slot(env, self._e.sub(rows[1], 1))
-        (found,) = self._e.loop((first, self._e.add(last, 1), 1), [partial], slot)
-        return found
-
-    def join(self, output: Output, partial: Value) -> Value:
-        """Return the sums that the ``partial`` ones of ``output`` add up to."""
-        joiner = Joiner(self._e, self._lanes)
-        return joiner.join(output, combiner_of(output), partial, last=False)
-
-
-@dataclasses.dataclass
-class Block:
-    """Tensors that are written while rows are computed, as they are by now.
-
-    Attributes:
-        outputs: The results.
-        buffers: Memory of a few rows: for each value that is kept, and each that a pass gives to another.
-    """
-
-    outputs: dict[Value, Value]
-    buffers: dict[Value, Value]
-
-    @property
-    def tensors(self) -> list[Value]:
-        """All of them, in order."""
-        return [*self.outputs.values(), *self.buffers.values()]
-
-    def at(self, tensors: Sequence[Value]) -> Block:
-        """Return the same with other ``tensors``, in order."""
-        count = len(self.outputs)
-        pairs = zip(self.outputs, tensors[:count], strict=True)
-        return Block(dict(pairs), dict(zip(self.buffers, tensors[count:], strict=True)))
-
-    def home(self, value: Value) -> dict[Value, Value]:
-        """Return which of the two ``value``, which lies along the rows, is in."""
-        return self.outputs if value in self.outputs else self.buffers
-
-    def now(self, outputs: dict[Value, Output]) -> dict[Value, Value]:
-        """Return what is to be read instead of values and of tensors that have been written over."""
-        found = {outputs[value].destination: tensor for value, tensor in self.outputs.items()}
-        return {**found, **self.outputs, **self.buffers}
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import RowSums
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
 
 
 class RowPasses:
-    """Emits passes over rows."""
+    """Emits passes over rows, or over segments of them."""
 
-    def __init__(self, emitter: Emitter, plan: RowPlan[RowSchedule], sums: RowSums) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan, sums: RowSums) -> None:
         group, passes, schedule = plan.group, plan.passes, plan.schedule
         self._e = emitter
+        self._plan = plan
         self._g = group
         self._p = passes
         self._s = schedule
-        self._target = plan.target
-        self._starts = plan.starts
-        self._outputs = {output.result: output for output in plan.outputs}
+        self._outputs = plan.outputs
         self._sums = sums
-        self._rows = group.vector - 1  # the loop over rows that blocks are made of; -1: there is one row
+        self._rows = plan.rows
         self._outer = frozenset(range(group.vector))
         # The slots of a row for its numbers and for what is kept of it, as if they were loops.
         self._slot, self._kept_slot = len(group.extents), len(group.extents) + 1
@@ -242,41 +147,113 @@ class RowPasses:
         }
 
     def _row(self, number: int, place: Place, block: Block, prefetches: list[Prefetch]) -> None:
-        """Run pass ``number`` over one row."""
-        part, schedule, env = self._p.passes[number], self._s.passes[number], place.env
-        live_ins = {
-            value: self._e.extract(block.buffers[value], [env[self._slot]]) for value in part.live_ins
-        }
+        """Run pass ``number`` over one row, whose numbers are in memory."""
+        part = self._p.passes[number]
+        slot = place.env[self._slot]
+        numbers = {value: self._e.extract(block.buffers[value], [slot]) for value in part.live_ins}
+        here = place.at(place.env, Known({**place.known.scalars, **numbers}))
+        totals = self.along(number, here, block, prefetches=prefetches)
+        self.finish(number, here, block, lambda view, place: totals[view.op.results[place]])
+
+    def body(
+        self,
+        number: int,
+        place: Place,
+        block: Block,
+        numbers: Collection[Value] = (),
+        others: Sequence[Output] = (),
+        prefetches: Sequence[Prefetch] = (),
+    ) -> tuple[NestBody, Known]:
+        """Return what pass ``number`` does along the row at ``place``, and what is known there.
+
+        Args:
+            number: Which pass.
+            place: The loops over the rows, and the numbers of the row so far.
+            block: What is written.
+            numbers: Numbers of the row that are going to be known.
+            others: What else it reduces.
+            prefetches: What is prefetched meanwhile.
+        """
+        part = self._p.passes[number]
         members = {id(view): self._form(view, part) for view in part.members}
         reductions = (self._g.vector,) if part.reduced else ()
         group = Group(self._g.extents, self._g.vector, list(members.values()), reductions)
-        streams = [self._stream(value, members, block) for value in part.stored]
-        reduced = [
-            Output(members[id(view)], number, init, self._starts.get(view.op.results[number]))
-            for view in part.reduced
-            for number, init in enumerate(view.inits)
-        ]
-        summed = [
+        outputs = [self._stream(value, members, block) for value in part.stored]
+        outputs += [
             dataclasses.replace(self._outputs[view.op.results[0]], member=members[id(view)], adds=True)
             for view in part.summed
         ]
-        outputs, dims = [*streams, *summed, *reduced], dict.fromkeys(live_ins, self._outer)
-        body = NestBody(self._e, group, outputs, schedule, self._target, dims, prefetches)
-        known = body.elements.advance(env, Known({**place.known.scalars, **live_ins}))
+        outputs += [*reductions_of(members[id(view)] for view in part.reduced), *others]
+        live_ins = [value for value in part.live_ins if value in place.known.scalars]
+        dims = dict.fromkeys([*live_ins, *numbers], self._outer)
+        schedule = self._s.passes[number]
+        body = NestBody(self._e, group, outputs, schedule, self._plan.target, dims, prefetches)
+        known = body.elements.advance(place.env, Known(dict(place.known.scalars)))
         body.elements.spread(known)
-        sums = self._sums.slot(env) if summed else None
-        inside = Place(env, known, {}, sums, block.now(self._outputs))
-        written = [*part.stored, *(output.result for output in summed)]
-        tensors = [block.home(value)[value] for value in written]
-        if part.reduced:
-            tensors, totals = Rows(body).totals(inside, tensors)
-            for output, combiner, total in zip(body.reducers, body.combiners, totals, strict=True):
-                live_ins[output.result] = combiner.combine(self._start(output, env), total)
+        return body, known
+
+    def along(
+        self,
+        number: int,
+        place: Place,
+        block: Block,
+        range_of: Callable[[int], Range] | None = None,
+        others: Sequence[Output] = (),
+        prefetches: Sequence[Prefetch] = (),
+    ) -> dict[Value, Value]:
+        """Run a pass along a row, or over a segment of it; return what it reduces, by the results.
+
+        Args:
+            number: Which pass.
+            place: As for `body`.
+            block: What is written; changed.
+            range_of: Given the width of a step, the segment; the row if there is none.
+            others: What else it reduces: instead of results, values of bodies.
+            prefetches: What is prefetched meanwhile.
+        """
+        body, known = self.body(number, place, block, others=others, prefetches=prefetches)
+        slot = self._sums.slot(place.env) if self._p.passes[number].summed else None
+        ranges = {} if range_of is None else {self._g.vector: range_of(body.schedule.width)}
+        inside = Place(place.env, known, ranges, slot, block.now(self._outputs))
+        written = [output.result for output in body.streams]
+        tensors, totals = [block.home(value)[value] for value in written], list[Value]()
+        if body.reducers:
+            tensors, totals = row_totals(body, inside, tensors)
         else:
-            tensors = Columns(body).emit(inside, tensors)
+            tensors = columns(body, inside, tensors)
         for value, tensor in zip(written, tensors, strict=True):
             block.home(value)[value] = tensor
-        self._emit_scalars(part, Known({**place.known.scalars, **live_ins}), env, block)
+        keys = [output.result if output.instead is None else output.instead for output in body.reducers]
+        return dict(zip(keys, totals, strict=True))
+
+    def finish(self, number: int, place: Place, block: Block, total: Callable[[View, int], Value]) -> Known:
+        """Compute and store the numbers that a row ends pass ``number`` with, and return all that are known.
+
+        Args:
+            number: Which pass.
+            place: The loops over the rows, and the numbers of the row before.
+            block: What is written; changed.
+            total: Gives what the pass has found for a result of a reduction.
+        """
+        part, env = self._p.passes[number], place.env
+        scalars = dict(place.known.scalars)
+        for view in part.reduced:
+            for place_, result in enumerate(view.op.results):
+                output = Output(view, place_, view.inits[place_])
+                found = total(view, place_)
+                scalars[result] = combiner_of(output).combine(self._start(output, env), found)
+        group = Group(self._g.extents, self._g.vector, [] if self._s.vectors else part.row_scalars)
+        elements = Elements(self._e, group, 1, (), dict.fromkeys(scalars, self._outer))
+        known = elements.advance(env, Known(scalars))
+        for value in self._numbers(part):
+            scalars[value] = elements.scalar(value, known)
+            if value in block.buffers:
+                slot = [env[self._slot]]
+                block.buffers[value] = self._e.insert(scalars[value], block.buffers[value], slot)
+            if value in block.outputs:
+                indices = [index.emit(self._e, env) for index in self._outputs[value].access]
+                block.outputs[value] = self._e.insert(scalars[value], block.outputs[value], indices)
+        return Known(scalars)
 
     def _numbers(self, part: Pass) -> list[Value]:
         """Return what each row of ``part`` ends with."""
@@ -285,8 +262,9 @@ class RowPasses:
 
     def _start(self, output: Output, env: Env) -> Value:
         """Return what the reduction of a row starts from."""
-        if output.start is not None:
-            return output.start
+        start = self._plan.start(output.member, output.number)
+        if start is not None:
+            return start
         return self._e.extract(output.destination, [index.emit(self._e, env) for index in output.access])
 
     def _form(self, view: View, part: Pass) -> View:
@@ -303,22 +281,8 @@ class RowPasses:
             return dataclasses.replace(output, member=members[id(output.member)])
         view, number = members[id(self._g.produced[value])], value.result_number
         place = len(view.inputs) + number
-        accesses = (*view.accesses[:place], self._kept_access, *view.accesses[place + 1 :])
-        return Output(dataclasses.replace(view, accesses=accesses), number, block.buffers[value])
-
-    def _emit_scalars(self, part: Pass, known: Known, env: Env, block: Block) -> None:
-        """Compute and store the numbers that a row of ``part`` ends with."""
-        group = Group(self._g.extents, self._g.vector, [] if self._s.vectors else part.row_scalars)
-        elements = Elements(self._e, group, 1, (), dict.fromkeys(known.scalars, self._outer))
-        known = elements.advance(env, known)
-        for value in self._numbers(part):
-            scalar = elements.scalar(value, known)
-            if value in block.buffers:
-                place = [env[self._slot]]
-                block.buffers[value] = self._e.insert(scalar, block.buffers[value], place)
-            if value in block.outputs:
-                indices = [index.emit(self._e, env) for index in self._outputs[value].access]
-                block.outputs[value] = self._e.insert(scalar, block.outputs[value], indices)
+        form = view.reading({place: (view.operands[place], self._kept_access, self._kept_shape)})
+        return Output(form, number, block.buffers[value])
 
     def _emit_scalars_of_rows(self, part: Pass, known: Known, slot: Index, block: Block) -> None:
         """Compute the row scalars of ``part`` for the rows of the block that begins at ``slot``."""
@@ -341,8 +305,8 @@ class RowPasses:
         ]
         lanes = min(self._s.rows.lanes, self._s.block)
         schedule = dataclasses.replace(self._s.rows, lanes=lanes, vectors=1, cuts=(), parallel=False)
-        body = NestBody(self._e, group, streams, schedule, self._target)
+        body = NestBody(self._e, group, streams, schedule, self._plan.target)
         ranges = {self._slot: Range(slot, self._e.add(slot, self._s.block))}
         inside = Place({}, body.elements.advance({}, known), ranges, now=dict(block.buffers))
-        tensors = Columns(body).emit(inside, [output.destination for output in streams])
+        tensors = columns(body, inside, [output.destination for output in streams])
         block.buffers.update(zip([output.result for output in streams], tensors, strict=True))

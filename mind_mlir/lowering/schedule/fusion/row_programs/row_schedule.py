@@ -1,33 +1,61 @@
-"""Schedules of row programs, as data: chosen from their work and the target alone."""
+"""Schedules of row programs, as data: chosen from their work and the target alone.
+
+Rows that the cache holds are computed in blocks of a few, one pass after the other. Rows that it does not
+hold are computed in stages, each of which goes along the row once, segment by segment.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import TYPE_CHECKING, Generic, TypeVar
+import itertools
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import (
     BLOCK_SHARE,
+    CHUNK_BYTES,
     FEW_SINGLES,
+    FEWEST_CHUNKS,
+    MOST_FUSED_CHUNKS,
+    ONLINE_STEPS,
+    ONLINE_VECTORS,
     PREFETCH_ROW,
-    ROW_SHARE,
-    SINGLE_COST,
+    SEGMENT_SHARE,
     SUMMED_ROWS,
+    WAKING_NS,
+    WORTHWHILE_NS,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
-from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, chunked, streams, vectors
-from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by
+from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
+from mind_mlir.lowering.schedule.fusion.nests.work import read_by
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage, passes_of, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_work import RowWork, pays
 from mind_mlir.lowering.schedule.linalg_view.values import filler
-from mind_mlir.mlir.bindings import Value, ir
-from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.nests.body import Output
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes
+    from mind_mlir.lowering.schedule.fusion.nests.plan import Root
+    from mind_mlir.lowering.schedule.linalg_view.view import View
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentSchedule:
+    """How a stage goes along a long row.
+
+    Attributes:
+        passes: How many passes go along it together.
+        size: Elements of a segment, of which the row has numbers of their own; passes go over it one by one.
+        split: How the whole segments of a row are cut in chunks; one chunk where threads share the rows.
+    """
+
+    passes: int
+    size: int
+    split: Split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,226 +63,207 @@ class RowSchedule:
     """The schedule of a row program.
 
     Attributes:
-        rows: How the rows are cut in chunks.
-        block: Rows that a pass runs over before the next one does, a power of two.
+        rows: How the rows are cut in chunks, if they are what threads share.
         passes: How each pass over a row is computed.
+        summaries: What each pass does, for people.
+        segments: How each stage goes along long rows; none where rows are computed in blocks.
+        block: Rows that a pass runs over before the next one does, a power of two.
         vectors: Whether what there is one of for each row is computed for many rows at a time.
         prefetch_pass: Which pass prefetches rows that the first one reads in a while; -1: none does.
         pipelined: Whether the last pass over a block runs after the first over the next.
-        summaries: What each pass does, for people.
         summed: Rows that are reduced to one partial result, where all are reduced to one; else 0.
     """
 
     rows: FusedSchedule
-    block: int
     passes: tuple[FusedSchedule, ...]
-    vectors: bool
-    prefetch_pass: int
-    pipelined: bool
     summaries: tuple[str, ...]
+    segments: tuple[SegmentSchedule, ...] = ()
+    block: int = 1
+    vectors: bool = False
+    prefetch_pass: int = -1
+    pipelined: bool = False
     summed: int = 0
 
     @property
     def kind(self) -> str:
         """The name of such nests in listings."""
-        return "rows"
+        return "long rows" if self.segments else "rows"
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
-        passes = enumerate(zip(self.passes, self.summaries, strict=True), 1)
-        *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
+        sizes = ", ".join(str(each.size) for each in self.segments[:-1])
         blocks, summed = (f"of {count} row{'s' * (count > 1)}" for count in (self.block, self.summed))
+        past = any(schedule.streaming for schedule in self.passes)
         return (
-            *(Choice(f"pass {n}", f"{each.vectors} x {each.lanes}", text) for n, (each, text) in passes),
+            *self._steps(),
             *chosen(
-                ("blocks", blocks, "passes find them in the first-level cache"),
+                bool(self.segments)
+                and ("pieces", f"of {sizes}", "what is reduced of them is joined behind each stage"),
+                not self.segments and ("blocks", blocks, "passes find them in the first-level cache"),
                 self.pipelined and ("order", "last pass after the next first", "no pass waits for a number"),
             ),
-            chunks,
+            self._chunks(),
             *chosen(
                 self.summed > 0 and ("partial sums", summed, "they are joined afterwards"),
                 self.prefetch_pass >= 0
                 and ("prefetch", f"in pass {self.prefetch_pass + 1}", "memory answers late"),
-                any(schedule.streaming for schedule in self.passes)
-                and ("stores", "past the cache", "the results are larger than it"),
+                past and ("stores", "past the cache", "the results are larger than it"),
             ),
         )
 
+    def _steps(self) -> list[Choice]:
+        """Return what is said of each pass or stage."""
+        left = iter(zip(self.passes, self.summaries, strict=True))
+        counts = [each.passes for each in self.segments] or [1] * len(self.passes)
+        found = []
+        for number, count in enumerate(counts, 1):
+            passes, summaries = zip(*itertools.islice(left, count), strict=True)
+            value = ", ".join(f"{each.vectors} x {each.lanes}" for each in passes)
+            name = f"{'stage' if self.segments else 'pass'} {number}"
+            found.append(Choice(name, value, ", ".join(filter(None, summaries))))
+        return found
 
-#: The schedule of a row program, over rows that the cache holds or over long ones.
-ScheduleT = TypeVar("ScheduleT")
+    def _chunks(self) -> Choice:
+        if self.segments and not self.rows.cuts:
+            counts = ", ".join(str(each.split.count) for each in self.segments)
+            return Choice("chunks", counts, f"of each row: {self.segments[0].split.reason}")
+        return next(choice for choice in self.rows.choices() if choice.name == "chunks")
 
 
 @dataclasses.dataclass(frozen=True)
-class RowPlan(Generic[ScheduleT]):
+class RowPlan:
     """A row program that is to be emitted.
 
     Attributes:
         group: All its operations; their rows lie along the last loop.
         passes: What is computed when.
-        outputs: The results that are used outside of it.
-        starts: The number that each reduction starts from, where that is known.
+        outputs: The results that are used outside of it, by themselves.
         schedule: How.
         target: The processor.
+        outside: Numbers from outside that are known as others.
     """
 
     group: Group
     passes: Passes
-    outputs: Sequence[Output]
-    starts: Mapping[Value, Value]
-    schedule: ScheduleT
+    outputs: Mapping[Value, Output]
+    schedule: RowSchedule
     target: Target
+    outside: Mapping[Root, Value]
+
+    @property
+    def rows(self) -> int:
+        """The loop over rows that lie behind one another; -1: there is one row."""
+        return self.group.vector - 1
+
+    def start(self, view: View, number: int) -> Value | None:
+        """Return the number that result ``number`` of ``view``, a reduction, starts from, if it is known."""
+        start = filler(view.inits[number])
+        return None if start is None else self.outside.get(start, start)
 
 
-def choose_row_schedule(
-    group: Group, passes: Passes, results: Sequence[Value], target: Target
-) -> RowSchedule | None:
-    """Return how a row program is computed; None if its operations are not to be one nest."""
-    if len(passes.passes) < 2:
+def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple[Passes, RowSchedule] | None:
+    """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
+    work = RowWork(group, passes_of(group, results), results, target)
+    if len(work.passes.passes) < 2:
         return None
-    if is_long(group, passes, results, target):
-        return None
-    lanes = target.lanes(widest(group.members))
-    works, whole = works_of(group, passes, results)
-    touched, stored = whole.bytes, whole.stored
-    row_bytes = _touched_bytes(group, passes, results)
-    rows = chunked(whole, lanes, target)
+    if not work.is_long:
+        schedule = _in_blocks(work)
+    else:
+        work = RowWork(group, passes_of(group, results, long=True), results, target)
+        schedule = _in_segments(work)
+    return None if schedule is None else (work.passes, schedule)
+
+
+def _in_blocks(work: RowWork) -> RowSchedule | None:
+    """Return how rows are computed that the cache holds."""
+    rows, group, passes, target = work.rows, work.group, work.passes, work.target
     if rows is None:
         return None
-    schedules = []
-    for work, part in zip(works, passes.passes, strict=True):
-        past = stored and not part.summed and streams(dataclasses.replace(work, bytes=touched), target)
-        each = vectors(work, lanes, streaming=bool(past))
-        schedules.append(
-            dataclasses.replace(
-                rows, vectors=each, cuts=(), parallel=False, brief=False, streaming=bool(past)
-            )
-        )
-    summaries = tuple(summary_of(part, passes.kept) for part in passes.passes)
-    most = _most(group, rows)
-    block = min(power_of_two(target.l1_bytes // BLOCK_SHARE // row_bytes), most)
-    costly = SINGLE_COST * sum(map(operations_of, passes.row_scalars)) > whole.operations * -(
-        -group.extents[group.vector] // lanes
-    )
-    alike = _are_vectors(group, passes, results)
+    # Rows of a chunk that lie behind one another.
+    most = 1
+    if group.vector:
+        cut = rows.cut(group.vector - 1)
+        most = _power_of_two(group.extents[group.vector - 1] if cut is None else cut.step)
+    block = min(_power_of_two(target.l1_bytes // BLOCK_SHARE // work.touched_bytes), most)
+    costly, alike = work.has_costly_scalars, work.has_alike_scalars
     if costly and alike:
         block = min(max(block, FEW_SINGLES), most)
     apart = block >= FEW_SINGLES and alike
     if costly and not apart:
         return None
-    far = touched > target.l2_bytes and works[0].row_bytes >= PREFETCH_ROW
+    far = work.whole.bytes > target.l2_bytes and work.whole.row_bytes >= PREFETCH_ROW
     pipelined = block < most
-    costs = [work.operations for work in works]
-    prefetch_pass = costs.index(max(costs if pipelined else costs[:-1])) if far else -1
-    summed = _summed(group, rows) if passes.summed else 0
-    return RowSchedule(rows, block, tuple(schedules), apart, prefetch_pass, pipelined, summaries, summed)
-
-
-def is_long(group: Group, passes: Passes, results: Sequence[Value], target: Target) -> bool:
-    """Return whether the second-level cache does not hold what a row program touches of a row."""
-    return _touched_bytes(group, passes, results) * ROW_SHARE > target.l2_bytes
-
-
-def _touched_bytes(group: Group, passes: Passes, results: Sequence[Value]) -> int:
-    """Return the bytes that are read, written or kept of one row; one at least."""
-    read = read_by(group.members, group.produced)
-    return max(1, row_bytes_of(group, [*read, *results, *passes.kept]))  # none where all is one element
-
-
-def works_of(group: Group, passes: Passes, results: Sequence[Value]) -> tuple[list[Work], Work]:
-    """Return the work of each of ``passes``, and that of all of them."""
-    bits = widest(group.members)
-    works = [_work(group, part, bits, results) for part in passes.passes]
-    whole = dataclasses.replace(
-        works[0],
-        reductions=(group.vector,),
-        weight=sum(work.weight for work in works),
-        operations=sum(work.operations for work in works),
-        bytes=sum(map(bytes_of, [*read_by(group.members, group.produced), *results])),
-        stored=sum(work.stored for work in works),
-        sums=any(work.sums for work in works),
+    costs = [each.operations for each in work.each]
+    return RowSchedule(
+        rows,
+        _pass_schedules(work),
+        _summaries(passes),
+        block=block,
+        vectors=apart,
+        prefetch_pass=costs.index(max(costs if pipelined else costs[:-1])) if far else -1,
+        pipelined=pipelined,
+        summed=min(SUMMED_ROWS, most) if passes.summed else 0,  # no chunk has a part of them
     )
-    return works, whole
 
 
-def _summed(group: Group, rows: FusedSchedule) -> int:
-    """Return how many rows have partial sums in common: no chunk has a part of them."""
-    cut = rows.cut(group.vector - 1)
-    return min(SUMMED_ROWS, power_of_two(group.extents[group.vector - 1]) if cut is None else cut.step)
+def _in_segments(work: RowWork) -> RowSchedule | None:
+    """Return how long rows are computed; None if they are better left to groups."""
+    passes, group = work.passes, work.group
+    if passes.kept or passes.summed:
+        return None
+    stages = stages_of(passes)
+    rows, nanoseconds = work.rows, work.row_nanoseconds
+    if (rows is None and nanoseconds < WORTHWHILE_NS) or not pays(work, stages):
+        return None
+    left = iter(_pass_schedules(work))
+    schedules: list[FusedSchedule] = []
+    segments: list[SegmentSchedule] = []
+    for stage in stages:
+        own = list(itertools.islice(left, len(stage.passes)))
+        if stage.is_online:
+            own = [dataclasses.replace(each, vectors=ONLINE_VECTORS) for each in own]
+        size = _segment(work, stage, max(each.width for each in own))
+        count = max(1, work.extent // size)
+        split = Split(count, 1, "threads share the rows") if rows is not None else _split(count, work)
+        segments.append(SegmentSchedule(len(own), size, split))
+        schedules += [dataclasses.replace(each, cuts=(Cut(group.vector, size, count),)) for each in own]
+    plain = FusedSchedule(work.lanes, reason="threads share each row")
+    return RowSchedule(rows or plain, tuple(schedules), _summaries(passes), tuple(segments))
 
 
-def _most(group: Group, rows: FusedSchedule) -> int:
-    """Return how many rows of a chunk lie behind one another, a power of two, or so many as fit one."""
-    if group.vector == 0:
-        return 1
-    cut = rows.cut(group.vector - 1)
-    return power_of_two(group.extents[group.vector - 1] if cut is None else cut.step)
+def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
+    """Return how each pass goes along a row."""
+    found = []
+    for each, part in zip(work.each, work.passes.passes, strict=True):
+        touched = dataclasses.replace(each, bytes=work.whole.bytes)
+        past = not part.summed and streams(touched, work.target)
+        count = vectors(each, work.lanes, streaming=past)
+        plain = FusedSchedule(work.lanes, reason="threads share the rows")
+        found.append(dataclasses.replace(plain, vectors=count, streaming=past))
+    return tuple(found)
 
 
-def power_of_two(count: int) -> int:
+def _segment(work: RowWork, stage: Stage, width: int) -> int:
+    """Return the elements of a segment: what a stage reads of it takes a part of the first-level cache."""
+    if stage.is_online:
+        return width * ONLINE_STEPS
+    read = max(1, work.row_bytes(read_by(stage.members, work.group.produced)))
+    return max(width, _power_of_two(work.target.l1_bytes // SEGMENT_SHARE * work.extent // read))
+
+
+def _split(count: int, work: RowWork) -> Split:
+    """Return how ``count`` segments of a row are cut in chunks."""
+    nanoseconds = work.row_nanoseconds
+    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, work.whole.row_bytes // CHUNK_BYTES))
+    step = _power_of_two(count // wanted)
+    about = f"about {nanoseconds / 1000:.1f} us of work"
+    return Split(step, -(-count // step), about, nanoseconds < WAKING_NS)
+
+
+def _power_of_two(count: int) -> int:
     """Return the greatest power of two up to ``count``; one at least."""
     return 1 << (max(1, count).bit_length() - 1)
 
 
-def _are_vectors(group: Group, passes: Passes, results: Sequence[Value]) -> bool:
-    """Return whether the numbers of several rows may be computed as vectors in memory of a block alone.
-
-    Lanes behind the last row of a block hold anything: integers could not be divided by them.
-    """
-    row_scalars = passes.row_scalars
-    if any(result in results for view in row_scalars for result in view.op.results):
-        return False
-    outside = [
-        access
-        for view in row_scalars
-        for value, access in zip(view.inputs, view.accesses, strict=False)
-        if value not in group.produced and filler(value) is None
-    ]
-    if any(index.terms for access in outside for index in access):
-        return False
-    types = [argument.type for view in row_scalars for argument in view.body.arguments]
-    return all(isinstance(type_, ir.FloatType) for type_ in types)
-
-
-def row_bytes_of(group: Group, values: Sequence[Value]) -> int:
-    """Return the bytes of one row of those of ``values`` that have rows."""
-    elements = math.prod(group.extents)
-    types = [value.type for value in values]
-    along = [
-        value
-        for value, type_ in zip(values, types, strict=True)
-        if isinstance(type_, ir.RankedTensorType) and math.prod(type_.shape) == elements
-    ]
-    return sum(map(bytes_of, along)) * group.extents[group.vector] // elements
-
-
-def _work(group: Group, part: Pass, bits: int, results: Sequence[Value]) -> Work:
-    written = [value for value in part.stored if value in results]
-    return Work(
-        group.extents,
-        group.vector,
-        (group.vector,) if part.reduced else (),
-        bits,
-        sum(len(view.body.operations) - 1 for view in part.members),
-        sum(operations_of(view) for view in part.members),
-        0,
-        sum(map(bytes_of, written)),
-        sums=any(view.reductions for view in part.members),
-    )
-
-
-def summary_of(part: Pass, kept: Sequence[Value]) -> str:
-    """Return what ``part`` does with a row, as text; ``kept`` is what is no result."""
-    names = [label_of(view.op.location) or "a value" for view in part.reduced]
-    found = [f"reduces {' and '.join(names)}"] if names else []
-    names = [label_of(view.op.location) or "a value" for view in part.summed]
-    found += [f"sums {' and '.join(names)} over the rows"] if names else []
-    for verb, values in (
-        ("keeps", [value for value in part.stored if value in kept]),
-        ("stores", [value for value in part.stored if value not in kept]),
-        ("reads again", part.loaded),
-    ):
-        names = [label_of(value.owner.location) or "a value" for value in values]
-        if names:
-            found.append(f"{verb} {' and '.join(names)}")
-    return ", ".join(found)
+def _summaries(passes: Passes) -> tuple[str, ...]:
+    return tuple(part.summary(passes.kept) for part in passes.passes)

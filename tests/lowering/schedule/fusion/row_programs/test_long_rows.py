@@ -14,7 +14,7 @@ from examples.gpt2.builder import Body, program
 from mind_mlir import DType
 from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.lowering.schedule.fusion.row_programs import long_schedule
+from mind_mlir.lowering.schedule.fusion.row_programs import row_schedule
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target import TARGETS, named_target, runs_here
 
@@ -42,7 +42,7 @@ def threads() -> Iterator[None]:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few rows as these would be left to groups."""
-    monkeypatch.setattr(long_schedule, "pays", lambda *_, **__: True)
+    monkeypatch.setattr(row_schedule, "pays", lambda *_: True)
 
 
 def as_tuple(values: Any) -> tuple[Any, ...]:

@@ -1,0 +1,119 @@
+"""Partial results of reductions: memory for them, and sums that join them.
+
+Where a reduced loop is cut in parts, or rows are added up in memory, each part has a result of its own. They
+are joined in f64, which costs nothing beside the parts, and rounds once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
+from mind_mlir.lowering.schedule.fusion.groups.reductions import Accumulators
+from mind_mlir.lowering.schedule.fusion.nests.body import Output, combiner_of
+from mind_mlir.mlir.bindings import Type, Value, ir
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+
+
+class PartialResults:
+    """Emits what is done with them outside of the parts.
+
+    Args:
+        lanes: Elements of a vector.
+        parts: How many there are.
+        last: Whether the parts of an element lie beside one another, rather than those of a part.
+    """
+
+    def __init__(self, emitter: Emitter, lanes: int, parts: int, *, last: bool) -> None:
+        self._e = emitter
+        self._lanes = lanes
+        self._parts = parts
+        self._last = last
+
+    def memory(self, output: Output) -> Value:
+        """Return a new tensor for the parts of ``output``, a reduction."""
+        type_ = ir.RankedTensorType(output.destination.type)
+        shape = [*type_.shape, self._parts] if self._last else [self._parts, *type_.shape]
+        return self._e.empty(shape, type_.element_type)
+
+    def clear(self, output: Output, partial: Value, parts: tuple[Index, Index]) -> Value:
+        """Write what changes nothing to ``parts``, from one to that behind the last; return all of them."""
+        element = ir.RankedTensorType(partial.type).element_type
+        neutral = combiner_of(output).nothing(self._e, self._e.vector_type(self._lanes, element))
+
+        def clear(part: Index, inside: list[Value]) -> list[Value]:
+            return self._e.vectors(
+                partial.type.shape[-1],
+                self._lanes,
+                inside,
+                lambda at, mask, now: [self._e.write(neutral, now[0], [part, at], mask)],
+            )
+
+        return self._e.loop((*parts, 1), [partial], clear)[0]
+
+    def join(self, output: Output, partial: Value) -> Value:
+        """Return the destination of ``output`` with what its ``partial`` results add up to."""
+        shape = list(output.destination.type.shape)
+        count, parts = math.prod(shape), self._parts
+        flat = collapse_value(output.destination, [count] if shape else [])
+        both = [count, parts] if self._last else [parts, count]
+        partial = collapse_value(partial, both if shape else [parts])
+        if not self._last:
+            flat = self._columns(output, partial, flat)
+        elif not shape:
+            flat = self._element(output, partial, [], flat)
+        else:
+            (flat,) = self._e.loop(
+                (0, count, 1), [flat], lambda i, now: [self._element(output, partial, [i], now[0])]
+            )
+        return expand_value(flat, shape)
+
+    def _element(self, output: Output, partial: Value, at: list[Index], result: Value) -> Value:
+        """Join the parts of one element, which lie beside one another."""
+        combiner, element = combiner_of(output), ir.RankedTensorType(partial.type).element_type
+        width = 1 << (self._parts - 1).bit_length()
+        padding = combiner.nothing(self._e, element)
+        mask = self._e.mask(width, self._parts)
+        vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
+        wide = combiner.wider(element)
+        total = self._e.cast(combiner.horizontal(self._e.cast(vector, wide)), element)
+        start = self._e.extract(result, at) if output.start is None else output.start
+        return self._e.insert(combiner.combine(start, total), result, at)
+
+    def _columns(self, output: Output, partial: Value, result: Value) -> Value:
+        """Join parts that lie one after the other, a vector of elements at a time."""
+        combiner, element = combiner_of(output), ir.RankedTensorType(partial.type).element_type
+        type_ = self._e.vector_type(self._lanes, element)
+        parts, count = partial.type.shape
+        wide = combiner.wider(element)
+        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
+        padding = combiner.nothing(self._e, element)
+        accumulators = Accumulators(self._e, [combiner], [neutral])
+
+        def vector(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
+            (total,) = accumulators.loop(
+                (0, parts, 1),
+                parts,
+                1,
+                accumulators.neutral,
+                lambda part, inside: [
+                    combiner.combine(
+                        inside[0],
+                        self._e.cast(self._e.read(type_, partial, [part, at], padding, mask), wide),
+                    )
+                ],
+            )
+            total = self._e.cast(total, element)
+            start = self._start(output, type_, now[0], at, mask)
+            return [self._e.write(combiner.combine(start, total), now[0], [at], mask)]
+
+        return self._e.vectors(count, self._lanes, [result], vector)[0]
+
+    def _start(self, output: Output, type_: Type, result: Value, at: Index, mask: Value | None) -> Value:
+        if output.start is not None:
+            return self._e.broadcast(type_, output.start)
+        element = ir.VectorType(type_).element_type
+        return self._e.read(type_, result, [at], self._e.number(element, 0), mask)
