@@ -21,7 +21,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGU
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.contraction.operands import lay_out
-from mind_mlir.lowering.schedule.contraction.schedule import reduction
+from mind_mlir.lowering.schedule.contraction.schedule import OWN_PANELS, reduction
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.view import Views
@@ -139,7 +139,7 @@ class _Emission:
         self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
         self._few: Gemv | None = None
-        if self._s.gemv_axpy or self._s.gemv_dot:
+        if not self._s.is_tiled:
             self._few = Gemv(product, run, (factors.left, factors.right, out), self._starts())
 
     def prepare(self) -> None:
@@ -148,7 +148,7 @@ class _Emission:
             return
         if self._s.pack_left:
             self._f.pack_left()
-        if self._s.pack and not self._s.pack_macro_tiles:
+        if self._s.packs_first:
             self._f.pack()
 
     def check(self) -> None:
@@ -171,7 +171,7 @@ class _Emission:
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._f.panel
-        if s.pack_macro_tiles:
+        if s.strategy == OWN_PANELS:
             right = 0  # each macro-tile begins in its own panels
         #: A loop over macro-tiles: how many there are, and how far each operand moves.
         loops = [
@@ -191,7 +191,7 @@ class _Emission:
                 least(self._e, extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
-            if s.pack_macro_tiles:
+            if s.strategy == OWN_PANELS:
                 self._f.pack_macro_tile(digits[2], bounds[2], is_shared=math.prod(counts) > s.macro_tiles)
             sums = self._f.info
             for digit, width in zip(digits, info_strides, strict=True):

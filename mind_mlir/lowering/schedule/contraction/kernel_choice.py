@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
@@ -19,6 +20,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WIDENED,
     WORD,
 )
+from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
@@ -53,9 +55,6 @@ _VNNI_ELEMENTS = {
     "i8:sext i32": "i8",
     "i8:zext i32": "i8:zext i16",
 }
-#: Columns and terms that a product has at least for its factors to be packed into words, and how many rows
-#: pay for that: fewer where the right factor is to be packed anyway.
-_LEAST_COLUMNS, _LEAST_TERMS, _LEAST_ROWS, _LEAST_ROWS_PACKED = 16, 16, 8, 4
 
 
 def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) -> int:
@@ -69,17 +68,17 @@ def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) ->
     rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
     if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
         return 1
-    few = rows.extent < (_LEAST_ROWS_PACKED if geometry.is_strided else _LEAST_ROWS)
-    if few or columns.extent < _LEAST_COLUMNS or depth.extent < _LEAST_TERMS:
+    few = rows.extent < (costs.LEAST_ROWS_PACKED if geometry.is_strided else costs.LEAST_ROWS)
+    if few or columns.extent < costs.LEAST_COLUMNS or depth.extent < costs.LEAST_TERMS:
         return 1
     return _VNNI[left][1]
 
 
 def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
     """Return all kernels that a contraction calls."""
-    if schedule.gemv_dot:
+    if schedule.strategy == DOTS:
         return list(dict.fromkeys(dot_kernel(contraction, schedule, rows) for rows in dot_rows(schedule)))
-    if schedule.gemv_axpy:
+    if schedule.strategy == SWEEP:
         return [axpy_kernel(contraction, schedule), join_kernel(contraction, schedule)]
     kernels: list[Kernel] = [
         product_kernel(contraction, geometry, schedule, streams=schedule.streams, dot=dot)
@@ -124,9 +123,9 @@ def product_kernel(
         fma=s.fma and contraction.floating,
         masks=s.masks,
         ragged=not s.pack and geometry.columns.extent % s.columns > 0,
-        copies=s.copy,
+        copies=s.strategy == COPIED,
         streams=streams,
-        fetches=s.pack or s.copy,
+        fetches=s.pack or s.strategy == COPIED,
         dot=dot,
     )
 

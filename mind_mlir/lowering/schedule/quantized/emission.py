@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ACTIVATION_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
 from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
-
-#: Nanoseconds, about, to arrange an activation.
-_ARRANGED_NS = 0.5
 
 
 def emit_quantized_products(module: Module) -> None:
@@ -93,7 +91,7 @@ class _Emission:
             self._call(kernel, ACTIVATION_ARGUMENTS, (x.base, base), numbers)
             return []
 
-        self._e.chunks(split(p.rows, p.rows * p.depth * _ARRANGED_NS), p.rows, [], rows)
+        self._e.chunks(split(p.rows, p.rows * p.depth * ARRANGED_NS), p.rows, [], rows)
         return base
 
     def _by_rows(self, call: Callable[[Index, int], None]) -> list[Value]:
