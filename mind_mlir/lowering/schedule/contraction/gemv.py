@@ -16,11 +16,6 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import (
     dot_rows,
     join_kernel,
 )
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import (
-    AXPY_ARGUMENTS,
-    DOT_ARGUMENTS,
-    JOIN_ARGUMENTS,
-)
 from mind_mlir.lowering.schedule.contraction.schedule import DOTS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
@@ -28,10 +23,10 @@ from mind_mlir.mlir.bindings import Value, ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.factors import Run
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Kernel
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
@@ -75,13 +70,6 @@ class Gemv:
         if self._join is not None:
             self._join()
 
-    def _call(
-        self, kernel: Kernel, names: Sequence[str], buffers: Sequence[Value], numbers: Mapping[str, Index]
-    ) -> None:
-        rest = self._start if kernel.name.startswith(("mind_dots", "mind_join")) else ()
-        values = [self._e.index(numbers[name]) for name in names]
-        self._library.call(kernel, [*buffers, *values, *rest])
-
     def _least(self, extent: int, first: Index, size: int) -> Index:
         """Return how much of ``extent`` there is from ``first`` on, a multiple of ``size``, at most that."""
         return size if extent % size == 0 else self._e.minimum(self._e.sub(extent, first), size)
@@ -108,7 +96,8 @@ class Gemv:
                     "right_column": g.columns.right,
                     "out_row": g.rows[0].out,
                 }
-                self._call(dot_kernel(self._c, s, each), DOT_ARGUMENTS, self._buffers, numbers)
+                kernel = dot_kernel(self._c, s, each)
+                self._library.call_with(e, kernel, self._buffers, numbers, self._start)
 
         def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
             if len(rows) == 1:
@@ -151,7 +140,7 @@ class Gemv:
                 "right_step": step.right,
                 "out_row": row,
             }
-            self._call(kernel, AXPY_ARGUMENTS, (*self._buffers[:2], base), numbers)
+            self._library.call_with(e, kernel, (*self._buffers[:2], base), numbers)
             return []
 
         e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
@@ -167,7 +156,9 @@ class Gemv:
                 "source_part": part,
                 "out_row": g.rows[0].out,
             }
-            self._call(join_kernel(self._c, s), JOIN_ARGUMENTS, (base, self._buffers[2]), numbers)
+            self._library.call_with(
+                e, join_kernel(self._c, s), (base, self._buffers[2]), numbers, self._start
+            )
             return []
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS

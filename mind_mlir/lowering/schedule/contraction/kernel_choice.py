@@ -6,7 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel
+from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
+from mind_mlir.lowering.schedule.contraction.kernels.join import JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel

@@ -9,20 +9,12 @@ the order in which they come out of memory, as those of activations are.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import symbol
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import begin
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import Reading, Weights, raised_by
 from mind_mlir.ops.quantized_formats import BLOCK
-
-#: The arguments behind the four buffers.
-PANEL_ARGUMENTS = (
-    *("weights_first", "scales_first", "zeros_first", "target_first", "columns", "first", "blocks"),
-    *("weights_row", "scales_row", "zeros_row", "target_step"),
-)
-#: The buffers.
-PANEL_BUFFERS = ("weights", "scales", "zeros", "target")
 
 
 def block_bytes(lanes: int, *, zeros: bool) -> int:
@@ -31,7 +23,7 @@ def block_bytes(lanes: int, *, zeros: bool) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class PanelKernel:
+class PanelKernel(MicroKernel):
     """Packs ``blocks`` blocks of a strip, from block ``first`` on; columns past the last one repeat it.
 
     Attributes:
@@ -52,10 +44,12 @@ class PanelKernel:
     zeros: bool
     weight: str
 
-    @property
-    def name(self) -> str:
-        """The symbol of the function."""
-        return symbol("panel", self)
+    kind = "panel"
+    buffers = ("weights", "scales", "zeros", "target")
+    numbers = (
+        *("weights_first", "scales_first", "zeros_first", "target_first", "columns", "first", "blocks"),
+        *("weights_row", "scales_row", "zeros_row", "target_step"),
+    )
 
     @property
     def reading(self) -> Reading:
@@ -72,29 +66,19 @@ class PanelKernel:
             raised=raised_by(self.format) if self.integers else 0,
         )
 
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _text(self)
+    def append(self, t: Text) -> None:
+        """Append the body: block after block of all columns."""
+        weights = Weights(t, self.reading)
+        last = t.binary("sub", "%columns", t.number(1))
+        start = weights.start()
+        columns = [t.minimum(t.number(lane), last) for lane in range(self.lanes)]
+        rows = [weights.after(start, column) for column in columns]
+        write, element = (_write_bytes, "i8") if self.integers else (_write_floats, "f32")
 
+        def block(number: str, inside: list[str]) -> list[str]:
+            return [write(t, self, weights, (rows, t.add("%first", number)), inside[0])]
 
-@functools.cache
-def _text(kernel: PanelKernel) -> str:
-    t = Text()
-    weights = Weights(t, kernel.reading)
-    last = t.binary("sub", "%columns", t.number(1))
-    start = weights.start()
-    columns = [t.minimum(t.number(lane), last) for lane in range(kernel.lanes)]
-    rows = [weights.after(start, column) for column in columns]
-    target = t.step("%target", "%target_first", "i8" if kernel.integers else "f32")
-
-    def block(number: str, inside: list[str]) -> list[str]:
-        (there,) = inside
-        place = t.add("%first", number)
-        write = _write_bytes if kernel.integers else _write_floats
-        return [write(t, kernel, weights, (rows, place), there)]
-
-    t.loop("%blocks", [(target, "!llvm.ptr")], block)
-    return t.function(kernel.name, PANEL_BUFFERS, PANEL_ARGUMENTS)
+        t.loop("%blocks", [(begin(t, "target", element), "!llvm.ptr")], block)
 
 
 def _write_bytes(
