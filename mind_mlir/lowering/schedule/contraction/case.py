@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,11 +30,10 @@ class Dots(NamedTuple):
     kc: int
 
 
-@dataclasses.dataclass(frozen=True)
 class ProductCase:
-    """A product whose schedule is to be chosen.
+    """A product whose schedule is to be chosen. All arguments are attributes, too.
 
-    Attributes:
+    Args:
         loops: Its loops, all of one iteration or more.
         bits: Width of an accumulator in bits.
         target: The processor.
@@ -45,134 +43,76 @@ class ProductCase:
         constant_left: Whether the left factor can be packed when the program is compiled.
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
         starts_at_zero: Whether all sums start from zero.
+
+    Attributes:
+        size: Bytes of an accumulator.
+        lanes: Accumulators in a vector.
+        m: Rows of tiles.
+        n: Columns.
+        k: Steps of a sum: products, or words of them.
+        planes: Iterations of all loops over rows but that of tiles.
+        batch: Iterations of the loops over batches.
+        all_rows: Rows that read the same right factor.
+        nanoseconds: What it takes on one thread: to multiply, or to bring the right factor from memory.
+        has_one_sum: Whether there is one loop over steps.
+        is_matrix: Whether there is one loop over rows as well, and no batch.
+        is_deep: Whether there are several reductions, and far more products than rows or columns.
+        is_strided: Whether the right factor is not contiguous along the columns.
+        right_bytes: Bytes of it in a batch, as accumulators.
+        is_far: Whether it exceeds half of the second-level cache.
+        is_far_as_given: Whether it does so with each term by itself.
+        fills_l1: Whether it exceeds half of the first-level cache.
+        step_bytes: By how many bytes steps of it are apart.
+        has_near_steps: Whether vectors of it are cache lines, and steps at most a page apart.
+        is_read_often: Whether enough rows read it to pay for packing.
+        is_read_seldom: Whether few enough rows read it that a copy for each macro-tile is no loss.
+        is_read_again: Whether the first-level cache loses it before it is read again.
+        gives_panels: Whether it is a constant that is large enough for panels to pay where they take no time.
     """
 
-    loops: Geometry
-    bits: int
-    target: Target
-    hoist_depth: int = 0
-    terms: int = 1
-    converts: bool = False
-    constant_left: bool = False
-    constant_right: bool = False
-    starts_at_zero: bool = False
+    def __init__(
+        self,
+        loops: Geometry,
+        bits: int,
+        target: Target,
+        *,
+        hoist_depth: int = 0,
+        terms: int = 1,
+        converts: bool = False,
+        constant_left: bool = False,
+        constant_right: bool = False,
+        starts_at_zero: bool = False,
+    ) -> None:
+        self.loops, self.bits, self.target = loops, bits, target
+        self.hoist_depth, self.terms, self.converts = hoist_depth, terms, converts
+        self.constant_left, self.constant_right = constant_left, constant_right
+        self.starts_at_zero = starts_at_zero
 
-    # Extents
-
-    @property
-    def size(self) -> int:
-        """Bytes of an accumulator."""
-        return self.bits // 8
-
-    @property
-    def lanes(self) -> int:
-        """Accumulators in a vector."""
-        return self.target.lanes(self.bits)
-
-    @property
-    def m(self) -> int:
-        """Rows of tiles."""
-        return self.loops.rows[0].extent
-
-    @property
-    def n(self) -> int:
-        """Columns."""
-        return self.loops.columns.extent
-
-    @cached_property
-    def k(self) -> int:
-        """Steps of a sum: products, or words of them."""
-        return -(-self.loops.steps // self.terms)
-
-    @cached_property
-    def planes(self) -> int:
-        """Iterations of all loops over rows but that of tiles."""
-        return math.prod(loop.extent for loop in self.loops.rows[1:])
-
-    @cached_property
-    def batch(self) -> int:
-        """Iterations of the loops over batches."""
-        return math.prod(loop.extent for loop in self.loops.batch)
-
-    @cached_property
-    def all_rows(self) -> int:
-        """Rows that read the same right factor."""
-        return self.m * self.planes
-
-    @cached_property
-    def right_bytes(self) -> int:
-        """Bytes of the right factor of a batch, as accumulators."""
-        return self.k * self.n * self.size
-
-    @cached_property
-    def nanoseconds(self) -> float:
-        """What the product takes on one thread: to multiply, or to bring its right factor from memory."""
+        self.size, self.lanes = bits // 8, target.lanes(bits)
+        self.m, self.n = loops.rows[0].extent, loops.columns.extent
+        self.k = -(-loops.steps // terms)
+        self.planes = math.prod(loop.extent for loop in loops.rows[1:])
+        self.batch = math.prod(loop.extent for loop in loops.batch)
+        self.all_rows = self.m * self.planes
         multiplied = self.all_rows * self.batch * self.k * -(-self.n // self.lanes) * FMA_NS
-        return max(multiplied, self.k * self.n * self.batch * self.size * BYTE_NS)
+        self.nanoseconds = max(multiplied, self.k * self.n * self.batch * self.size * BYTE_NS)
+        self.has_one_sum = len(loops.depth) == 1
+        self.is_matrix = self.has_one_sum and len(loops.rows) == 1 and not loops.batch
+        self.is_deep = not self.has_one_sum and self.k > costs.DEEP * max(self.all_rows, self.n)
 
-    # The right factor in memory
-
-    @property
-    def is_strided(self) -> bool:
-        """Whether it is not contiguous along the columns."""
-        return self.loops.is_strided
-
-    @cached_property
-    def is_far(self) -> bool:
-        """Whether it exceeds half of the second-level cache."""
-        return self.right_bytes > self.target.l2_bytes // 2
-
-    @cached_property
-    def is_far_as_given(self) -> bool:
-        """Whether it does so with each term by itself."""
-        return self.loops.steps * self.n * self.bits // 8 > self.target.l2_bytes // 2
-
-    @property
-    def fills_l1(self) -> bool:
-        """Whether it exceeds half of the first-level cache."""
-        return self.right_bytes > self.target.l1_bytes // 2
-
-    @property
-    def step_bytes(self) -> int:
-        """By how many bytes steps of it are apart."""
-        return self.loops.depth[0].right * self.size
-
-    @cached_property
-    def has_near_steps(self) -> bool:
-        """Whether vectors of it are cache lines, and steps at most a page apart."""
-        return not self.is_strided and self.step_bytes <= costs.PAGE and self.lanes * self.size >= LINE
-
-    @cached_property
-    def is_read_often(self) -> bool:
-        """Whether enough rows read it to pay for packing."""
-        return self.all_rows >= costs.PACK_ROWS
-
-    @cached_property
-    def is_read_seldom(self) -> bool:
-        """Whether few enough rows read it that a copy for each macro-tile is no loss."""
-        return self.all_rows <= costs.COPIED_FOR
-
-    @property
-    def gives_panels(self) -> bool:
-        """Whether it is a constant that is large enough for panels to pay where they take no time."""
-        return self.constant_right and self.fills_l1
-
-    # Loops
-
-    @property
-    def is_matrix(self) -> bool:
-        """Whether there is one loop over rows and one over steps, and no batch."""
-        return len(self.loops.rows) == 1 and not self.loops.batch and self.has_one_sum
-
-    @property
-    def has_one_sum(self) -> bool:
-        """Whether there is one loop over steps."""
-        return len(self.loops.depth) == 1
-
-    @cached_property
-    def is_deep(self) -> bool:
-        """Whether there are several reductions, and far more products than rows or columns."""
-        return not self.has_one_sum and self.k > costs.DEEP * max(self.all_rows, self.n)
+        self.is_strided = loops.is_strided
+        self.right_bytes = self.k * self.n * self.size
+        self.is_far = self.right_bytes > target.l2_bytes // 2
+        self.is_far_as_given = loops.steps * self.n * bits // 8 > target.l2_bytes // 2
+        self.fills_l1 = self.right_bytes > target.l1_bytes // 2
+        self.step_bytes = loops.depth[0].right * self.size
+        has_lines = self.lanes * self.size >= LINE
+        self.has_near_steps = has_lines and not self.is_strided and self.step_bytes <= costs.PAGE
+        self.is_read_often = self.all_rows >= costs.PACK_ROWS
+        self.is_read_seldom = self.all_rows <= costs.COPIED_FOR
+        is_read_by_few = self.has_one_sum and self.is_read_seldom
+        self.is_read_again = not is_read_by_few and self.right_bytes > target.l1_bytes
+        self.gives_panels = constant_right and self.fills_l1
 
     # Products of few rows
 
@@ -320,12 +260,6 @@ class ProductCase:
     def has_wide_tiles(self) -> bool:
         """Whether tiles read so much of each row of the right factor that a copy gains nothing."""
         return self.columns * self.size >= (costs.WIDE // 2 if self.has_near_steps else costs.WIDE)
-
-    @property
-    def is_read_again(self) -> bool:
-        """Whether the first-level cache loses it before it is read again."""
-        is_read_by_few = self.has_one_sum and self.is_read_seldom
-        return not is_read_by_few and self.right_bytes > self.target.l1_bytes
 
     @property
     def panel_bytes(self) -> int:
