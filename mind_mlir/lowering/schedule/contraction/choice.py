@@ -110,15 +110,15 @@ STRATEGIES = (
     Strategy(
         DOTS,
         lambda case: case.dots is not None,
-        f"it is stored transposed, and rows are few: {costs.DOT_ROWS[0]}, or {costs.DOT_ROWS[1]} where it "
-        "comes from memory",
+        f"the right factor is stored transposed, and rows are few: {costs.DOT_ROWS[0]}, or "
+        f"{costs.DOT_ROWS[1]} where it comes from memory",
         "some columns after others, as dot products",
         _dots,
     ),
     Strategy(
         SWEEP,
         lambda case: case.is_swept and not case.tiles_as_swept,
-        f"it comes from memory for {costs.AXPY_ROWS} rows or fewer",
+        f"the right factor comes from memory for {costs.AXPY_ROWS} rows or fewer",
         "row after row, in parts whose results are added up",
         _sweep,
     ),
@@ -131,7 +131,7 @@ STRATEGIES = (
     _in_tiles(
         CONSTANT,
         lambda case: case.gives_panels,
-        "it is a constant, and fills half of the first-level cache",
+        "the right factor is a constant, and fills half of the first-level cache",
         "panels, packed when the program is compiled",
     ),
     _in_tiles(
@@ -144,7 +144,7 @@ STRATEGIES = (
             and not (case.hoist_depth or case.constant_right)
             and case.panel_bytes <= costs.PANEL_BYTES
         ),
-        f"it is stored transposed and comes from memory, for {costs.COPIED_FOR} rows or fewer",
+        f"the right factor is stored transposed and comes from memory, for {costs.COPIED_FOR} rows or fewer",
         "panels, packed by each macro-tile just before it uses them",
     ),
     _in_tiles(
@@ -158,23 +158,23 @@ STRATEGIES = (
                 and not (case.stays_near or case.is_deep)
             )
         ),
-        "it is stored transposed, has edges that need masks where there are none, or is read again and again "
-        "from afar",
+        "the right factor is stored transposed, has edges that want masks where there are none, or is read "
+        "again and again from afar",
         "panels, packed first",
     ),
     _in_tiles(
         COPIED,
         lambda case: case.stays_near and not case.has_wide_tiles,
-        f"it is read by {costs.PACK_ROWS} rows or more, a little of each of its own at a time",
+        f"{costs.PACK_ROWS} rows or more read a right factor in narrow tiles, which copies keep near",
         "in blocks that the kernel copies",
     ),
     _in_tiles(
         STRIPS,
         lambda case: case.reads_once,
-        f"it comes from memory for fewer than {costs.PACK_ROWS} rows",
+        f"the right factor comes from memory for fewer than {costs.PACK_ROWS} rows",
         "in place, a few long rows side by side",
     ),
-    _in_tiles(IN_PLACE, lambda _: True, "nothing of that holds", "in place"),
+    _in_tiles(IN_PLACE, lambda _: True, "nothing is gained by a copy of the right factor", "in place"),
 )
 
 
@@ -186,6 +186,12 @@ def strategy_of(case: ProductCase) -> Strategy:
 def choose_schedule(case: ProductCase) -> MatmulSchedule:
     """Return the schedule of ``case``."""
     return strategy_of(case).schedule(case)
+
+
+def table() -> str:
+    """Return the strategies as a table of Markdown, as `docs/schedule.md` shows it."""
+    rows = [f"| `{each.name}` | {each.when} | {each.how} |" for each in STRATEGIES]
+    return "\n".join(("| strategy | where | how the right factor is read |", "|---|---|---|", *rows))
 
 
 def is_by_rows(contraction: Contraction, constants: Container[Value | None]) -> bool:

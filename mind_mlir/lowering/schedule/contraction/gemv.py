@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import (
     dot_rows,
     join_kernel,
 )
+from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import DOTS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
@@ -31,31 +32,23 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
-class Gemv:
-    """Emits one product of few rows at the insertion point.
+class GemvEmission(ProductEmission):
+    """Emits one product of few rows.
 
     Args:
+        product: Which one.
+        run: The state of the products that it is computed with.
         buffers: The left factor, the right one and the result.
-        start: The number that sums start from, and whether they start from what is in the result instead.
     """
 
-    def __init__(
-        self,
-        product: Product,
-        run: Run,
-        buffers: Sequence[Buffer],
-        start: tuple[Value, Value],
-    ) -> None:
-        self._c, self._g, self._s = product.contraction, product.loops, product.schedule
-        self._e = run.emitter
-        self._library = run.library
+    def __init__(self, product: Product, run: Run, buffers: Sequence[Buffer]) -> None:
+        super().__init__(product, run)
         self._buffers = [buffer.base for buffer in buffers]
         self._firsts = [
             run.emitter.add(buffer.first, first)
             for buffer, first in zip(buffers, product.loops.first, strict=True)
         ]
-        self._start = start
-
+        self._start = self._starts()
         self._join: Callable[[], None] | None = None
 
     def compute(self) -> None:

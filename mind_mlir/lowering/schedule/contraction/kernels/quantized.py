@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
 from mind_mlir.lowering.schedule.contraction.kernels.loops import (
     Moving,
@@ -21,10 +20,9 @@ from mind_mlir.lowering.schedule.contraction.kernels.loops import (
     walk,
 )
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import (
-    Reading,
     StepWeights,
+    WeightKernel,
     Weights,
-    raised_by,
 )
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import FORMATS
@@ -37,40 +35,24 @@ _STEPS = 256
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantizedKernel(MicroKernel):
+class QuantizedKernel(WeightKernel):
     """``out[i, j] = sum over k of left[i, k] * weight[j, k]``, some columns at a time, for all rows.
 
     Columns side by side are ``apart`` columns from each other, so that each is read on and on: ``columns`` of
     them one after another. Then come ``rest`` single ones, ``behind`` columns from the first.
 
     Attributes:
-        format: The format of the weights.
         rows: All rows.
         columns: Columns side by side.
-        lanes: Elements of f32 in a vector.
-        blocks: Blocks in a step.
         rest: Blocks behind the last whole step.
-        integers: Whether activations are integers of 8 bits.
-        group: Blocks in a group, where scales are a tensor of their own.
-        scale: The type of scales in memory, and conversions to f32.
-        zeros: Whether there are zero points.
-        weight: Conversions of weights that are floats.
         dots: How bytes are multiplied.
         fma: Whether products are fused with their addition.
         ahead: How many bytes ahead memory is asked for, if it is.
     """
 
-    format: str
     rows: int
     columns: int
-    lanes: int
-    blocks: int
     rest: int
-    integers: bool
-    group: int
-    scale: str
-    zeros: bool
-    weight: str
     dots: str
     fma: bool
     ahead: int = 0
@@ -89,25 +71,9 @@ class QuantizedKernel(MicroKernel):
         return Step(self.lanes, self.blocks, self.integers)
 
     @property
-    def raised(self) -> int:
-        """Return what is added to the numbers that bytes hold: the first of `dots` takes them unsigned."""
-        return raised_by(self.format) if self.dots == FOUR else 0
-
-    @property
-    def reading(self) -> Reading:
-        """Return how a step of weights is read."""
-        return Reading(
-            format=self.format,
-            lanes=self.lanes,
-            blocks=self.blocks,
-            integers=self.integers,
-            group=self.group,
-            scale=self.scale,
-            zeros=self.zeros,
-            weight=self.weight,
-            raised=self.raised,
-            ahead=self.ahead,
-        )
+    def is_unsigned(self) -> bool:
+        """Whether an instruction takes the bytes without a sign: the first of `dots` does."""
+        return self.dots == FOUR
 
     def append(self, t: Text) -> None:
         """Append the body: columns side by side, then single ones."""
@@ -119,7 +85,7 @@ class _Columns:
 
     def __init__(self, t: Text, kernel: QuantizedKernel) -> None:
         self._t, self._k = t, kernel
-        self._weights = Weights(t, kernel.reading)
+        self._weights = Weights(t, kernel)
         self._lefts = rows_of(t, begin(t, "left", "i8"), "%left_row", kernel.rows, "i8")
 
     def append(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import NamedTuple
 
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
 from mind_mlir.lowering.schedule.contraction.kernels.loops import Moving, begin, stored
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
@@ -17,13 +19,9 @@ _LINE = 64
 _RAISED = 128
 
 
-def raised_by(format_name: str) -> int:
-    """Return what is added to numbers of a format so that they have no sign; those of 4 bits have none."""
-    return _RAISED if FORMATS[format_name].bits == 8 else 0
-
-
-class Reading(NamedTuple):
-    """How weights are read.
+@dataclasses.dataclass(frozen=True)
+class WeightKernel(MicroKernel):
+    """A kernel that reads weights of few bits.
 
     Attributes:
         format: Their format.
@@ -34,8 +32,6 @@ class Reading(NamedTuple):
         scale: The type of scales in memory, and conversions to f32.
         zeros: Whether there are zero points.
         weight: Conversions of weights that are floats.
-        raised: What is added to bytes.
-        ahead: How many bytes ahead memory is asked for, if it is.
     """
 
     format: str
@@ -46,8 +42,21 @@ class Reading(NamedTuple):
     scale: str
     zeros: bool
     weight: str
-    raised: int
-    ahead: int = 0
+
+    @property
+    def ahead(self) -> int:
+        """How many bytes ahead memory is asked for, if it is."""
+        return 0
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether an instruction takes the bytes without a sign."""
+        return self.integers
+
+    @property
+    def raised(self) -> int:
+        """What is added to bytes so that they have no sign, where they need none; 4 bits have none."""
+        return _RAISED if self.is_unsigned and FORMATS[self.format].bits == 8 else 0
 
 
 class StepWeights(NamedTuple):
@@ -71,10 +80,10 @@ class Weights:
     A row is three pointers: to bytes, to scales, and to zero points; these may be unused.
     """
 
-    def __init__(self, t: Text, reading: Reading) -> None:
-        self._t, self._k = t, reading
-        self._f = FORMATS[reading.format]
-        self._scale_element = stored(reading.scale)
+    def __init__(self, t: Text, kernel: WeightKernel) -> None:
+        self._t, self._k = t, kernel
+        self._f = FORMATS[kernel.format]
+        self._scale_element = stored(kernel.scale)
         #: How far apart blocks begin, and where their numbers do.
         self._stride = self._f.block_bytes or self._f.depth_bytes
         self._head = SCALE_BYTES if self._f.block_bytes else 0
