@@ -3,7 +3,8 @@
     python -m benchmarks.sweep CHUNK_BYTES 32768 65536 131072
 
 The constants are those of `mind_mlir/lowering/schedule/emission/constants.py`, and those of products in
-`contraction/costs.py` beside it; workloads are those of `benchmarks.peers`, by default some that a constant of that kind matters for.
+`contraction/costs.py` beside it; workloads are those of `benchmarks.peers`, by default some that a constant
+of that kind matters for.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ def _times(calls: Sequence[Callable[[], object]], rounds: int) -> list[list[floa
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     options_parser = parser("sweep", __doc__)
-    names = [name for name, value in vars(constants).items() if isinstance(value, int | float)]
+    names = [
+        name for name, value in {**vars(costs), **vars(constants)}.items() if isinstance(value, int | float)
+    ]
     options_parser.add_argument("name", choices=names, metavar="NAME", help="the constant")
     options_parser.add_argument("values", type=_number, nargs="+", metavar="VALUE", help="values to try")
     options_parser.add_argument("--only", metavar="A,B", default=",".join(_USUAL), help="workloads")
