@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
-from mind_mlir.lowering.schedule.contraction.choice import choose, is_by_rows
+from mind_mlir.lowering.schedule.contraction.choice import choices_of, choose, is_by_rows
 from mind_mlir.lowering.schedule.contraction.constant_factors import constants_for_products
 from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
 from mind_mlir.lowering.schedule.contraction.grouped import group_products
+from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
 from mind_mlir.lowering.schedule.contraction.operands import (
     make_factors_dense,
@@ -271,11 +272,13 @@ class FunctionScheduler:
 
     def _product(self, contraction: Contraction, original: View) -> Value:
         """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
-        chosen = choose(contraction, self._target, self._prepacked)
-        self._kernels.update(dict.fromkeys(chosen.kernels))
+        product = choose(contraction, self._target, self._prepacked)
+        self._kernels.update(dict.fromkeys(kernels_of(product)))
         what = computed([*_transposes(original), original.op])
-        self._decisions.add(lambda: Decision("product", what, contraction.view.extents, chosen.choices()))
-        return chosen.mark()
+        self._decisions.add(
+            lambda: Decision("product", what, contraction.view.extents, choices_of(product.schedule))
+        )
+        return product.mark()
 
 
 #: What the regions of operations are called; a function's is called as the function, others by number.

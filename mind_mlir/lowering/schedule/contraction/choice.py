@@ -14,8 +14,8 @@ from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
-from mind_mlir.lowering.schedule.contraction.marked import mark
+from mind_mlir.lowering.schedule.contraction.kernel_choice import vnni_factor
+from mind_mlir.lowering.schedule.contraction.marked import Product
 from mind_mlir.lowering.schedule.contraction.schedule import (
     CONSTANT,
     COPIED,
@@ -38,9 +38,8 @@ from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoi
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.mlir.bindings import Attribute, Value
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 
@@ -206,34 +205,13 @@ def is_by_rows(contraction: Contraction, constants: Container[Value | None]) -> 
     return few and rows and not contraction.inner
 
 
-@dataclasses.dataclass(frozen=True)
-class ChosenProduct:
-    """A product and how it is computed.
-
-    Attributes:
-        contraction: What is computed.
-        schedule: How.
-        kernels: What is called for it.
-        start: The number that all sums start from, or None for the init operand.
-        why: Its strategy, for people.
-    """
-
-    contraction: Contraction
-    schedule: MatmulSchedule
-    kernels: tuple[Kernel, ...]
-    start: Attribute | None
-    why: Choice
-
-    def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, for people."""
-        return (self.why, *self.schedule.choices())
-
-    def mark(self) -> Value:
-        """Emit it as one operation at the insertion point and return its result."""
-        return mark(self.contraction, self.schedule, self.start)
+def choices_of(schedule: MatmulSchedule) -> tuple[Choice, ...]:
+    """Return what was chosen, for people: the strategy, and what follows from it."""
+    strategy = next(each for each in STRATEGIES if each.name == schedule.strategy)
+    return (Choice("strategy", strategy.name, strategy.when), *schedule.choices())
 
 
-def choose(contraction: Contraction, target: Target, constants: Container[Value | None]) -> ChosenProduct:
+def choose(contraction: Contraction, target: Target, constants: Container[Value | None]) -> Product:
     """Return how ``contraction``, of one iteration or more in each loop, is computed.
 
     Args:
@@ -258,7 +236,4 @@ def choose(contraction: Contraction, target: Target, constants: Container[Value 
         constant_right=right,
         starts_at_zero=start is not None and start == zero(contraction.element),
     )
-    strategy = strategy_of(case)
-    schedule = strategy.schedule(case)
-    why = Choice("strategy", strategy.name, strategy.when)
-    return ChosenProduct(contraction, schedule, tuple(kernels_of(contraction, loops, schedule)), start, why)
+    return Product(contraction, loops, choose_schedule(case))

@@ -141,7 +141,7 @@ class _TiledEmission(ProductEmission):
 
     def check(self) -> None:
         """Emit what tells which kernel to call."""
-        if len(vnni_kinds(self._c, self._s)) > 1:
+        if len(vnni_kinds(self._p)) > 1:
             self._is_first = self._factors_are_normal()
 
     def compute(self) -> None:
@@ -265,10 +265,10 @@ class _TiledEmission(ProductEmission):
         buffers = [buffer.base for buffer in (self._f.left, self._f.right, self._out)]
 
         def call(dot: str) -> None:
-            kernel = product_kernel(self._c, self._g, self._s, streams=self._streams, dot=dot)
+            kernel = product_kernel(self._p, streams=self._streams, dot=dot)
             self._library.call_with(self._e, kernel, buffers, numbers, (start, adds))
 
-        kinds = vnni_kinds(self._c, self._s)
+        kinds = vnni_kinds(self._p)
         if self._is_first is None:
             call(kinds[0])
         else:

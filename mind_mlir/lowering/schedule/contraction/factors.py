@@ -6,13 +6,11 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
-from mind_mlir.lowering.schedule.contraction.kernel_choice import left_pack, right_pack
+from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
 from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
-from mind_mlir.lowering.schedule.contraction.packing import Axis, Packing
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least, split
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
@@ -22,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
+    from mind_mlir.lowering.schedule.contraction.geometry import Loop
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Operand
+    from mind_mlir.lowering.schedule.contraction.packing import Axis, Packing
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
 #: What has been packed for products that are computed together, by what it is.
@@ -68,7 +68,7 @@ class Factors:
     """
 
     def __init__(self, product: Product, buffers: tuple[Buffer, Buffer], run: Run) -> None:
-        self._c = product.contraction
+        self._p, self._c = product, product.contraction
         self._s = schedule = product.schedule
         self._g = loops = product.loops
         self._run = run
@@ -86,15 +86,7 @@ class Factors:
     def pack(self) -> None:
         """Emit panels of the right factor, and take these in its place."""
         s, g = self._s, self._g
-        inner, *outer = g.packed or (ONCE,)
-        packing = Packing(
-            kernel=right_pack(self._c, g, s),
-            first=g.first[1],
-            columns=(g.columns.extent, g.columns.right),
-            inner=(inner.extent, inner.right),
-            outer=tuple((loop.extent, loop.right) for loop in outer),
-            batch=tuple((loop.extent, loop.right) for loop in g.batch),
-        )
+        packing = packing_of(self._p, "right")
         anchor = self._before_loops()
         with ir.InsertionPoint(anchor):
             packed, is_new = self._room(packing, self.right, self._c.right if s.prepacked else None, anchor)
@@ -112,13 +104,7 @@ class Factors:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
         s, g = self._s, self._g
         rows, depth = g.rows[0], g.depth[0]
-        packing = Packing(
-            kernel=left_pack(self._c, g, s),
-            first=g.first[0],
-            columns=(rows.extent, rows.left),
-            inner=(depth.extent, depth.left),
-            batch=tuple((loop.extent, loop.left) for loop in g.batch),
-        )
+        packing = packing_of(self._p, "left")
         constant = self._c.left if s.prepacked_left else None
         packed, is_new = self._room(packing, self.left, constant, self._run.place)
         if is_new:
@@ -135,14 +121,12 @@ class Factors:
         They are read before they leave the second-level cache, and never get to memory.
         """
         e, s, g = self._e, self._s, self._g
-        depth = g.packed[0]
-        columns_of, steps_of = (s.nc, g.columns.right), (depth.extent, depth.right)
-        packing = Packing(right_pack(self._c, g, s), g.first[1], columns_of, steps_of)
+        packing = dataclasses.replace(packing_of(self._p, "right"), columns=(s.nc, g.columns.right))
         type_ = ir.MemRefType.get([packing.size], ir.Type.parse(packing.kernel.element))
         own = Buffer.of(macro_tile_memory(type_, is_shared=is_shared))
         source = e.add(self.right.first, g.first[1])
         here = e.add(source, e.mul(number, s.nc * g.columns.right))
-        bounds = columns, depth.extent, packing.stride, packing.panel, packing.size
+        bounds = columns, packing.inner[0], packing.stride, packing.panel, packing.size
         self._pack_call(packing.kernel, (self.right.base, own.base), (here, 0, *bounds), (), 0)
         self._use(own, packing)
 

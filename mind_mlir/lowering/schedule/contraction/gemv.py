@@ -89,7 +89,7 @@ class GemvEmission(ProductEmission):
                     "right_column": g.columns.right,
                     "out_row": g.rows[0].out,
                 }
-                kernel = dot_kernel(self._c, s, each)
+                kernel = dot_kernel(self._p, each)
                 self._library.call_with(e, kernel, self._buffers, numbers, self._start)
 
         def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
@@ -109,7 +109,7 @@ class GemvEmission(ProductEmission):
     def _axpy(self) -> None:
         e, s, g = self._e, self._s, self._g
         n, k, element = g.columns.extent, g.steps, self._c.element
-        kernel = axpy_kernel(self._c, s)
+        kernel = axpy_kernel(self._p)
         tiles, parts = -(-n // s.nc), -(-k // s.kc)
         row = -(-n // s.lanes) * s.lanes
         part = s.rows * row
@@ -149,9 +149,7 @@ class GemvEmission(ProductEmission):
                 "source_part": part,
                 "out_row": g.rows[0].out,
             }
-            self._library.call_with(
-                e, join_kernel(self._c, s), (base, self._buffers[2]), numbers, self._start
-            )
+            self._library.call_with(e, join_kernel(self._p), (base, self._buffers[2]), numbers, self._start)
             return []
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS

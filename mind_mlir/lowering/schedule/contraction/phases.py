@@ -22,7 +22,7 @@ class ProductEmission:
     """
 
     def __init__(self, product: Product, run: Run) -> None:
-        self._c, self._g, self._s = product.contraction, product.loops, product.schedule
+        self._p, self._c, self._g, self._s = product, product.contraction, product.loops, product.schedule
         self._e, self._library = run.emitter, run.library
 
     def prepare(self) -> None:
