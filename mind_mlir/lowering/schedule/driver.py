@@ -274,9 +274,13 @@ class FunctionScheduler:
         """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
         product = choose(contraction, self._target, self._prepacked)
         self._kernels.update(dict.fromkeys(kernels_of(product)))
-        what = computed([*_transposes(original), original.op])
         self._decisions.add(
-            lambda: Decision("product", what, contraction.view.extents, choices_of(product.schedule))
+            lambda: Decision(
+                "product",
+                computed([*_transposes(original), original.op]),
+                contraction.view.extents,
+                choices_of(product.schedule),
+            )
         )
         return product.mark()
 
