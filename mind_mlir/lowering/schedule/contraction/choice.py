@@ -189,7 +189,7 @@ def choose_schedule(case: ProductCase) -> MatmulSchedule:
 
 def table() -> str:
     """Return the strategies as a table of Markdown, as `docs/schedule.md` shows it."""
-    rows = [f"| `{each.name}` | {each.when} | {each.how} |" for each in STRATEGIES]
+    rows = [f"| **{each.name}** | {each.when} | {each.how} |" for each in STRATEGIES]
     return "\n".join(("| strategy | where | how the right factor is read |", "|---|---|---|", *rows))
 
 
