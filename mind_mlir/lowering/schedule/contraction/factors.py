@@ -170,8 +170,8 @@ class Factors:
 
         def pack(digits: Sequence[Index]) -> None:
             here = e.add(source, e.mul(e.mul(digits[0], s.packings), along))
-            there = e.mul(digits[0], s.packings // s.vnni * s.columns)
             live = least(e, extent, digits[0], s.packings)
+            there = e.mul(digits[0], s.packings // s.vnni * s.columns)
             bounds = packing.columns[0], live, packing.stride, packing.panel, packing.size
             self._pack_call(packing.kernel, (self.right.base, packed.base), (here, there, *bounds), (), 0)
 
@@ -188,9 +188,9 @@ class Factors:
 
         def pack(digits: Sequence[Index]) -> None:
             first = e.mul(digits[0], together)
+            live = least(e, columns, digits[0], together * kernel.columns)
             here = e.add(begin, e.mul(first, kernel.columns * along))
             there = e.mul(first, packing.panel)
-            live = least(e, columns, digits[0], together * kernel.columns)
             info: Index = packing.size
             if kernel.info == SUMS:
                 info = e.add(e.mul(first, kernel.columns), info)
