@@ -2,8 +2,9 @@
 
     python -m benchmarks.sweep CHUNK_BYTES 32768 65536 131072
 
-The constants are those of `mind_mlir/lowering/schedule/emission/constants.py`; workloads are those of
-`benchmarks.peers`, by default some that a constant of that kind matters for.
+The constants are those of `mind_mlir/lowering/schedule/emission/constants.py`, and those of products in
+`contraction/costs.py` beside it; workloads are those of `benchmarks.peers`, by default some that a constant
+of that kind matters for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from benchmarks.measure import ROUNDS, calls_for, seconds_per_call
 from benchmarks.peers.programs import program
 from benchmarks.peers.workloads import WORKLOADS
 from benchmarks.report import Report
+from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.emission import constants
 
 if TYPE_CHECKING:
@@ -36,12 +38,16 @@ def constant(name: str, value: object) -> Iterator[None]:
     """Compile with the constant ``name`` at ``value`` meanwhile."""
     schedules = (module for key, module in sys.modules.items() if key.startswith("mind_mlir.lowering."))
     holders = [module for module in schedules if hasattr(module, name)]
-    before: Any = getattr(constants, name)
+    before = _own(name)
     _set(holders, name, value)
     try:
         yield
     finally:
         _set(holders, name, before)
+
+
+def _own(name: str) -> Any:
+    return getattr(constants if hasattr(constants, name) else costs, name)
 
 
 def _set(holders: Sequence[object], name: str, value: object) -> None:
@@ -62,7 +68,7 @@ def measure(name: str, values: Sequence[float], workloads: Sequence[str], rounds
         for value, times in zip(values, others, strict=True):
             row[str(value)] = statistics.median(t / o for t, o in zip(times, own, strict=True))
         rows.append(row)
-    title = f"{name}, which is {getattr(constants, name)}, on {mind_mlir.get_num_threads()} threads"
+    title = f"{name}, which is {_own(name)}, on {mind_mlir.get_num_threads()} threads"
     return Report(title, rows, ["below 1: faster than with the value that it has"])
 
 
@@ -86,7 +92,9 @@ def _times(calls: Sequence[Callable[[], object]], rounds: int) -> list[list[floa
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     options_parser = parser("sweep", __doc__)
-    names = [name for name, value in vars(constants).items() if isinstance(value, int | float)]
+    names = [
+        name for name, value in {**vars(costs), **vars(constants)}.items() if isinstance(value, int | float)
+    ]
     options_parser.add_argument("name", choices=names, metavar="NAME", help="the constant")
     options_parser.add_argument("values", type=_number, nargs="+", metavar="VALUE", help="values to try")
     options_parser.add_argument("--only", metavar="A,B", default=",".join(_USUAL), help="workloads")

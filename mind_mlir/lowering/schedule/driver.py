@@ -7,36 +7,26 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
-from mind_mlir.lowering.schedule.contraction.constant_factors import (
-    constant_of,
-    constants_for_products,
-    is_exact,
-)
+from mind_mlir.lowering.schedule.contraction.choice import choices_of, choose, is_by_rows
+from mind_mlir.lowering.schedule.contraction.constant_factors import constants_for_products
 from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
-from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule, may_be_tiled
-from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.grouped import group_products
-from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
-from mind_mlir.lowering.schedule.contraction.marked import mark
+from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
 from mind_mlir.lowering.schedule.contraction.operands import (
     make_factors_dense,
     split_transposes,
     transpose_products,
 )
-from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
-from mind_mlir.lowering.schedule.emission.constants import GEMV_ROWS
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
+from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.fusion.groups.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.linalg_view.values import (
     erase_unused,
-    filling_constant,
-    hoistable_loops,
 )
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.lowering.schedule.movement.margins import carry_margins
@@ -252,7 +242,7 @@ class FunctionScheduler:
             if contraction is None:
                 view = self._materialized(original)
                 contraction = match_contraction(view)
-            if contraction is None or self._by_rows(contraction):
+            if contraction is None or is_by_rows(contraction, self._prepacked):
                 dims = vector_dims(view)
                 if dims:
                     groups.add_alone(view, dims)
@@ -270,63 +260,29 @@ class FunctionScheduler:
                 operand.replace_all_uses_with(self._transposed(source))
         return view.current()
 
-    def _by_rows(self, contraction: Contraction) -> bool:
-        """Return whether a product is rather computed as sums along contiguous rows of both factors.
-
-        Not so where one is a constant: that is packed when the program is compiled.
-        """
-        if constant_of(contraction.right.value) in self._prepacked:
-            return False
-        few = contraction.extent(contraction.m) <= GEMV_ROWS
-        rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
-        return few and rows and not contraction.inner
-
     def _joins(self, contraction: Contraction, groups: Grouping) -> bool:
         """Return whether a product computed by rows is part of the nest that computes its large factor.
 
         Else that would be written, and read again, all of it.
         """
         view = contraction.view
-        if not self._by_rows(contraction) or 0 in view.extents:
+        if not is_by_rows(contraction, self._prepacked) or 0 in view.extents:
             return False
         return groups.would_take(view, vector_dims(view))
 
     def _product(self, contraction: Contraction, original: View) -> Value:
         """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
-        loops = geometry(contraction, memory_strides(contraction))
-        bits = contraction.element.width
-        hoist_depth = hoistable_loops(contraction.view.op, contraction.right.value)
-        first = filling_constant(contraction.view.inits[0])
-        prepacked = [
-            constant_of(factor.value) in self._prepacked and is_exact(factor)
-            for factor in (contraction.left, contraction.right)
-        ]
-        chosen = gemv_schedule(
-            loops, bits=bits, target=self._target, hoist_depth=hoist_depth, prepacked=prepacked[1]
-        )
-        if chosen is None or (
-            prepacked[1] and first == zero(contraction.element) and may_be_tiled(chosen, loops)
-        ):
-            chosen = choose_matmul_schedule(
-                loops,
-                bits=bits,
-                target=self._target,
-                hoist_depth=hoist_depth,
-                vnni=vnni_factor(contraction, loops, self._target) if chosen is None else 1,
-                converts=bool(contraction.left.casts),
-                prepacked=(prepacked[0], prepacked[1]),
-                sums=0 if chosen is None else chosen.kc,
-            )
-        self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
+        product = choose(contraction, self._target, self._prepacked)
+        self._kernels.update(dict.fromkeys(kernels_of(product)))
         self._decisions.add(
             lambda: Decision(
                 "product",
                 computed([*_transposes(original), original.op]),
                 contraction.view.extents,
-                chosen.choices(),
+                choices_of(product.schedule),
             )
         )
-        return mark(contraction, chosen, first)
+        return product.mark()
 
 
 #: What the regions of operations are called; a function's is called as the function, others by number.

@@ -126,6 +126,6 @@ def _tiled_loops(product: Operation) -> tuple[TiledLoop, ...] | None:
     """Return the loops over the result of ``product``; None if a group ends its macro-tiles, or none can."""
     found = Product.of(product, Views())
     schedule = found.schedule
-    if schedule.gemv_axpy or schedule.gemv_dot or EPILOGUE_ATTRIBUTE in product.attributes:
+    if not schedule.is_tiled or EPILOGUE_ATTRIBUTE in product.attributes:
         return None
     return None if found.loops.first[2] else found.tiled_loops

@@ -5,7 +5,6 @@ No call packs them then, and the constant as it was goes where nothing else read
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
@@ -25,13 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+    from mind_mlir.lowering.schedule.contraction.packing import Packing
     from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.mlir.bindings import Attribute, Module, Operation, OpOperand, Value
 
 Array: TypeAlias = npt.NDArray[Any]
-
-#: Extent and stride of a loop over memory.
-Axis: TypeAlias = "tuple[int, int]"
 
 #: What a product reads through.
 _FORMS = ("tensor.collapse_shape", "tensor.expand_shape", "linalg.transpose")
@@ -90,49 +87,27 @@ def _way(use: OpOperand, views: Views) -> object:
     return use.operand_number, types, str(view.accesses), view.extents
 
 
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """The elements of a factor that are packed, and their order: ``[batch][panel][outer][step][column]``.
-
-    Attributes:
-        first: The first of them.
-        batch: The loops over batches, innermost first.
-        columns: The loop over columns.
-        outer: The loops over steps but for the innermost, innermost first.
-        inner: The innermost loop over steps.
-        steps: Steps that a panel has for it: words, where there are any.
-    """
-
-    first: int
-    batch: tuple[Axis, ...]
-    columns: Axis
-    outer: tuple[Axis, ...]
-    inner: Axis
-    steps: int
-
-
-def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Operation]) -> Array:
-    """Return what ``kernel`` makes of the factor ``data``, and its info; zeros where it writes anything.
+def packed(data: Array, packing: Packing, casts: Sequence[Operation]) -> Array:
+    """Return what the kernel of ``packing`` makes of a factor, and its info; zeros where it writes anything.
 
     Args:
         data: The elements as they lie in memory.
-        layout: Which of them, and where they go.
-        kernel: Packs them at run time.
+        packing: Which of them, and where they go.
         casts: What converts them to accumulators, each of them exact.
     """
+    kernel, panels = packing.kernel, packing.panels
     width, vnni = kernel.columns, kernel.vnni
-    panels = -(-layout.columns[0] // width)
-    before, around = layout.batch[::-1], layout.outer[::-1]
-    axes = (*before, layout.columns, *around, layout.inner)
+    before, around = packing.batch[::-1], packing.outer[::-1]
+    axes = (*before, packing.columns, *around, packing.inner)
     strides = [stride * data.itemsize for _, stride in axes]
-    source = np.lib.stride_tricks.as_strided(data[layout.first :], [extent for extent, _ in axes], strides)
+    source = np.lib.stride_tricks.as_strided(data[packing.first :], [extent for extent, _ in axes], strides)
     outer = [extent for extent, _ in around]
-    shape = [*(extent for extent, _ in before), panels * width, *outer, layout.steps * vnni]
+    shape = [*(extent for extent, _ in before), panels * width, *outer, packing.steps * vnni]
     padded = np.zeros(shape, data.dtype)
     part: tuple[slice, ...] = tuple(slice(extent) for extent in source.shape)
     padded[part] = source
     batches = int(np.prod([extent for extent, _ in before]))
-    split = padded.reshape(batches, panels, width, int(np.prod(outer)), layout.steps, vnni)
+    split = padded.reshape(batches, panels, width, int(np.prod(outer)), packing.steps, vnni)
     ordered = np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
     return _words(ordered, kernel) if vnni > 1 else _converted(ordered, casts).reshape(-1)
 
@@ -171,20 +146,18 @@ class PackedConstants:
         self._made: dict[object, tuple[str, Any]] = {}
         self._replaced: dict[str, None] = {}
 
-    def get(
-        self, source: Value, kernel: PackKernel, layout: Layout, casts: Sequence[Operation]
-    ) -> Value | None:
-        """Emit and return what ``kernel`` makes of ``source``; None if that is not a whole constant."""
+    def get(self, source: Value, packing: Packing, casts: Sequence[Operation]) -> Value | None:
+        """Emit and return what ``packing`` makes of ``source``; None if that is not a whole constant."""
         root = root_of(source)
         owner = None if root is None or isinstance(root, ir.BlockArgument) else root.owner.operation
         if owner is None or owner.name != "memref.get_global" or not is_contiguous(source.type):
             return None
         name = str(ir.FlatSymbolRefAttr(owner.attributes["name"]).value)
-        key = name, kernel, layout
+        key = name, packing
         if key not in self._made:
             definition = self._global(name)
             data = data_of(definition.attributes["initial_value"])
-            self._made[key] = self._add(f"{name}_packed", definition, packed(data, layout, kernel, casts))
+            self._made[key] = self._add(f"{name}_packed", definition, packed(data, packing, casts))
             self._replaced[name] = None
         symbol, type_ = self._made[key]
         return memref.GetGlobalOp(type_, symbol).result

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
-from mind_mlir.lowering.schedule.contraction.gemv import Gemv
+from mind_mlir.lowering.schedule.contraction.gemv import GemvEmission
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
 from mind_mlir.lowering.schedule.contraction.grouped import LoopNumbers, grouped_runs
 from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
 from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library
-from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
-from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.contraction.operands import lay_out
-from mind_mlir.lowering.schedule.contraction.schedule import reduction
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
+from mind_mlir.lowering.schedule.contraction.schedule import OWN_PANELS, reduction
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.view import Views
-from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value, arith, func, ir, linalg, memref
+from mind_mlir.mlir.bindings import Module, Operation, Value, arith, func, ir, linalg, memref
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
@@ -81,10 +81,10 @@ def _emit(
     together = Run(emitter, library, constants, place, {} if len(run) > 1 else None)
     with ir.InsertionPoint(place), place.location:
         emissions = [_emission(op, views, together, end) for op, end in run]
-        for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
+        for phase in ("prepare", "check", "compute", "finish"):
             with numbers.next_of(emitter, len(run)):
                 for emission in emissions:
-                    phase(emission)
+                    getattr(emission, phase)()
     for op, _ in run:
         op.erase()
     for _, epilogue in run:
@@ -92,16 +92,17 @@ def _emit(
             epilogue.erase()
 
 
-def _emission(op: Operation, views: Views, run: Run, epilogue: Epilogue | None) -> _Emission:
+def _emission(op: Operation, views: Views, run: Run, epilogue: Epilogue | None) -> ProductEmission:
     product = Product.of(op, views)
-    left, right, out = (
-        product.contraction.left.value,
-        product.contraction.right.value,
-        product.contraction.view.operands[2],
-    )
+    left, right = product.contraction.left.value, product.contraction.right.value
+    out = product.contraction.view.operands[2]
+    buffers = Buffer.of(left), Buffer.of(right)
+    if not product.schedule.is_tiled:
+        return GemvEmission(product, run, (*buffers, Buffer.of(out)))
     streams = product.schedule.streams and _only_written(out, op)
-    factors = Factors(product, (Buffer.of(left), Buffer.of(right)), run)
-    return _Emission(product, factors, Buffer.of(out), run, epilogue, streams=streams)
+    return _TiledEmission(
+        product, Factors(product, buffers, run), Buffer.of(out), run, epilogue, streams=streams
+    )
 
 
 def _only_written(buffer: Value, op: Operation) -> bool:
@@ -110,8 +111,8 @@ def _only_written(buffer: Value, op: Operation) -> bool:
     return is_argument and is_row_major(buffer.type) and all(use.owner.operation == op for use in buffer.uses)
 
 
-class _Emission:
-    """Emits one contraction at the insertion point."""
+class _TiledEmission(ProductEmission):
+    """Emits one product in macro-tiles."""
 
     def __init__(
         self,
@@ -123,55 +124,34 @@ class _Emission:
         *,
         streams: bool,
     ) -> None:
-        self._streams = streams
-        self._epilogue = epilogue
-        self._c = product.contraction
-        self._s = product.schedule
-        self._g = product.loops
-        self._f = factors
-        self._out = out
-        self._e = run.emitter
-        self._library = run.library
+        super().__init__(product, run)
+        self._f, self._out, self._epilogue, self._streams = factors, out, epilogue, streams
         #: Whether the first of two kinds of dot products is to be computed.
         self._is_first: Value | None = None
         #: By how many elements the result moves: from one row to the next, and from one plane.
         self._row_out = self._g.rows[0].out
         self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
-        self._few: Gemv | None = None
-        if self._s.gemv_axpy or self._s.gemv_dot:
-            self._few = Gemv(product, run, (factors.left, factors.right, out), self._starts())
-
     def prepare(self) -> None:
         """Emit the packing."""
-        if self._few is not None:
-            return
         if self._s.pack_left:
             self._f.pack_left()
-        if self._s.pack and not self._s.pack_macro_tiles:
+        if self._s.packs_first:
             self._f.pack()
 
     def check(self) -> None:
         """Emit what tells which kernel to call."""
-        if self._few is None and len(vnni_kinds(self._c, self._s)) > 1:
+        if len(vnni_kinds(self._p)) > 1:
             self._is_first = self._factors_are_normal()
-
-    def finish(self) -> None:
-        """Emit what is done with the results of parts."""
-        if self._few is not None:
-            self._few.finish()
 
     def compute(self) -> None:
         """Emit the macro-tiles."""
         g, s = self._g, self._s
-        if self._few is not None:
-            self._few.compute()
-            return
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._f.panel
-        if s.pack_macro_tiles:
+        if s.strategy == OWN_PANELS:
             right = 0  # each macro-tile begins in its own panels
         #: A loop over macro-tiles: how many there are, and how far each operand moves.
         loops = [
@@ -191,7 +171,7 @@ class _Emission:
                 least(self._e, extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
-            if s.pack_macro_tiles:
+            if s.strategy == OWN_PANELS:
                 self._f.pack_macro_tile(digits[2], bounds[2], is_shared=math.prod(counts) > s.macro_tiles)
             sums = self._f.info
             for digit, width in zip(digits, info_strides, strict=True):
@@ -280,29 +260,15 @@ class _Emission:
 
         return e.loop((0, loop.extent, 1), [], again)
 
-    @property
-    def _start(self) -> Attribute | None:
-        """The number that sums start from."""
-        attributes = self._c.view.op.attributes
-        return attributes.get(START_ATTRIBUTE)
-
-    def _starts(self) -> tuple[Value, Value]:
-        """Return the number that sums start from, and whether they start from what is in the result."""
-        element = self._c.element
-        start = self._e.constant(element, self._start or zero(element))
-        return start, self._e.flag(self._start is None)
-
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
-        s, element = self._s, self._c.element
-        start = self._e.constant(element, self._start or zero(element))
+        start, _ = self._starts()
         buffers = [buffer.base for buffer in (self._f.left, self._f.right, self._out)]
-        values = [self._e.index(numbers[name]) for name in PRODUCT_ARGUMENTS]
 
         def call(dot: str) -> None:
-            kernel = product_kernel(self._c, self._g, s, streams=self._streams, dot=dot)
-            self._library.call(kernel, [*buffers, *values, start, adds])
+            kernel = product_kernel(self._p, streams=self._streams, dot=dot)
+            self._library.call_with(self._e, kernel, buffers, numbers, (start, adds))
 
-        kinds = vnni_kinds(self._c, s)
+        kinds = vnni_kinds(self._p)
         if self._is_first is None:
             call(kinds[0])
         else:

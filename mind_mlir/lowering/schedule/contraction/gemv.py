@@ -9,184 +9,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.costs import NEAR_COLUMNS
 from mind_mlir.lowering.schedule.contraction.kernel_choice import (
     axpy_kernel,
     dot_kernel,
     dot_rows,
     join_kernel,
 )
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import (
-    AXPY_ARGUMENTS,
-    DOT_ARGUMENTS,
-    JOIN_ARGUMENTS,
-    JOINED,
-)
-from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule, even_block
+from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
+from mind_mlir.lowering.schedule.contraction.schedule import DOTS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.mlir.bindings import Value, ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.factors import Run
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Kernel
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.target import Target
 
 
-#: The most rows of an axpy product, which loads and stores each result once a step: with more, that takes
-#: longer than reading.
-_AXPY_ROWS = 4
-#: The most rows of dot products, with a right factor that a cache holds and with one that comes from memory:
-#: with more, packing it takes less time than they do.
-_DOT_ROWS = 16, 32
-#: The most rows that a call computes dot products for, and the most columns that it reads side by side.
-_ROWS_OF_CALL, _BESIDE = 6, 6
-#: Bytes of the results that an axpy product adds to again and again, and bytes of a row of the right factor
-#: that it reads in one go, at least.
-_RESULTS, _LONG = 32 << 10, 2048
-#: Steps of an axpy product: so many parts are looked for, of so many steps. Each has results of its own,
-#: which are added up afterwards.
-_PARTS, _FEWEST_STEPS, _MOST_STEPS = 16, 16, 128
-#: Steps of a dot product, in vectors, that one accumulator sums.
-_DOT_STEPS = 128
-#: Accumulators of dot products that hide the latency of an instruction, and the fewest vectors of a column.
-_ACCUMULATORS, _SHORTEST = 8, 4
-#: Bytes of the right factor that all rows read before the next ones: some columns, in a cache.
-_COLUMNS = 128 << 10
-
-
-def gemv_schedule(
-    geometry: Geometry, *, bits: int, target: Target, hoist_depth: int = 0, prepacked: bool = False
-) -> MatmulSchedule | None:
-    """Return the schedule of a contraction that reads its right factor once; None if another one is better.
+class GemvEmission(ProductEmission):
+    """Emits one product of few rows.
 
     Args:
-        geometry: Its loops, all of one iteration or more.
-        bits: Width of an accumulator in bits.
-        target: The processor.
-        hoist_depth: Out of how many loops the packing of its right factor could be hoisted: then a factor
-            that fits the cache is rather packed once.
-        prepacked: Whether its right factor is a constant, which nobody else reads: then that is packed
-            when the program is compiled.
-    """
-    alone = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
-    if not alone or geometry.columns.out != 1:
-        return None
-    rows = geometry.rows[0].extent
-    far = geometry.steps * geometry.columns.extent * bits // 8 > target.l2_bytes // 2
-    if geometry.is_strided:
-        if prepacked or (hoist_depth and not far) or rows > _DOT_ROWS[far]:
-            return None
-        return _dot(geometry, bits, target)
-    return _axpy(geometry, bits, target) if rows <= _AXPY_ROWS and far else None
-
-
-def may_be_tiled(schedule: MatmulSchedule, geometry: Geometry) -> bool:
-    """Return whether tiles compute the bits of ``schedule`` with its products in a sum, and gain by panels.
-
-    An axpy product has the same blocks of products, whose sums it adds up in the same order if they are one
-    group. All starts from zero, so that it does not matter which sum is added first. One row gains nothing.
-    """
-    blocks = -(-geometry.steps // schedule.kc)
-    whole = even_block(geometry.steps, schedule.kc) == schedule.kc
-    return schedule.gemv_axpy and schedule.rows > 1 and blocks <= JOINED and whole
-
-
-def _axpy(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:
-    m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
-    size, lanes = bits // 8, target.lanes(bits)
-    if n * size < _LONG or geometry.columns.right != 1:
-        return None
-    most = max(_RESULTS // (m * size), _LONG // size)
-    wide = -(-n // -(-n // most))  # columns of a macro-tile: as many in each
-    steps = min(_MOST_STEPS, max(_FEWEST_STEPS, -(-k // (8 * _PARTS)) * 8))
-    return MatmulSchedule(
-        lanes=lanes,
-        rows=m,
-        vectors=1,
-        kc=min(k, steps),
-        mc=m,
-        nc=-(-wide // lanes) * lanes,
-        fma=target.fma,
-        masks=target.masks,
-        half=target.half,
-        gemv_axpy=True,
-    )
-
-
-def _dot(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:
-    m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
-    size, lanes = bits // 8, target.lanes(bits)
-    along = geometry.depth[0].left == 1 and geometry.depth[0].right == 1
-    rows = -(-m // -(-m // _ROWS_OF_CALL))  # as many in each call
-    beside = min(_BESIDE, n, (target.vector_registers - 2) // (rows + 1))
-    if not along or beside < 1 or k < _SHORTEST * lanes:
-        return None
-    vectors = 1
-    while (
-        vectors * rows * beside < _ACCUMULATORS
-        and (vectors * 2 * rows + 2) * beside <= target.vector_registers
-    ):
-        vectors *= 2
-    if not target.masks and k % (vectors * lanes):
-        return None
-    whole = vectors * lanes
-    blocks = -(-k // (_DOT_STEPS * whole))
-    kc = min(k, -(-k // (blocks * whole)) * whole)
-    if k - (-(-k // kc) - 1) * kc < whole:
-        return None
-    nanoseconds = k * n * size * BYTE_NS
-    return MatmulSchedule(
-        lanes=lanes,
-        rows=rows,
-        vectors=vectors,
-        kc=kc,
-        mc=m,
-        nc=split(n, nanoseconds, multiple=beside).step,
-        fma=target.fma,
-        masks=target.masks,
-        brief=nanoseconds < WAKING_NS,
-        half=target.half,
-        gemv_dot=True,
-        beside=beside,
-    )
-
-
-class Gemv:
-    """Emits one product of few rows at the insertion point.
-
-    Args:
+        product: Which one.
+        run: The state of the products that it is computed with.
         buffers: The left factor, the right one and the result.
-        start: The number that sums start from, and whether they start from what is in the result instead.
     """
 
-    def __init__(
-        self,
-        product: Product,
-        run: Run,
-        buffers: Sequence[Buffer],
-        start: tuple[Value, Value],
-    ) -> None:
-        self._c, self._g, self._s = product.contraction, product.loops, product.schedule
-        self._e = run.emitter
-        self._library = run.library
+    def __init__(self, product: Product, run: Run, buffers: Sequence[Buffer]) -> None:
+        super().__init__(product, run)
         self._buffers = [buffer.base for buffer in buffers]
         self._firsts = [
             run.emitter.add(buffer.first, first)
             for buffer, first in zip(buffers, product.loops.first, strict=True)
         ]
-        self._start = start
-
+        self._start = self._starts()
         self._join: Callable[[], None] | None = None
 
     def compute(self) -> None:
         """Emit the product, or its parts."""
-        if self._s.gemv_dot:
+        if self._s.strategy == DOTS:
             self._dot()
         else:
             self._axpy()
@@ -195,13 +62,6 @@ class Gemv:
         """Emit what adds up the parts, if there are any."""
         if self._join is not None:
             self._join()
-
-    def _call(
-        self, kernel: Kernel, names: Sequence[str], buffers: Sequence[Value], numbers: Mapping[str, Index]
-    ) -> None:
-        rest = self._start if kernel.name.startswith(("mind_dots", "mind_join")) else ()
-        values = [self._e.index(numbers[name]) for name in names]
-        self._library.call(kernel, [*buffers, *values, *rest])
 
     def _least(self, extent: int, first: Index, size: int) -> Index:
         """Return how much of ``extent`` there is from ``first`` on, a multiple of ``size``, at most that."""
@@ -213,7 +73,7 @@ class Gemv:
         rows = dot_rows(s)
         blocks = -(-k // s.kc)
         left, right, out = self._firsts
-        near = max(1, _COLUMNS // (k * self._c.element.width // 8 * s.beside)) * s.beside
+        near = max(1, NEAR_COLUMNS // (k * self._c.element.width // 8 * s.beside)) * s.beside
 
         def columns(first: Index, count: Index) -> None:
             for number, each in enumerate(rows):
@@ -229,7 +89,8 @@ class Gemv:
                     "right_column": g.columns.right,
                     "out_row": g.rows[0].out,
                 }
-                self._call(dot_kernel(self._c, s, each), DOT_ARGUMENTS, self._buffers, numbers)
+                kernel = dot_kernel(self._p, each)
+                self._library.call_with(e, kernel, self._buffers, numbers, self._start)
 
         def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
             if len(rows) == 1:
@@ -248,7 +109,7 @@ class Gemv:
     def _axpy(self) -> None:
         e, s, g = self._e, self._s, self._g
         n, k, element = g.columns.extent, g.steps, self._c.element
-        kernel = axpy_kernel(self._c, s)
+        kernel = axpy_kernel(self._p)
         tiles, parts = -(-n // s.nc), -(-k // s.kc)
         row = -(-n // s.lanes) * s.lanes
         part = s.rows * row
@@ -272,7 +133,7 @@ class Gemv:
                 "right_step": step.right,
                 "out_row": row,
             }
-            self._call(kernel, AXPY_ARGUMENTS, (*self._buffers[:2], base), numbers)
+            self._library.call_with(e, kernel, (*self._buffers[:2], base), numbers)
             return []
 
         e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
@@ -288,7 +149,7 @@ class Gemv:
                 "source_part": part,
                 "out_row": g.rows[0].out,
             }
-            self._call(join_kernel(self._c, s), JOIN_ARGUMENTS, (base, self._buffers[2]), numbers)
+            self._library.call_with(e, join_kernel(self._p), (base, self._buffers[2]), numbers, self._start)
             return []
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.schedule.contraction import costs
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE
+from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel
+from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
+from mind_mlir.lowering.schedule.contraction.kernels.join import JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
@@ -19,11 +23,15 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WIDENED,
     WORD,
 )
+from mind_mlir.lowering.schedule.contraction.packing import Packing
+from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.packing import Axis
     from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
     from mind_mlir.target import Target
 
@@ -53,9 +61,6 @@ _VNNI_ELEMENTS = {
     "i8:sext i32": "i8",
     "i8:zext i32": "i8:zext i16",
 }
-#: Columns and terms that a product has at least for its factors to be packed into words, and how many rows
-#: pay for that: fewer where the right factor is to be packed anyway.
-_LEAST_COLUMNS, _LEAST_TERMS, _LEAST_ROWS, _LEAST_ROWS_PACKED = 16, 16, 8, 4
 
 
 def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) -> int:
@@ -69,108 +74,127 @@ def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) ->
     rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
     if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
         return 1
-    few = rows.extent < (_LEAST_ROWS_PACKED if geometry.is_strided else _LEAST_ROWS)
-    if few or columns.extent < _LEAST_COLUMNS or depth.extent < _LEAST_TERMS:
+    few = rows.extent < (costs.LEAST_ROWS_PACKED if geometry.is_strided else costs.LEAST_ROWS)
+    if few or columns.extent < costs.LEAST_COLUMNS or depth.extent < costs.LEAST_TERMS:
         return 1
     return _VNNI[left][1]
 
 
-def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
-    """Return all kernels that a contraction calls."""
-    if schedule.gemv_dot:
-        return list(dict.fromkeys(dot_kernel(contraction, schedule, rows) for rows in dot_rows(schedule)))
-    if schedule.gemv_axpy:
-        return [axpy_kernel(contraction, schedule), join_kernel(contraction, schedule)]
-    kernels: list[Kernel] = [
-        product_kernel(contraction, geometry, schedule, streams=schedule.streams, dot=dot)
-        for dot in vnni_kinds(contraction, schedule)
-    ]
+def kernels_of(product: Product) -> list[Kernel]:
+    """Return all kernels that a product calls."""
+    schedule = product.schedule
+    if schedule.strategy == DOTS:
+        return list(dict.fromkeys(dot_kernel(product, rows) for rows in dot_rows(schedule)))
+    if schedule.strategy == SWEEP:
+        return [axpy_kernel(product), join_kernel(product)]
+    kinds = vnni_kinds(product)
+    kernels: list[Kernel] = [product_kernel(product, streams=schedule.streams, dot=dot) for dot in kinds]
     if schedule.pack:
-        kernels.append(right_pack(contraction, geometry, schedule))
+        kernels.append(packing_of(product, "right").kernel)
     if schedule.pack_left:
-        kernels.append(left_pack(contraction, geometry, schedule))
+        kernels.append(packing_of(product, "left").kernel)
     return kernels
 
 
-def vnni_kinds(contraction: Contraction, schedule: MatmulSchedule) -> tuple[str, ...]:
+def vnni_kinds(product: Product) -> tuple[str, ...]:
     """Return the kinds of dot products that are computed: of two, the first where factors allow it."""
-    if schedule.vnni == 1:
+    if product.schedule.vnni == 1:
         return ("",)
-    kind = _VNNI[_steps(contraction.left)][0]
+    kind = _VNNI[_steps(product.contraction.left)][0]
     return (BF16, WIDENED) if kind == BF16 else (kind,)
 
 
-def product_kernel(
-    contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule, *, streams: bool, dot: str = ""
-) -> ProductKernel:
-    """Return the kernel that multiplies.
+def _multiplies(product: Product) -> dict[str, Any]:
+    """Return what all kernels that multiply have."""
+    c, s = product.contraction, product.schedule
+    return {
+        "lanes": s.lanes,
+        "element": str(c.element),
+        "left": _conversions(c.left, s),
+        "right": _conversions(c.right, s),
+        "fma": s.fma and c.floating,
+    }
+
+
+def product_kernel(product: Product, *, streams: bool, dot: str = "") -> ProductKernel:
+    """Return the kernel that multiplies in tiles.
 
     Args:
-        contraction: What is computed.
-        geometry: Its loops.
-        schedule: How.
+        product: What is computed, and how.
         streams: Whether results go past the cache.
         dot: The kind of dot products, one of `vnni_kinds`.
     """
-    s, element = schedule, str(contraction.element)
-    packed = WORD if dot else element
+    s, common = product.schedule, _multiplies(product)
+    packed = WORD if dot else common["element"]
+    common |= {"left": packed} if s.pack_left else {}
+    common |= {"right": packed} if s.pack else {}
     return ProductKernel(
         rows=s.rows,
         vectors=s.vectors,
-        lanes=s.lanes,
-        element=element,
-        left=packed if s.pack_left else _conversions(contraction.left, s),
-        right=packed if s.pack else _conversions(contraction.right, s),
-        fma=s.fma and contraction.floating,
         masks=s.masks,
-        ragged=not s.pack and geometry.columns.extent % s.columns > 0,
-        copies=s.copy,
+        ragged=not s.pack and product.loops.columns.extent % s.columns > 0,
+        copies=s.strategy == COPIED,
         streams=streams,
-        fetches=s.pack or s.copy,
+        fetches=s.pack or s.strategy == COPIED,
         dot=dot,
+        **common,
     )
 
 
-def right_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> PackKernel:
-    """Return the kernel that packs the right factor."""
-    return _vnni(
-        PackKernel(
-            columns=schedule.columns,
-            lanes=schedule.lanes,
-            element=str(contraction.element),
-            source=_conversions(contraction.right, schedule),
-            transposes=geometry.is_strided,
-            masks=schedule.masks,
-        ),
-        schedule,
-        SUMS,
+def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
+    """Return the packing of a factor: the left one by rows of tiles, the right one by panels."""
+    c, g, s = product.contraction, product.loops, product.schedule
+    is_left = side == "left"
+    lines, (inner, *outer) = (g.rows[0], g.depth[:1]) if is_left else (g.columns, g.packed or (ONCE,))
+    kernel = PackKernel(
+        columns=s.rows if is_left else s.columns,
+        lanes=s.rows if is_left else s.lanes,
+        element=str(c.element),
+        source=_conversions(c.left if is_left else c.right, s),
+        transposes=lines.left != 1 if is_left else g.is_strided,
+        masks=s.masks,
+    )
+    if s.vnni > 1:
+        kind, _ = _VNNI[kernel.source]
+        info = {BF16: LEAST, I8: RAISED if is_left else SUMS}.get(kind, "")
+        source = _VNNI_ELEMENTS[kernel.source]
+        kernel = dataclasses.replace(kernel, element=WORD, source=source, vnni=s.vnni, info=info)
+
+    def axis(loop: Loop) -> Axis:
+        return loop.extent, loop.left if is_left else loop.right
+
+    return Packing(
+        kernel,
+        first=g.first[0 if is_left else 1],
+        columns=axis(lines),
+        inner=axis(inner),
+        outer=tuple(axis(loop) for loop in outer),
+        batch=tuple(axis(loop) for loop in g.batch),
     )
 
 
-def left_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> PackKernel:
-    """Return the kernel that packs the left factor."""
-    return _vnni(
-        PackKernel(
-            columns=schedule.rows,
-            lanes=schedule.rows,
-            element=str(contraction.element),
-            source=_conversions(contraction.left, schedule),
-            transposes=geometry.rows[0].left != 1,
-            masks=schedule.masks,
-        ),
-        schedule,
-        RAISED,
-    )
+def axpy_kernel(product: Product) -> AxpyKernel:
+    """Return the kernel that goes through the right factor row by row."""
+    return AxpyKernel(rows=product.schedule.rows, masks=product.schedule.masks, **_multiplies(product))
 
 
-def _vnni(kernel: PackKernel, schedule: MatmulSchedule, bytes_info: str) -> PackKernel:
-    """Return ``kernel`` as one that packs words where ``schedule`` has any; of bytes it stores this info."""
-    if schedule.vnni == 1:
-        return kernel
-    kind, _ = _VNNI[kernel.source]
-    info = {BF16: LEAST, I8: bytes_info}.get(kind, "")
-    source = _VNNI_ELEMENTS[kernel.source]
-    return dataclasses.replace(kernel, element=WORD, source=source, vnni=schedule.vnni, info=info)
+def join_kernel(product: Product) -> JoinKernel:
+    """Return the kernel that adds up the results of parts."""
+    s = product.schedule
+    return JoinKernel(s.lanes, str(product.contraction.element), s.masks)
+
+
+def dot_rows(schedule: MatmulSchedule) -> list[int]:
+    """Return how many rows each of the calls has that read the same columns of the right factor."""
+    firsts = range(0, schedule.mc, schedule.rows)
+    return [min(schedule.rows, schedule.mc - first) for first in firsts]
+
+
+def dot_kernel(product: Product, rows: int) -> DotKernel:
+    """Return the kernel that goes through the right factor by columns, for so many ``rows``."""
+    c, s = product.contraction, product.schedule
+    ragged = c.extent(c.k) % s.columns > 0
+    return DotKernel(rows=rows, beside=s.beside, vectors=s.vectors, ragged=ragged, **_multiplies(product))
 
 
 def _steps(operand: Operand) -> str:
@@ -183,45 +207,6 @@ def _steps(operand: Operand) -> str:
     if element == "bf16":
         return ":".join(("i16", names[0].replace("fpext", SHORT), *names[1:]))
     return ":".join(("i16", "bitcast f16", *names) if element == "f16" else (element, *names))
-
-
-def axpy_kernel(contraction: Contraction, schedule: MatmulSchedule) -> AxpyKernel:
-    """Return the kernel that goes through the right factor row by row."""
-    return AxpyKernel(
-        rows=schedule.rows,
-        lanes=schedule.lanes,
-        element=str(contraction.element),
-        left=_conversions(contraction.left, schedule),
-        right=_conversions(contraction.right, schedule),
-        fma=schedule.fma and contraction.floating,
-        masks=schedule.masks,
-    )
-
-
-def join_kernel(contraction: Contraction, schedule: MatmulSchedule) -> JoinKernel:
-    """Return the kernel that adds up the results of parts."""
-    return JoinKernel(schedule.lanes, str(contraction.element), schedule.masks)
-
-
-def dot_rows(schedule: MatmulSchedule) -> list[int]:
-    """Return how many rows each of the calls has that read the same columns of the right factor."""
-    firsts = range(0, schedule.mc, schedule.rows)
-    return [min(schedule.rows, schedule.mc - first) for first in firsts]
-
-
-def dot_kernel(contraction: Contraction, schedule: MatmulSchedule, rows: int) -> DotKernel:
-    """Return the kernel that goes through the right factor by columns, for so many ``rows``."""
-    return DotKernel(
-        rows=rows,
-        beside=schedule.beside,
-        vectors=schedule.vectors,
-        lanes=schedule.lanes,
-        element=str(contraction.element),
-        left=_conversions(contraction.left, schedule),
-        right=_conversions(contraction.right, schedule),
-        fma=schedule.fma and contraction.floating,
-        ragged=contraction.extent(contraction.k) % (schedule.vectors * schedule.lanes) > 0,
-    )
 
 
 def _conversions(operand: Operand, schedule: MatmulSchedule) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides, tiled_loops_of
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
+from mind_mlir.lowering.schedule.linalg_view.values import filling_constant
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Views, generic_attributes
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
@@ -53,36 +54,31 @@ class Product:
         loops = geometry(contraction, memory_strides(contraction))
         return Product(contraction, loops, schedule_of(op))
 
+    def mark(self) -> Value:
+        """Emit it as a marked operation at the insertion point and return its result."""
+        view = self.contraction.view
+        *inputs, init = view.operands
+        inputs = [
+            _read_part(value, access, view.extents)
+            for value, access in zip(inputs, view.accesses, strict=False)
+        ]
+        strides = [ir.DenseI64ArrayAttr.get(each) for each in memory_strides(self.contraction)]
+        attributes = {
+            SCHEDULE_ATTRIBUTE: record_attribute(self.schedule),
+            STRIDES_ATTRIBUTE: ir.ArrayAttr.get(strides),
+        }
+        start = filling_constant(init)
+        if start is not None:
+            init = tensor.EmptyOp(list(init.type.shape), self.contraction.element).result
+            attributes[START_ATTRIBUTE] = start
+        operands, loops = [*inputs, init], len(view.extents)
+        op = generic_like(view.op, operands, view.accesses, loops, view.reductions, attributes)
+        return op.results[0]
+
     @property
     def tiled_loops(self) -> tuple[TiledLoop, ...]:
         """The loops over its result, in the order in which macro-tiles are numbered."""
         return tiled_loops_of(self.loops, self.schedule)
-
-
-def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | None) -> Value:
-    """Emit ``contraction`` as a marked operation and return its result.
-
-    Args:
-        contraction: What to compute, at the insertion point.
-        schedule: How.
-        start: The number that all sums start from, or None for the init operand.
-    """
-    view = contraction.view
-    *inputs, init = view.operands
-    inputs = [
-        _read_part(value, access, view.extents) for value, access in zip(inputs, view.accesses, strict=False)
-    ]
-    if start is not None:
-        init = tensor.EmptyOp(list(init.type.shape), contraction.element).result
-    strides = [ir.DenseI64ArrayAttr.get(each) for each in memory_strides(contraction)]
-    attributes = {
-        SCHEDULE_ATTRIBUTE: record_attribute(schedule),
-        STRIDES_ATTRIBUTE: ir.ArrayAttr.get(strides),
-    }
-    if start is not None:
-        attributes[START_ATTRIBUTE] = start
-    op = generic_like(view.op, [*inputs, init], view.accesses, len(view.extents), view.reductions, attributes)
-    return op.results[0]
 
 
 def _read_part(value: Value, access: Access, extents: Sequence[int]) -> Value:

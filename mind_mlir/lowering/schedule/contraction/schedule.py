@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import field
 
+from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.mlir.records import spelled
 
-#: Products that one accumulator sums where there are several reductions.
-_TAPS = 192
+#: The strategies: what `MatmulSchedule.strategy` may be. `choice` says which product takes which.
+DOTS, SWEEP, WORDS, CONSTANT = "dots", "sweep", "words", "constant panels"
+OWN_PANELS, PANELS, COPIED, STRIPS, IN_PLACE = "own panels", "panels", "copied", "strips", "in place"
+#: Those that pack the right factor into panels ``[columns][step][column]``.
+PACKING = (WORDS, CONSTANT, OWN_PANELS, PANELS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +22,7 @@ class MatmulSchedule:
     """The schedule of a contraction: in macro-tiles of the result, by calls of a kernel.
 
     Attributes:
+        strategy: How the right factor is read.
         lanes: Elements in a vector.
         rows: Rows of the accumulator tile.
         vectors: Vectors in a row of the accumulator tile.
@@ -26,9 +31,8 @@ class MatmulSchedule:
         planes: For how many values of the other loops over rows a macro-tile stands.
         nc: Columns of a macro-tile.
         macro_tiles: Macro-tiles in a chunk, the unit of threads.
-        pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
-        packings: Parts of that in a chunk: steps of all panels where `Geometry.packs_steps`, else panels.
-        copy: Whether the kernel copies what it reads of the right factor, a block of a panel at a time.
+        packings: Parts of the panels of the right factor that are packed in a chunk: steps of all where
+            `Geometry.packs_steps`, else panels.
         pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
@@ -37,16 +41,12 @@ class MatmulSchedule:
         hoist_depth: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         vnni: Terms in a word, into which both factors are packed; then ``kc`` counts words.
-        pack_macro_tiles: Whether each macro-tile packs its panels of the right factor itself, just before it
-            uses them.
-        gemv_axpy: Whether rows of the right factor are read one after the other (see `AxpyKernel`), ``kc`` of
-            them in a part.
-        gemv_dot: Whether columns of it are, each of which is contiguous (see `DotKernel`).
-        beside: Columns of it that are read side by side then.
+        beside: Columns of dot products that are read side by side.
         prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
         prepacked: Whether the right factor is.
     """
 
+    strategy: str
     lanes: int
     rows: int
     vectors: int
@@ -57,18 +57,13 @@ class MatmulSchedule:
     masks: bool
     planes: int = 1
     macro_tiles: int = field(default=1, metadata=spelled("pieces"))
-    pack: bool = False
     packings: int = 1
-    copy: bool = False
     pack_left: bool = False
     streams: bool = False
     brief: bool = False
     hoist_depth: int = field(default=0, metadata=spelled("outside"))
     half: bool = True
     vnni: int = field(default=1, metadata=spelled("group"))
-    pack_macro_tiles: bool = field(default=False, metadata=spelled("pack_pieces"))
-    gemv_axpy: bool = field(default=False, metadata=spelled("sweeps"))
-    gemv_dot: bool = field(default=False, metadata=spelled("dots"))
     beside: int = 1
     prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
     prepacked: bool = field(default=False, metadata=spelled("given"))
@@ -78,32 +73,52 @@ class MatmulSchedule:
         """Columns of the accumulator tile."""
         return self.lanes * self.vectors
 
+    @property
+    def pack(self) -> bool:
+        """Whether the right factor is packed into panels."""
+        return self.strategy in PACKING
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether the result is computed in macro-tiles."""
+        return self.strategy not in (DOTS, SWEEP)
+
+    @property
+    def packs_first(self) -> bool:
+        """Whether that is done before any macro-tile is computed."""
+        return self.pack and self.strategy != OWN_PANELS
+
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
-        if self.gemv_axpy or self.gemv_dot:
+        if not self.is_tiled:
             return self._gemv_choices()
         planes = f"{self.planes} x " if self.planes > 1 else ""
-        size = f"{planes}{self.mc} x {self.nc}"
-        packed = f"panels of {self.columns} columns" if self.pack else "in place"
-        packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
-        packed = f"packed by each piece, {packed}" if self.pack_macro_tiles else packed
-        left, right = (
+        panels = f"panels of {self.columns} columns" if self.pack else "in place"
+        right = {
+            COPIED: f"{self.columns} columns and {self.kc} steps at a time",
+            OWN_PANELS: f"packed by each piece, {panels}",
+        }.get(self.strategy, panels)
+        why_left, why_right = (
             "packed where its steps are far apart, or converted",
             "packed where it is strided, or read often enough from afar",
         )
         if self.vnni > 1:
-            left = right = "packed for the instruction that multiplies several terms"
+            why_left = why_right = "packed for the instruction that multiplies several terms"
         constant = "a constant, packed when the program is compiled"
-        left, right = constant if self.prepacked_left else left, constant if self.prepacked else right
+        left = "packed" if self.pack_left else "in place"
         near = "the part of the right factor that it reads stays in the second-level cache"
         sums = str(self.kc * self.vnni), "products in registers before they are added to the result"
         return chosen(
             ("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
             ("sums", *sums),
-            ("piece", size, near),
+            ("piece", f"{planes}{self.mc} x {self.nc}", near),
             ("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
-            ("left", "packed" if self.pack_left else "in place", left),
-            ("right", packed, right),
+            (
+                "left",
+                left,
+                constant if self.prepacked_left else why_left,
+            ),
+            ("right", right, constant if self.prepacked else why_right),
             self.vnni > 1
             and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
             self.streams and ("result", "past the cache", "larger than it, and written once"),
@@ -111,9 +126,10 @@ class MatmulSchedule:
 
     def _gemv_choices(self) -> tuple[Choice, ...]:
         columns = "column after column" if self.beside == 1 else f"{self.beside} columns side by side"
-        order = "row after row" if self.gemv_axpy else columns
-        size = f"{self.kc} x {self.nc}" if self.gemv_axpy else f"{self.nc} columns"
-        sums = self.kc if self.gemv_axpy else -(-self.kc // (self.vectors * self.lanes))
+        order, size, sums = {
+            SWEEP: ("row after row", f"{self.kc} x {self.nc}", self.kc),
+            DOTS: (columns, f"{self.nc} columns", -(-self.kc // self.columns)),
+        }[self.strategy]
         return chosen(
             ("right", f"in place, {order}", "memory is read once, and from one end to the other"),
             ("sums", str(sums), "products in an accumulator before it is added to another one"),
@@ -151,7 +167,7 @@ def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
         return Reduction(step, last, ONCE, 1, block, tuple(rest))
     if not rest:
         return Reduction(first, first.extent, ONCE, 1, ONCE, ())
-    most = max(1, _TAPS // first.extent)
+    most = max(1, WINDOW_SUM // first.extent)
     tap, block, last = _blocks(rest[0], even_block(rest[0].extent, most, 1))
     around = tuple(rest[1:])
     if block.extent == 1 and around:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import ACTIVATION_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
 from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
-from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.kernels.quantized import QUANTIZED_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PANEL_ARGUMENTS, block_bytes
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TILE_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import block_bytes
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct, schedule_of
@@ -23,12 +20,7 @@ from mind_mlir.ops.quantized_formats import BLOCK
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
-
-#: Nanoseconds, about, to arrange an activation.
-_ARRANGED_NS = 0.5
+    from collections.abc import Callable
 
 
 def emit_quantized_products(module: Module) -> None:
@@ -90,10 +82,10 @@ class _Emission:
                 "source_row": x.strides[0],
                 "target_row": row,
             }
-            self._call(kernel, ACTIVATION_ARGUMENTS, (x.base, base), numbers)
+            self._library.call_with(self._e, kernel, (x.base, base), numbers)
             return []
 
-        self._e.chunks(split(p.rows, p.rows * p.depth * _ARRANGED_NS), p.rows, [], rows)
+        self._e.chunks(split(p.rows, p.rows * p.depth * ARRANGED_NS), p.rows, [], rows)
         return base
 
     def _by_rows(self, call: Callable[[Index, int], None]) -> list[Value]:
@@ -163,7 +155,7 @@ class _Emission:
                 "blocks": live,
                 "target_step": s.columns,
             }
-            self._call(kernel, PANEL_ARGUMENTS, [*buffers, panels.base], numbers)
+            self._library.call_with(self._e, kernel, [*buffers, panels.base], numbers)
             return []
 
         e.loop((0, strips, 1), [], strip)
@@ -197,7 +189,7 @@ class _Emission:
                 "out_row": out.strides[0],
                 **dict.fromkeys(("planes", "taps", "last_taps", "blocks"), 1),
             }
-            self._call(p.tiles(s, s.rows), PRODUCT_ARGUMENTS, buffers, numbers, (begin, adds))
+            self._library.call_with(self._e, p.tiles(s, s.rows), buffers, numbers, (begin, adds))
             return
 
         def rows(at: Index, many: int) -> None:
@@ -213,7 +205,7 @@ class _Emission:
                 "strip": self._strip,
                 "out_row": out.strides[0],
             }
-            self._call(p.tiles(s, many), TILE_ARGUMENTS, buffers, numbers, (begin, adds))
+            self._library.call_with(self._e, p.tiles(s, many), buffers, numbers, (begin, adds))
 
         self._by_rows(rows)
 
@@ -255,15 +247,4 @@ class _Emission:
             "left_row": self._row,
             "out_row": out.strides[0],
         }
-        self._call(p.kernel(s, count), QUANTIZED_ARGUMENTS, [left, *buffers, out.base], numbers)
-
-    def _call(
-        self,
-        kernel: Kernel,
-        names: Sequence[str],
-        buffers: Sequence[Value],
-        numbers: Mapping[str, Index],
-        rest: Sequence[Value] = (),
-    ) -> None:
-        values = [self._e.index(numbers.get(name, 0)) for name in names]
-        self._library.call(kernel, [*buffers, *values, *rest])
+        self._library.call_with(self._e, p.kernel(s, count), [left, *buffers, out.base], numbers)

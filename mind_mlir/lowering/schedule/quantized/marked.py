@@ -7,7 +7,7 @@ calls of it once it is on memory.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
@@ -83,23 +83,29 @@ class QuantizedProduct:
         shape = (self.rows, self.columns, self.depth)
         return quantized_schedule(self.format.name, shape, integers=self.integers, target=target)
 
+    def _reading(self, s: QuantizedSchedule) -> dict[str, Any]:
+        """Return what kernels that read weights have in common."""
+        return {
+            "format": self.format.name,
+            "integers": self.integers,
+            "group": self.depth // BLOCK // self.groups if self.groups else 0,
+            "scale": _conversions("f16" if self.scale is None else str(self.scale), half=s.half),
+            "zeros": self.zeros,
+            "weight": self._weight(s),
+        }
+
     def kernel(self, s: QuantizedSchedule, rows: int) -> QuantizedKernel:
         """Return the kernel that multiplies so many rows of activations."""
         return QuantizedKernel(
-            format=self.format.name,
             rows=rows,
             columns=s.columns,
             lanes=s.lanes,
             blocks=s.blocks,
             rest=self.depth // BLOCK % s.blocks,
-            integers=self.integers,
-            group=self.depth // BLOCK // self.groups if self.groups else 0,
-            scale=_conversions("f16" if self.scale is None else str(self.scale), half=s.half),
-            zeros=self.zeros,
-            weight=self._weight(s),
             dots=s.dots,
             fma=s.fma,
             ahead=s.ahead,
+            **self._reading(s),
         )
 
     def activations(self, s: QuantizedSchedule) -> ActivationsKernel:
@@ -118,16 +124,8 @@ class QuantizedProduct:
 
     def panel(self, s: QuantizedSchedule) -> PanelKernel:
         """Return the kernel that packs weights."""
-        own = self.kernel(s, 1)
-        return PanelKernel(
-            format=own.format,
-            lanes=s.lanes,
-            integers=self.integers,
-            group=own.group,
-            scale=own.scale,
-            zeros=self.zeros,
-            weight=own.weight,
-        )
+        lanes = s.lanes // 2 if self.integers else s.lanes
+        return PanelKernel(lanes=lanes, blocks=1, strip=s.lanes, **self._reading(s))
 
     def tiles(self, s: QuantizedSchedule, rows: int) -> TileKernel | ProductKernel:
         """Return the kernel that multiplies so many rows with packed weights."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import FOUR, ONE, TWO
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
@@ -14,22 +15,6 @@ from mind_mlir.target.record import X86_64
 
 if TYPE_CHECKING:
     from mind_mlir.target import Target
-
-#: Rows of activations and columns side by side in the registers of a kernel, by how many registers there are.
-_TILES = {32: (4, 2), 16: (2, 2)}
-#: Columns side by side for a single row: so many streams the processor prefetches.
-_STREAMS = 4
-#: Rows of activations from which on weights are packed, as bytes or as f32.
-_PANEL_ROWS, _FLOAT_PANEL_ROWS = 8, 24
-#: Their tiles of accumulators, of rows and vectors: of f32 by how many registers there are. Of integers one
-#: strip has accumulators of its own on the way.
-_FLOAT_TILES, _INTEGER_TILE = {32: (12, 2), 16: (6, 2)}, (8, 2)
-#: Columns that are packed at once, and blocks: the second-level cache holds them beside what is multiplied.
-_PANEL_COLUMNS, _INTEGER_BLOCKS, _FLOAT_BLOCKS = 64, 128, 8
-#: Bytes ahead that memory is asked for: where processors notice late that a row follows the one before.
-_AHEAD = 384
-#: Nanoseconds of a product of one activation and one weight, about.
-_PRODUCT_NS = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,15 +83,17 @@ def quantized_schedule(
     rows, columns, depth = shape
     dots = _dots(target) if integers else ""
     row_bytes = depth * FORMATS[format_name].bits // 8
-    nanoseconds = columns * max(row_bytes * BYTE_NS, depth * rows * _PRODUCT_NS)
+    nanoseconds = columns * max(row_bytes * BYTE_NS, depth * rows * costs.FEW_BIT_NS)
     in_bytes = dots == FOUR and target.masks and target.lanes(32) == 16
-    if rows >= (_PANEL_ROWS if in_bytes else _FLOAT_PANEL_ROWS) and (in_bytes or not integers):
+    if rows >= (costs.BYTE_PANELS_FROM if in_bytes else costs.FLOAT_PANELS_FROM) and (
+        in_bytes or not integers
+    ):
         return _panels(shape, nanoseconds, dots, target)
     lanes, blocks = target.lanes(32), 1
     if integers:
         lanes, blocks = _step(format_name, depth // BLOCK, lanes, dots)
-    most_rows, most_columns = _TILES.get(target.vector_registers, _TILES[16])
-    streams = min(columns, _STREAMS if rows == 1 else most_columns)
+    most_rows, most_columns = costs.FEW_BIT_TILES.get(target.vector_registers, costs.FEW_BIT_TILES[16])
+    streams = min(columns, costs.STREAMS if rows == 1 else most_columns)
     cut = split(columns // streams, nanoseconds)
     return QuantizedSchedule(
         lanes=lanes,
@@ -119,21 +106,23 @@ def quantized_schedule(
         fma=target.fma,
         half=target.half,
         masks=target.masks,
-        ahead=_AHEAD if rows == 1 else 0,
+        ahead=costs.AHEAD if rows == 1 else 0,
     )
 
 
 def _panels(shape: tuple[int, int, int], nanoseconds: float, dots: str, target: Target) -> QuantizedSchedule:
     """Return the schedule of a product of many rows, by packed weights."""
     _, columns, depth = shape
-    rows, vectors = _INTEGER_TILE if dots else _FLOAT_TILES.get(target.vector_registers, _FLOAT_TILES[16])
-    blocks, most = depth // BLOCK, _INTEGER_BLOCKS if dots else _FLOAT_BLOCKS
+    rows, vectors = (
+        costs.INTEGER_TILE if dots else costs.FLOAT_TILES.get(target.vector_registers, costs.FLOAT_TILES[16])
+    )
+    blocks, most = depth // BLOCK, costs.INTEGER_BLOCKS if dots else costs.FLOAT_BLOCKS
     return QuantizedSchedule(
         lanes=target.lanes(32),
         blocks=1,
         rows=rows,
         columns=vectors * target.lanes(32),
-        nc=min(_PANEL_COLUMNS, columns),
+        nc=min(costs.PANEL_COLUMNS, columns),
         brief=nanoseconds < WAKING_NS,
         dots=dots,
         fma=target.fma,

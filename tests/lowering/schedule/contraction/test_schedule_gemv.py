@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, tensor_type
 
-from mind_mlir.lowering.schedule.contraction.gemv import gemv_schedule
+from mind_mlir.lowering.schedule.contraction.case import ProductCase
+from mind_mlir.lowering.schedule.contraction.choice import strategy_of
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
 from mind_mlir.target import Target
 
@@ -73,8 +74,8 @@ def test_a_weight_is_neither_packed_nor_copied(transposed: bool) -> None:
 def chosen(m: int, n: int, k: int, *, transposed: bool = False, hoist_depth: int = 0) -> str:
     right = (k, 1) if transposed else (1, n)
     loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
-    schedule = gemv_schedule(loops, bits=32, target=AVX512, hoist_depth=hoist_depth)
-    return "" if schedule is None else "sweep" if schedule.gemv_axpy else "dots"
+    name = strategy_of(ProductCase(loops, 32, AVX512, hoist_depth=hoist_depth)).name
+    return name if name in ("sweep", "dots") else ""
 
 
 def test_others_are_computed_in_tiles() -> None:

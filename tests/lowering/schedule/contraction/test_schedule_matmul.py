@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
 
+from mind_mlir.lowering.schedule.contraction.case import ProductCase
+from mind_mlir.lowering.schedule.contraction.choice import choose_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
-from mind_mlir.lowering.schedule.contraction.tiling import choose_matmul_schedule
 from mind_mlir.target import Target, host_target
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def test_packed_right_factors(shape: tuple[int, int, int], layout: str, width: i
     registers = 16 if width < 64 else 32
     target = Target(width, registers, fma=width > 16, masks=width == 64, l1_bytes=1024, l2_bytes=4096)
     schedule = chosen(*shape, target, strided_right=layout[1] == "t")
-    assert schedule.pack or schedule.copy or schedule.columns >= 32, "wide panels are read in place"
+    assert schedule.pack or schedule.strategy == "copied" or schedule.columns >= 32, (
+        "wide panels are read in place"
+    )
     check(*shape, "f32", layout, target)
 
 
@@ -187,7 +190,7 @@ def chosen(
     columns = Loop(n, 0, k if strided_right else 1, 1)
     depth = Loop(k, left[1], 1 if strided_right else n, 0)
     loops = Geometry(columns, (Loop(m, left[0], 0, n),), (), (depth,), (0, 0, 0))
-    return choose_matmul_schedule(loops, bits=32, target=target)
+    return choose_schedule(ProductCase(loops, 32, target))
 
 
 AVX512 = Target(64, 32, fma=True, masks=True, l2_bytes=2 << 20)
@@ -221,9 +224,9 @@ def test_a_far_right_factor_is_read_by_one_tile_of_few_rows() -> None:
 
 def test_a_large_transposed_factor_is_packed_by_the_pieces_that_read_it() -> None:
     m, n, k = 33, 3000, 700
-    assert chosen(m, n, k, AVX512, strided_right=True).pack_macro_tiles
-    assert not chosen(1000, n, k, AVX512, strided_right=True).pack_macro_tiles, "read by many pieces"
-    assert not chosen(m, n, 3000, AVX512, strided_right=True).pack_macro_tiles, "no room for a panel"
+    assert chosen(m, n, k, AVX512, strided_right=True).strategy == "own panels"
+    assert chosen(1000, n, k, AVX512, strided_right=True).strategy != "own panels", "read by many pieces"
+    assert chosen(m, n, 3000, AVX512, strided_right=True).strategy != "own panels", "no room for a panel"
     text = bufferized(matmul(m, n, k, "f32", "nt"), AVX512)
     own = [int(size) for size in re.findall(r"memref\.view.* to memref<(\d+)xf32>", text)]
     assert max(own) < k * n // 8
@@ -262,12 +265,12 @@ def test_choices_say_what_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "shape", "tile", "right"),
+    ("target", "shape", "tile", "strategy"),
     [
         # Six rows of four vectors fill the registers of AVX-512, six of two those of AVX2.
-        (AVX512, (1024, 1024, 1024), (6, 4), "packed"),
-        (AVX512, (1000, 1000, 1000), (8, 3), "packed"),
-        (AVX512, (2048, 2048, 2048), (6, 4), "packed"),
+        (AVX512, (1024, 1024, 1024), (6, 4), "panels"),
+        (AVX512, (1000, 1000, 1000), (8, 3), "panels"),
+        (AVX512, (2048, 2048, 2048), (6, 4), "panels"),
         (AVX512, (512, 512, 512), (6, 4), "in place"),
         # Rows that are near each other are read in place, however few vectors of them at once.
         (AVX512, (128, 512, 784), (8, 2), "in place"),
@@ -275,25 +278,25 @@ def test_choices_say_what_and_why() -> None:
         (AVX512, (128, 1024, 1024), (6, 4), "in place"),
         (AVX512, (32, 2304, 768), (8, 3), "copied"),
         # Sums that one block holds.
-        (AVX512, (6272, 256, 256), (6, 4), "packed"),
+        (AVX512, (6272, 256, 256), (6, 4), "panels"),
         (AVX512, (64, 64, 64), (6, 4), "in place"),
         (AVX512, (100, 10, 50), (8, 1), "in place"),
         # Few rows: the right factor is read once, rows of it side by side, in wide tiles.
-        (AVX512, (1, 4096, 4096), (1, 8), "in place"),
-        (AVX2, (1000, 1000, 1000), (6, 2), "packed"),
+        (AVX512, (6, 4096, 4096), (6, 4), "strips"),
+        (AVX2, (1000, 1000, 1000), (6, 2), "panels"),
         (AVX512, (128, 2304, 768), (6, 4), "in place"),
         (SSE, (512, 512, 512), (6, 2), "copied"),
     ],
 )
 def test_schedules_of_well_known_products(
-    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], right: str
+    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], strategy: str
 ) -> None:
     """What the model chooses; whoever changes it has measured, with `make bench`, that it is better."""
     schedule = chosen(*shape, target)
     assert (schedule.rows, schedule.vectors) == tile
-    assert (schedule.pack, schedule.copy) == (right == "packed", right == "copied")
+    assert schedule.strategy == strategy
     assert not schedule.pack_left
-    assert schedule.kc == (32 if shape[0] == 1 else 256 if shape[2] == 256 else 160)
+    assert schedule.kc == (16 if shape[0] == 6 else 256 if shape[2] == 256 else 160)
 
 
 @pytest.mark.parametrize("shape", [(1030, 300, 2060), (1025, 257, 2049)], ids=str)

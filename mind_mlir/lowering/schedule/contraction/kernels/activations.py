@@ -8,13 +8,11 @@ each lane of an accumulator is multiplied with, the scale of its block, and by w
 from __future__ import annotations
 
 import dataclasses
-import functools
 
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import Moving, begin, if_any, stored, walk
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST
-
-#: The arguments behind the two buffers.
-ACTIVATION_ARGUMENTS = ("source_first", "target_first", "rows", "steps", "source_row", "target_row")
 
 #: Added to a number of magnitude up to 2**22, it leaves the nearest integer in the lowest bits: and its bits.
 _TO_INTEGER, _TO_INTEGER_BITS = 1.5 * 2.0**23, 0x4B400000
@@ -51,7 +49,7 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True)
-class ActivationsKernel:
+class ActivationsKernel(MicroKernel):
     """Writes rows of f32 as `Step` has them.
 
     Attributes:
@@ -75,59 +73,36 @@ class ActivationsKernel:
     source: str
     single: bool = False
 
-    @property
-    def name(self) -> str:
-        """The symbol of the function."""
-        return symbol("activations", self)
+    kind = "activations"
+    buffers = ("source", "target")
+    numbers = ("source_first", "target_first", "rows", "steps", "source_row", "target_row")
 
     @property
     def step(self) -> Step:
         """Return what is written at once."""
         return Step(self.blocks if self.single else self.lanes, self.blocks, self.integers)
 
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _text(self)
+    def append(self, t: Text) -> None:
+        """Append the body: row after row, step after step."""
+        writer, held, size = _Writer(t, self), stored(self.source), self.step.bytes
+        source, target = begin(t, "source", held), begin(t, "target", "i8")
 
+        def step(_: str, here: str, there: str) -> None:
+            for block in range(self.blocks):
+                writer.block(t.step(here, block * BLOCK, held), there, block)
 
-def symbol(kind: str, kernel: object) -> str:
-    """Return the name of a kernel, which says all that it depends on."""
-    parts = [kind]
-    for name, value in dataclasses.asdict(kernel).items():  # type: ignore[call-overload]  # any dataclass
-        if value is not False:
-            spelled = str(value).replace(":", "_").replace(" ", "_").replace("-", "m")
-            parts.append(name if value is True else spelled)
-    return "mind_" + "_".join(parts)
+        def row(_: str, here: str, there: str) -> None:
+            if self.rest:
+                last = t.step(there, t.mul("%steps", t.number(size)), "i8")
+                behind = t.step(here, t.mul("%steps", t.number(self.blocks * BLOCK)), held)
+                for block in range(self.blocks):
+                    place = t.step(behind, block * BLOCK, held) if block < self.rest else None
+                    writer.block(place, last, block)
+            moving = [Moving(here, self.blocks * BLOCK, held), Moving(there, size, "i8")]
+            if_any(t, "%steps", lambda: walk(t, "%steps", moving, step))
 
-
-@functools.cache
-def _text(kernel: ActivationsKernel) -> str:
-    t = Text()
-    writer = _Writer(t, kernel)
-    stored = kernel.source.split(":")[0]
-    source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", "i8")
-    size = kernel.step.bytes
-
-    def step(_: str, inside: list[str]) -> list[str]:
-        here, there = inside
-        for block in range(kernel.blocks):
-            writer.block(t.step(here, block * BLOCK, stored), there, block)
-        return [t.step(here, kernel.blocks * BLOCK, stored), t.step(there, size, "i8")]
-
-    def row(_: str, inside: list[str]) -> list[str]:
-        here, there = inside
-        pointers = [(here, "!llvm.ptr"), (there, "!llvm.ptr")]
-        if kernel.rest:
-            last = t.step(there, t.mul("%steps", t.number(size)), "i8")
-            behind = t.step(here, t.mul("%steps", t.number(kernel.blocks * BLOCK)), stored)
-            for block in range(kernel.blocks):
-                place = t.step(behind, block * BLOCK, stored) if block < kernel.rest else None
-                writer.block(place, last, block)
-        t.either(t.compare("ne", "%steps", t.number(0)), lambda: t.loop("%steps", pointers, step))
-        return [t.step(here, "%source_row", stored), t.step(there, "%target_row", "i8")]
-
-    t.loop("%rows", [(source, "!llvm.ptr"), (target, "!llvm.ptr")], row)
-    return t.function(kernel.name, ("source", "target"), ACTIVATION_ARGUMENTS)
+        moving = [Moving(source, "%source_row", held), Moving(target, "%target_row", "i8")]
+        walk(t, "%rows", moving, row)
 
 
 class _Writer:
@@ -143,8 +118,7 @@ class _Writer:
         if source is None:
             found = [t.zero("f32", k.lanes)] * (BLOCK // k.lanes)
         else:
-            stored = k.source.split(":")[0]
-            places = (t.step(source, first, stored) for first in range(0, BLOCK, k.lanes))
+            places = (t.step(source, first, stored(k.source)) for first in range(0, BLOCK, k.lanes))
             found = [t.read(place, k.source, k.lanes) for place in places]
         if k.integers:
             self._integers(found, step, number)
@@ -152,12 +126,8 @@ class _Writer:
             self._write(found, "f32", step, number)
 
     def _integers(self, found: list[str], step: str, number: int) -> None:
-        t, lanes, f32, i32 = (
-            self._t,
-            self._k.lanes,
-            vector(self._k.lanes, "f32"),
-            vector(self._k.lanes, "i32"),
-        )
+        t, lanes = self._t, self._k.lanes
+        f32, i32 = vector(lanes, "f32"), vector(lanes, "i32")
         scale = t.binary("fdiv", self._greatest(found), t.constant(f"{GREATEST}.0", "f32"), "f32")
         divisor = t.splat(scale, lanes, "f32")
         steps = [self._rounded(t.binary("fdiv", each, divisor, f32)) for each in found]
@@ -183,12 +153,8 @@ class _Writer:
 
     def _rounded(self, quotients: str) -> str:
         """Append quotients as i32: to nearest even, NaN as 0, none of a magnitude above the greatest."""
-        t, lanes, f32, i32 = (
-            self._t,
-            self._k.lanes,
-            vector(self._k.lanes, "f32"),
-            vector(self._k.lanes, "i32"),
-        )
+        t, lanes = self._t, self._k.lanes
+        f32, i32 = vector(lanes, "f32"), vector(lanes, "i32")
         i1 = vector(lanes, "i1")
 
         def number(value: float) -> str:

@@ -10,13 +10,16 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel
+from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
+from mind_mlir.lowering.schedule.contraction.kernels.join import JoinKernel
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
-from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Index
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, Index
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
 from mind_mlir.mlir.memory import metadata_of
 from mind_mlir.mlir.records import read_record, record_attribute
@@ -63,31 +66,18 @@ def private_memory(type_: Type, alignment: int | None = None) -> Value:
     return op.result
 
 
-Kernel: TypeAlias = (
-    ProductKernel
-    | PackKernel
-    | AxpyKernel
-    | JoinKernel
-    | DotKernel
-    | ActivationsKernel
-    | QuantizedKernel
-    | PanelKernel
-    | TileKernel
-)
+#: What modules call.
+Kernel: TypeAlias = MicroKernel
 
 #: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
 LIBRARY_ATTRIBUTE = "mind.library"
 
 _KINDS: dict[str, type[Any]] = {
-    "product": ProductKernel,
-    "pack": PackKernel,
-    "sweep": AxpyKernel,
-    "join": JoinKernel,
-    "dots": DotKernel,
-    "activations": ActivationsKernel,
-    "quantized": QuantizedKernel,
-    "panel": PanelKernel,
-    "tiles": TileKernel,
+    kernel.kind: kernel
+    for kernel in (
+        *(ProductKernel, PackKernel, AxpyKernel, JoinKernel, DotKernel),
+        *(ActivationsKernel, QuantizedKernel, PanelKernel, TileKernel),
+    )
 }
 
 
@@ -113,12 +103,22 @@ class Library:
         given = [_as(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
         func.CallOp([], ir.FlatSymbolRefAttr.get(kernel.name), given)
 
+    def call_with(
+        self,
+        e: Emitter,
+        kernel: Kernel,
+        buffers: Sequence[Value],
+        numbers: Mapping[str, Index],
+        rest: Sequence[Value] = (),
+    ) -> None:
+        """Emit a call of ``kernel`` with pointers, numbers by their names, zeros by default, and the rest."""
+        self.call(kernel, [*buffers, *(e.index(numbers.get(name, 0)) for name in kernel.numbers), *rest])
+
     def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
             function = func.FuncOp(kernel.name, (list(types), []), visibility="private")
         function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
-        kind = next(kind for kind, type_ in _KINDS.items() if isinstance(kernel, type_))
-        function.attributes[LIBRARY_ATTRIBUTE] = record_attribute(kernel, kind=kind)
+        function.attributes[LIBRARY_ATTRIBUTE] = record_attribute(kernel, kind=kernel.kind)
 
 
 def _as(pointer: Value, type_: Type) -> Value:

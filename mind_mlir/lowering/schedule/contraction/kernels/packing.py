@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import (
+    Moving,
+    along_panels,
+    begin,
+    count_of,
+    stored,
+    walk,
+)
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WORD,
     PackingInfo,
@@ -25,7 +33,7 @@ _CHUNK_BYTES = 16
 
 
 @dataclasses.dataclass(frozen=True)
-class PackKernel:
+class PackKernel(MicroKernel):
     """A right factor on its way into panels ``[column / columns][step][columns]`` of accumulator elements.
 
     Columns past the last one hold anything: what is computed from them is never stored.
@@ -51,18 +59,17 @@ class PackKernel:
     vnni: int = dataclasses.field(default=1, metadata=spelled("group"))
     info: str = dataclasses.field(default="", metadata=spelled("notes"))
 
+    kind = "pack"
+    buffers = ("source", "target")
+    numbers = PACK_ARGUMENTS
+
     @property
     def name(self) -> str:
         """The symbol of the function."""
-        kind = "transpose" if self.transposes else "pack"
-        parts = [
-            f"{self.columns}x{self.lanes}",
-            self.source,
-            self.element if self.vnni == 1 else f"words {self.vnni}",
-            *(["masks"] if self.masks else []),
-            *([self.info] if self.info else []),
-        ]
-        return f"mind_{kind}_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
+        element = self.element if self.vnni == 1 else f"words {self.vnni}"
+        rest = [*(["masks"] if self.masks else []), *([self.info] if self.info else [])]
+        parts = [f"{self.columns}x{self.lanes}", self.source, element, *rest]
+        return symbol("transpose" if self.transposes else self.kind, parts)
 
     @property
     def square(self) -> int:
@@ -75,64 +82,41 @@ class PackKernel:
         *_, last = self.source.split(":")
         return last.split(" ")[-1]
 
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _text(self)
-
-
-@functools.cache
-def _text(kernel: PackKernel) -> str:
-    t = Text()
-    if kernel.transposes:
-        _Transpose(t, kernel).append()
-    else:
-        (_append_copy if kernel.vnni == 1 else append_vnni_packing)(t, kernel)
-    return t.function(kernel.name, ("source", "target"), PACK_ARGUMENTS)
+    def append(self, t: Text) -> None:
+        """Append the body."""
+        if self.transposes:
+            _Transpose(t, self).append()
+        elif self.vnni > 1:
+            append_vnni_packing(t, self)
+        else:
+            _append_copy(t, self)
 
 
 def _append_copy(t: Text, kernel: PackKernel) -> None:
-    stored = kernel.source.split(":")[0]
-    lanes, element = kernel.lanes, kernel.element
-    width = t.number(kernel.columns)
-    source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", element)
-    panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
+    source_type, lanes, element = stored(kernel.source), kernel.lanes, kernel.element
 
     def vectors(here: str, there: str, live: str | None) -> None:
         for first in range(0, kernel.columns, lanes):
-            place = t.step(here, first, stored)
+            place = t.step(here, first, source_type)
             mask = None if live is None else t.mask(live, first, lanes)
             value = t.read(place, kernel.source, lanes, mask)
             t.store(value, t.step(there, first, element), vector(lanes, element), byte_width(element))
 
-    def single(here: str, there: str, column: str) -> list[str]:
-        value = t.read(t.step(here, column, stored), kernel.source, 0)
+    def write(rows: list[str], there: str, live: str | None) -> None:
+        (here,) = rows
+        if live is None or kernel.masks:
+            vectors(here, there, live)
+        else:
+            walk(t, live, (), lambda column: single(here, there, column))
+
+    def single(here: str, there: str, column: str) -> None:
+        value = t.read(t.step(here, column, source_type), kernel.source, 0)
         t.store(value, t.step(there, column, element), element, byte_width(element))
-        return []
 
-    def panel(inside: list[str]) -> list[str]:
-        here, there, live = inside
-        t.either(
-            t.compare("uge", live, width),
-            lambda: vectors(here, there, None),
-            lambda: (
-                vectors(here, there, live)
-                if kernel.masks
-                else t.loop(live, [], lambda column, _: single(here, there, column))
-            ),
-        )
-        return [
-            t.step(here, kernel.columns, stored),
-            t.step(there, "%panel", element),
-            t.binary("sub", live, width),
-        ]
-
-    def step(inside: list[str]) -> list[str]:
-        here, there = inside
-        carried = [(here, "!llvm.ptr"), (there, "!llvm.ptr"), ("%columns", "i64")]
-        t.loop(panels, carried, lambda _, inner: panel(inner))
-        return [t.step(here, "%stride", stored), t.step(there, kernel.columns, element)]
-
-    t.loop("%depth", [(source, "!llvm.ptr"), (target, "!llvm.ptr")], lambda _, inside: step(inside))
+    source, target = begin(t, "source", source_type), begin(t, "target", element)
+    moving = [Moving(source, "%stride", source_type), Moving(target, kernel.columns, element)]
+    panels = count_of(t, "%columns", kernel.columns)
+    walk(t, "%depth", moving, lambda _, here, there: along_panels(t, kernel, panels, [here], there, write))
 
 
 class _Transpose:
@@ -141,21 +125,21 @@ class _Transpose:
     def __init__(self, t: Text, kernel: PackKernel) -> None:
         self._kernel = kernel
         self._t = t
-        self._stored = kernel.source.split(":")[0]
+        self._stored = stored(kernel.source)
         self._size = kernel.square
         self._info = PackingInfo(self._t, kernel)
         #: What is transposed: words, or elements that are converted afterwards.
         self._moved = self._stored if kernel.vnni == 1 else WORD
         #: Columns whose squares stand side by side in vectors.
         self._few = min(self._size, max(4, _CHUNK_BYTES // byte_width(kernel.element)))
-        self._source = self._t.step("%source", "%source_first", self._stored)
+        self._source = begin(self._t, "source", self._stored)
 
     def append(self) -> None:
         """Append the body of the kernel."""
         t, kernel = self._t, self._kernel
-        target = t.step("%target", "%target_first", kernel.element)
+        target = begin(t, "target", kernel.element)
         width, size = t.number(kernel.columns), t.number(self._size)
-        panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
+        panels = count_of(t, "%columns", kernel.columns)
         self._squares = t.binary("udiv", t.add(vnni_steps(t, kernel), t.number(self._size - 1)), size)
         self._last_column = t.binary("sub", "%columns", t.number(1))
         groups = t.number(kernel.columns // self._size)
@@ -189,13 +173,12 @@ class _Transpose:
             self._part(here, rows, number)
             return [t.step(here, few, self._kernel.element), t.add(column, t.number(few))]
 
-        def square(number: str) -> list[str]:
+        def square(number: str) -> None:
             carried = [(there, "!llvm.ptr"), (column, "i64")]
             parts = t.number(self._size // few)
             t.loop(parts, carried, lambda _, inside: part(number, *inside))
-            return []
 
-        t.loop(self._squares, [], lambda number, _: square(number))
+        walk(t, self._squares, (), square)
 
     def _part(self, there: str, rows: list[str], number: str) -> None:
         """Append the packing of some columns of square ``number``."""
@@ -237,20 +220,18 @@ class _Transpose:
         return found
 
     def _one_by_one(self, there: str, column: str) -> None:
-        t, stored, element = self._t, self._stored, self._kernel.element
+        t, element = self._t, self._kernel.element
 
-        def single(row: str, place: str, step: str) -> list[str]:
-            value = t.read(t.step(row, step, stored), self._kernel.source, 0)
+        def single(row: str, place: str, step: str) -> None:
+            value = t.read(t.step(row, step, self._stored), self._kernel.source, 0)
             here = t.step(place, t.mul(step, t.number(self._kernel.columns)), element)
             t.store(value, here, element, byte_width(element))
-            return []
 
-        def lane(number: str) -> list[str]:
+        def lane(number: str) -> None:
             row, place = self._row(t.add(column, number)), t.step(there, number, element)
-            t.loop("%depth", [], lambda step, _: single(row, place, step))
-            return []
+            walk(t, "%depth", (), lambda step: single(row, place, step))
 
-        t.loop(t.number(self._size), [], lambda number, _: lane(number))
+        walk(t, t.number(self._size), (), lane)
 
     def _row(self, column: str) -> str:
         """Append the pointer to the steps of a column, or of the last one there is."""

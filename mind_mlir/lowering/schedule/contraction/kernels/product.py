@@ -8,10 +8,11 @@ of a process.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import NamedTuple
 
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import Moving, begin, count_of, stored, walk
 from mind_mlir.lowering.schedule.contraction.kernels.product_results import Results, has_row
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, WORD, dot_products
 
@@ -33,7 +34,7 @@ PRODUCT_ARGUMENTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class ProductKernel:
+class ProductKernel(MicroKernel):
     """Sums of products in tiles of vector registers.
 
     It computes ``out[p, i, j] (+)= sum over b, t, k of left[p, i, b, t, k] * right[j, b, t, k]`` for planes
@@ -79,19 +80,27 @@ class ProductKernel:
     fetches: bool = False
     dot: str = ""
 
+    kind = "product"
+    buffers = ("left", "right", "out")
+    numbers = PRODUCT_ARGUMENTS
+
     @property
     def name(self) -> str:
         """The symbol of the function."""
-        parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
-        parts += [
-            flag for flag in ("fma", "masks", "ragged", "copies", "streams", "fetches") if getattr(self, flag)
-        ]
-        parts += [self.dot] if self.dot else []
-        return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
+        names = ("fma", "masks", "ragged", "copies", "streams", "fetches")
+        flags = [name for name in names if getattr(self, name)]
+        tile = f"{self.rows}x{self.vectors}x{self.lanes}"
+        dot = [self.dot] if self.dot else []
+        return symbol(self.kind, [tile, self.left, self.right, self.element, *flags, *dot])
 
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _product_text(self)
+    @property
+    def sums(self) -> str:
+        """The type of what sums start from."""
+        return self.element
+
+    def append(self, t: Text) -> None:
+        """Append the body."""
+        _Product(self, t).append()
 
 
 class _Walk(NamedTuple):
@@ -103,28 +112,23 @@ class _Walk(NamedTuple):
     element: str
 
 
-@functools.cache
-def _product_text(kernel: ProductKernel) -> str:
-    return _Product(kernel).text()
-
-
 class _Product:
     """Writes one product kernel."""
 
-    def __init__(self, kernel: ProductKernel) -> None:
+    def __init__(self, kernel: ProductKernel, t: Text) -> None:
         self._kernel = kernel
-        self._t = Text()
+        self._t = t
         self._element = kernel.element
         self._columns = kernel.vectors * kernel.lanes
         self._vector = vector(kernel.lanes, kernel.element)
-        self._stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
+        self._stored = {"left": stored(kernel.left), "right": stored(kernel.right)}
         self._fetches = kernel.fetches and kernel.rows >= _FETCHING_ROWS
 
-    def text(self) -> str:
+    def append(self) -> None:
+        """Append the body: block after block of the sums, panel after panel."""
         t, kernel = self._t, self._kernel
         left, right, out = (
-            t.step(f"%{name}", f"%{name}_first", self._stored.get(name, self._element))
-            for name in ("left", "right", "out")
+            begin(t, name, self._stored.get(name, self._element)) for name in ("left", "right", "out")
         )
         results = self._results = Results(t, kernel)
         self._copy = results.buffer(COPIED_STEPS) if kernel.copies else ""
@@ -148,7 +152,6 @@ class _Product:
         t.loop("%blocks", [(left, "!llvm.ptr"), (right, "!llvm.ptr"), ("%adds", "i1")], block)
         if kernel.streams:  # other threads are to see what went past the cache once this returns
             t.line("llvm.fence seq_cst")
-        return t.function(kernel.name, ("left", "right", "out"), PRODUCT_ARGUMENTS, start=self._element)
 
     def _panels(
         self,
@@ -161,7 +164,7 @@ class _Product:
         t = self._t
         adds, first = flags
         width = t.number(self._columns)
-        count = t.binary("udiv", t.add("%columns", t.number(self._columns - 1)), width)
+        count = count_of(t, "%columns", self._columns)
 
         def panel(_: str, inside: list[str]) -> list[str]:
             there, result, live, *column_sums = inside
@@ -171,11 +174,12 @@ class _Product:
             following = t.step(there, "%right_panel", self._stored["right"])
             is_last = t.compare("ule", live, width)
             ahead = t.select(is_last, blocks[1], following, "!llvm.ptr")
-            t.loop(
-                "%planes",
-                [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
-                lambda _, plane: self._plane(plane, (right, ahead), depth, masks, (live, adds)),
-            )
+            planes = [
+                Moving(left, "%left_plane", self._stored["left"]),
+                Moving(result, "%out_plane", self._element),
+            ]
+            rest = (right, ahead), depth, masks, (live, adds)
+            walk(t, "%planes", planes, lambda _, *plane: self._plane(plane, *rest))
             return [
                 following,
                 t.step(result, self._columns, self._element),
@@ -211,20 +215,18 @@ class _Product:
 
     def _copied(self, right: str, depth: tuple[str, str], masks: list[str]) -> str:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
-        t, lanes = self._t, self._kernel.lanes
+        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
 
-        def step(_: str, inside: list[str]) -> list[str]:
-            source, target = inside
+        def step(_: str, source: str, target: str) -> None:
             for v, value in enumerate(self._rights(source, masks)):
                 place = t.step(target, v * lanes, self._element)
                 t.store(value, place, self._vector, lanes * byte_width(self._element))
-            after = t.step(source, "%right_step", self._stored["right"])
-            return [after, t.step(target, self._columns, self._element)]
 
         def tap(_: str, inside: list[str]) -> list[str]:
             source, target = inside
-            ends = t.loop(depth[0], [(source, "!llvm.ptr"), (target, "!llvm.ptr")], step)
-            return [t.step(source, "%right_tap", self._stored["right"]), ends[1]]
+            moving = [Moving(source, "%right_step", stored), Moving(target, self._columns, self._element)]
+            ends = walk(t, depth[0], moving, step)
+            return [t.step(source, "%right_tap", stored), ends[1]]
 
         t.loop(depth[1], [(right, "!llvm.ptr"), (self._copy, "!llvm.ptr")], tap)
         return self._copy
@@ -237,15 +239,15 @@ class _Product:
 
     def _plane(
         self,
-        plane: list[str],
+        plane: tuple[str, ...],
         panels: tuple[str, str],
         depth: tuple[str, str],
         masks: list[str],
         bounds: tuple[str, str],
-    ) -> list[str]:
+    ) -> None:
         t, kernel = self._t, self._kernel
         rows = t.number(kernel.rows)
-        count = t.binary("udiv", t.add("%rows", t.number(kernel.rows - 1)), rows)
+        count = count_of(t, "%rows", kernel.rows)
         next_out = t.mul("%out_row", rows)
         left, out = plane
 
@@ -264,10 +266,6 @@ class _Product:
             ]
 
         t.loop(count, [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64")], tile)
-        return [
-            t.step(left, "%left_plane", self._stored["left"]),
-            t.step(out, "%out_plane", self._element),
-        ]
 
     def _taps(
         self,

@@ -7,27 +7,25 @@ registers: for all rows of activations, which `activations` has arranged.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import Step, symbol
+from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import (
+    Moving,
+    begin,
+    count_of,
+    if_any,
+    lane_sum,
+    rows_of,
+    walk,
+)
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import (
-    Reading,
     StepWeights,
+    WeightKernel,
     Weights,
-    raised_by,
 )
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import FORMATS
-
-#: The arguments behind the five buffers: where they begin and how far rows are apart, in bytes for
-#: activations and weights, else in elements.
-QUANTIZED_ARGUMENTS = (
-    *("left_first", "weights_first", "scales_first", "zeros_first", "out_first", "columns", "apart"),
-    *("rest", "behind", "steps", "left_row", "weights_row", "scales_row", "zeros_row", "out_row"),
-)
-#: The buffers.
-QUANTIZED_BUFFERS = ("left", "weights", "scales", "zeros", "out")
 
 #: How bytes are multiplied: by an instruction that adds four products, by one that adds two of 16 bits, or by
 #: multiplications of 32 bits.
@@ -37,48 +35,35 @@ _STEPS = 256
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantizedKernel:
+class QuantizedKernel(WeightKernel):
     """``out[i, j] = sum over k of left[i, k] * weight[j, k]``, some columns at a time, for all rows.
 
     Columns side by side are ``apart`` columns from each other, so that each is read on and on: ``columns`` of
     them one after another. Then come ``rest`` single ones, ``behind`` columns from the first.
 
     Attributes:
-        format: The format of the weights.
         rows: All rows.
         columns: Columns side by side.
-        lanes: Elements of f32 in a vector.
-        blocks: Blocks in a step.
         rest: Blocks behind the last whole step.
-        integers: Whether activations are integers of 8 bits.
-        group: Blocks in a group, where scales are a tensor of their own.
-        scale: The type of scales in memory, and conversions to f32.
-        zeros: Whether there are zero points.
-        weight: Conversions of weights that are floats.
         dots: How bytes are multiplied.
         fma: Whether products are fused with their addition.
         ahead: How many bytes ahead memory is asked for, if it is.
     """
 
-    format: str
     rows: int
     columns: int
-    lanes: int
-    blocks: int
     rest: int
-    integers: bool
-    group: int
-    scale: str
-    zeros: bool
-    weight: str
     dots: str
     fma: bool
     ahead: int = 0
 
-    @property
-    def name(self) -> str:
-        """The symbol of the function."""
-        return symbol("quantized", self)
+    kind = "quantized"
+    buffers = ("left", "weights", "scales", "zeros", "out")
+    #: How far rows are apart, and where they begin, is in bytes for activations and weights.
+    numbers = (
+        *("left_first", "weights_first", "scales_first", "zeros_first", "out_first", "columns", "apart"),
+        *("rest", "behind", "steps", "left_row", "weights_row", "scales_row", "zeros_row", "out_row"),
+    )
 
     @property
     def step(self) -> Step:
@@ -86,107 +71,75 @@ class QuantizedKernel:
         return Step(self.lanes, self.blocks, self.integers)
 
     @property
-    def raised(self) -> int:
-        """Return what is added to the numbers that bytes hold: the first of `dots` takes them unsigned."""
-        return raised_by(self.format) if self.dots == FOUR else 0
+    def is_unsigned(self) -> bool:
+        """Whether an instruction takes the bytes without a sign: the first of `dots` does."""
+        return self.dots == FOUR
 
-    @property
-    def reading(self) -> Reading:
-        """Return how a step of weights is read."""
-        return Reading(
-            format=self.format,
-            lanes=self.lanes,
-            blocks=self.blocks,
-            integers=self.integers,
-            group=self.group,
-            scale=self.scale,
-            zeros=self.zeros,
-            weight=self.weight,
-            raised=self.raised,
-            ahead=self.ahead,
-        )
-
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _text(self)
+    def append(self, t: Text) -> None:
+        """Append the body: columns side by side, then single ones."""
+        _Columns(t, self).append()
 
 
-@functools.cache
-def _text(kernel: QuantizedKernel) -> str:
-    t = Text()
-    weights = Weights(t, kernel.reading)
-    product = _Product(t, kernel)
-    left = t.step("%left", "%left_first", "i8")
-    lefts = [t.step(left, t.mul("%left_row", t.number(row)), "i8") for row in range(kernel.rows)]
-    out, start = t.step("%out", "%out_first", "f32"), weights.start()
-    size, lanes = t.number(kernel.step.bytes), kernel.lanes
+class _Columns:
+    """Appends the products of columns of weights, some side by side, with all rows of activations."""
 
-    def columns(here: list[str], there: str, count: int, apart: str) -> None:
-        """Append the products of ``count`` columns, so far apart."""
-        places = [t.mul(apart, t.number(column)) for column in range(count)]
-        rows = [weights.after(here, place) for place in places]
-        zero = t.zero("f32", lanes)
+    def __init__(self, t: Text, kernel: QuantizedKernel) -> None:
+        self._t, self._k = t, kernel
+        self._weights = Weights(t, kernel)
+        self._lefts = rows_of(t, begin(t, "left", "i8"), "%left_row", kernel.rows, "i8")
 
-        def some(first: str, steps: str, sums: list[str]) -> list[str]:
-            def step(number: str, inside: list[str]) -> list[str]:
-                place = t.add(first, number)
-                offset = t.mul(place, size)
-                read = [weights.step(row, place, kernel.blocks) for row in rows]
-                return product.added([t.step(each, offset, "i8") for each in lefts], read, inside)
+    def append(self) -> None:
+        """Append all columns."""
+        t, k = self._t, self._k
+        out, start = begin(t, "out", "f32"), self._weights.start()
+        self._several("%columns", start, out, k.columns)
+        if k.columns > 1:
+            behind = self._weights.after(start, "%behind")
+            self._several("%rest", behind, t.step(out, "%behind", "f32"), 1)
 
-            return t.loop(steps, [(each, vector(lanes, "f32")) for each in sums], step)
+    def _several(self, number: str, here: list[str], there: str, count: int) -> None:
+        """Append ``number`` times ``count`` columns, ``%apart`` from each other."""
+        moving = [*self._weights.moving(here), Moving(there, 1, "f32")]
+
+        def group(_: str, *places: str) -> None:
+            *rows, there = places
+            self._columns(rows, there, count)
+
+        if_any(self._t, number, lambda: walk(self._t, number, moving, group))
+
+    def _columns(self, here: list[str], there: str, count: int) -> None:
+        t, k = self._t, self._k
+        places = [t.mul("%apart", t.number(column)) for column in range(count)]
+        rows = [self._weights.after(here, place) for place in places]
+        zero, type_ = t.zero("f32", k.lanes), vector(k.lanes, "f32")
 
         def stretch(number: str, inside: list[str]) -> list[str]:
             first = t.mul(number, t.number(_STEPS))
             steps = t.minimum(t.binary("sub", "%steps", first), t.number(_STEPS))
-            found = some(first, steps, [zero] * len(inside))
-            return [t.sum(total, each, "f32", lanes) for total, each in zip(inside, found, strict=True)]
 
-        totals = [(zero, vector(lanes, "f32"))] * (kernel.rows * count)
-        sums = t.loop(
-            t.binary("udiv", t.add("%steps", t.number(_STEPS - 1)), t.number(_STEPS)), totals, stretch
-        )
-        if kernel.rest:
-            offset = t.mul("%steps", size)
-            read = [weights.step(row, "%steps", kernel.rest) for row in rows]
-            sums = product.added([t.step(each, offset, "i8") for each in lefts], read, sums)
+            def step(number: str, sums: list[str]) -> list[str]:
+                return self._step(rows, t.add(first, number), k.blocks, sums)
+
+            found = t.loop(steps, [(zero, type_)] * len(inside), step)
+            return [t.sum(total, each, "f32", k.lanes) for total, each in zip(inside, found, strict=True)]
+
+        sums = t.loop(count_of(t, "%steps", _STEPS), [(zero, type_)] * (k.rows * count), stretch)
+        if k.rest:
+            sums = self._step(rows, "%steps", k.rest, sums)
         for place, total in enumerate(sums):
             row, column = divmod(place, count)
             target = t.step(t.step(there, t.mul("%out_row", t.number(row)), "f32"), places[column], "f32")
-            t.store(_total(t, total, lanes), target, "f32", 4)
+            t.store(lane_sum(t, [total], "f32", k.lanes), target, "f32", 4)
 
-    def group(inside: list[str], count: int, apart: str) -> list[str]:
-        *here, there = inside
-        columns(here, there, count, apart)
-        return [*weights.after(here, 1), t.step(there, 1, "f32")]
-
-    def several(number: str, here: list[str], there: str, count: int) -> None:
-        carried = [(each, "!llvm.ptr") for each in (*here, there)]
-        t.either(
-            t.compare("ne", number, t.number(0)),
-            lambda: t.loop(number, carried, lambda _, inside: group(inside, count, "%apart")),
-        )
-
-    several("%columns", start, out, kernel.columns)
-    if kernel.columns > 1:
-        several("%rest", weights.after(start, "%behind"), t.step(out, "%behind", "f32"), 1)
-    return t.function(kernel.name, QUANTIZED_BUFFERS, QUANTIZED_ARGUMENTS)
-
-
-class _Product:
-    """Appends the products of one step."""
-
-    def __init__(self, t: Text, kernel: QuantizedKernel) -> None:
-        self._t, self._k = t, kernel
-
-    def added(self, lefts: list[str], weights: list[StepWeights], sums: list[str]) -> list[str]:
-        """Append ``sums``, row by row, plus the products of a step."""
-        found = []
-        for row, left in enumerate(lefts):
-            some = sums[row * len(weights) : (row + 1) * len(weights)]
-            found += (
-                self._integers(left, weights, some) if self._k.integers else self._floats(left, weights, some)
-            )
+    def _step(self, rows: list[list[str]], place: str, live: int, sums: list[str]) -> list[str]:
+        """Append ``sums``, row by row of activations, plus the products of step ``place``."""
+        t, k = self._t, self._k
+        offset = t.mul(place, t.number(k.step.bytes))
+        weights = [self._weights.step(row, place, live) for row in rows]
+        added = self._integers if k.integers else self._floats
+        found: list[str] = []
+        for row, left in enumerate([t.step(each, offset, "i8") for each in self._lefts]):
+            found += added(left, weights, sums[row * len(weights) : (row + 1) * len(weights)])
         return found
 
     def _integers(self, left: str, weights: list[StepWeights], sums: list[str]) -> list[str]:
@@ -256,13 +209,3 @@ class _Product:
                 product = t.multiply_add(weight, number, product, "f32", k.lanes, fma=k.fma)
             found.append(t.multiply_add(product, read.scale, total, "f32", k.lanes, fma=k.fma))
         return found
-
-
-def _total(t: Text, value: str, lanes: int) -> str:
-    """Append the sum of the lanes of a vector, pair by pair."""
-    while lanes > 1:
-        type_, half = vector(lanes, "f32"), lanes // 2
-        halves = [t.shuffle(value, value, list(range(first, first + half)), type_) for first in (0, half)]
-        lanes = half
-        value = t.sum(halves[0], halves[1], "f32", lanes)
-    return t.op(f"llvm.extractelement {value}[{t.number(0)} : i64] : {vector(1, 'f32')}")

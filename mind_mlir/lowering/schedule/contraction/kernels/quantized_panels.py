@@ -9,20 +9,11 @@ the order in which they come out of memory, as those of activations are.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, vector
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import Reading, Weights, raised_by
+from mind_mlir.lowering.schedule.contraction.kernels.loops import begin
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import WeightKernel, Weights
 from mind_mlir.ops.quantized_formats import BLOCK
-
-#: The arguments behind the four buffers.
-PANEL_ARGUMENTS = (
-    *("weights_first", "scales_first", "zeros_first", "target_first", "columns", "first", "blocks"),
-    *("weights_row", "scales_row", "zeros_row", "target_step"),
-)
-#: The buffers.
-PANEL_BUFFERS = ("weights", "scales", "zeros", "target")
 
 
 def block_bytes(lanes: int, *, zeros: bool) -> int:
@@ -31,70 +22,37 @@ def block_bytes(lanes: int, *, zeros: bool) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class PanelKernel:
+class PanelKernel(WeightKernel):
     """Packs ``blocks`` blocks of a strip, from block ``first`` on; columns past the last one repeat it.
 
+    Bytes are raised to be unsigned, and are read in vectors of half as many.
+
     Attributes:
-        format: The format of the weights.
-        lanes: Columns of a strip: elements of f32 in a vector.
-        integers: Whether it is packed as bytes, raised to be unsigned; of 16 lanes then.
-        group: Blocks in a group, where scales are a tensor of their own.
-        scale: The type of scales in memory, and conversions to f32.
-        zeros: Whether there are zero points.
-        weight: Conversions of weights that are floats.
+        strip: Columns of a strip: elements of f32 in a vector, 16 for bytes.
     """
 
-    format: str
-    lanes: int
-    integers: bool
-    group: int
-    scale: str
-    zeros: bool
-    weight: str
+    strip: int
 
-    @property
-    def name(self) -> str:
-        """The symbol of the function."""
-        return symbol("panel", self)
+    kind = "panel"
+    buffers = ("weights", "scales", "zeros", "target")
+    numbers = (
+        *("weights_first", "scales_first", "zeros_first", "target_first", "columns", "first", "blocks"),
+        *("weights_row", "scales_row", "zeros_row", "target_step"),
+    )
 
-    @property
-    def reading(self) -> Reading:
-        """Return how a block of a row of weights is read."""
-        return Reading(
-            format=self.format,
-            lanes=8 if self.integers else self.lanes,
-            blocks=1,
-            integers=self.integers,
-            group=self.group,
-            scale=self.scale,
-            zeros=self.zeros,
-            weight=self.weight,
-            raised=raised_by(self.format) if self.integers else 0,
-        )
+    def append(self, t: Text) -> None:
+        """Append the body: block after block of all columns."""
+        weights = Weights(t, self)
+        last = t.binary("sub", "%columns", t.number(1))
+        start = weights.start()
+        columns = [t.minimum(t.number(lane), last) for lane in range(self.strip)]
+        rows = [weights.after(start, column) for column in columns]
+        write, element = (_write_bytes, "i8") if self.integers else (_write_floats, "f32")
 
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _text(self)
+        def block(number: str, inside: list[str]) -> list[str]:
+            return [write(t, self, weights, (rows, t.add("%first", number)), inside[0])]
 
-
-@functools.cache
-def _text(kernel: PanelKernel) -> str:
-    t = Text()
-    weights = Weights(t, kernel.reading)
-    last = t.binary("sub", "%columns", t.number(1))
-    start = weights.start()
-    columns = [t.minimum(t.number(lane), last) for lane in range(kernel.lanes)]
-    rows = [weights.after(start, column) for column in columns]
-    target = t.step("%target", "%target_first", "i8" if kernel.integers else "f32")
-
-    def block(number: str, inside: list[str]) -> list[str]:
-        (there,) = inside
-        place = t.add("%first", number)
-        write = _write_bytes if kernel.integers else _write_floats
-        return [write(t, kernel, weights, (rows, place), there)]
-
-    t.loop("%blocks", [(target, "!llvm.ptr")], block)
-    return t.function(kernel.name, PANEL_BUFFERS, PANEL_ARGUMENTS)
+        t.loop("%blocks", [(begin(t, "target", element), "!llvm.ptr")], block)
 
 
 def _write_bytes(
@@ -102,22 +60,22 @@ def _write_bytes(
 ) -> str:
     """Append a block as words, scales and zero points; return where the next one goes."""
     rows, place = block
-    half = kernel.lanes // 2
+    half = kernel.strip // 2
     words, narrow = vector(half, "i32"), vector(4 * half, "i8")
     read = [weights.step(row, place, 1, scalars=True) for row in rows]
     held = [t.op(f"llvm.bitcast {each.numbers[0]} : {narrow} to {words}") for each in read]
     pairs = [
-        t.shuffle(left, right, list(range(kernel.lanes)), words)
+        t.shuffle(left, right, list(range(kernel.strip)), words)
         for left, right in zip(held[:half], held[half:], strict=True)
     ]
-    type_ = vector(kernel.lanes, "i32")
+    type_ = vector(kernel.strip, "i32")
     for number, value in enumerate(turned(t, pairs, type_, half)):
-        t.store(value, t.step(there, 4 * kernel.lanes * number, "i8"), type_, 4)
-    place_of = 4 * kernel.lanes * half
+        t.store(value, t.step(there, 4 * kernel.strip * number, "i8"), type_, 4)
+    place_of = 4 * kernel.strip * half
     for values in ([each.scale for each in read], *([[each.zero for each in read]] if kernel.zeros else [])):
-        t.store(_gathered(t, values), t.step(there, place_of, "i8"), vector(kernel.lanes, "f32"), 4)
-        place_of += 4 * kernel.lanes
-    return t.step(there, block_bytes(kernel.lanes, zeros=kernel.zeros), "i8")
+        t.store(_gathered(t, values), t.step(there, place_of, "i8"), vector(kernel.strip, "f32"), 4)
+        place_of += 4 * kernel.strip
+    return t.step(there, block_bytes(kernel.strip, zeros=kernel.zeros), "i8")
 
 
 def _gathered(t: Text, values: list[str]) -> str:
@@ -133,7 +91,7 @@ def _write_floats(
 ) -> str:
     """Append a block as f32, element after element; return where the next one goes."""
     rows, place = block
-    lanes, type_ = kernel.lanes, vector(kernel.lanes, "f32")
+    lanes, type_ = kernel.strip, vector(kernel.strip, "f32")
     columns = []
     for row in rows:
         read = weights.step(row, place, 1)

@@ -6,23 +6,18 @@ Sums of a block are exact; then they are multiplied by the scales of its column 
 from __future__ import annotations
 
 import dataclasses
-import functools
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import Step, symbol
+from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import add_where, begin, if_any, rows_of
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import block_bytes
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import BLOCK
 
-#: The arguments behind the three buffers; all but those of the result count bytes.
-TILE_ARGUMENTS = (
-    *("left_first", "panel_first", "out_first", "columns", "strips", "blocks"),
-    *("left_row", "strip", "out_row"),
-)
-
 
 @dataclasses.dataclass(frozen=True)
-class TileKernel:
+class TileKernel(MicroKernel):
     """``out[i, j] (+)= sum over k of left[i, k] * weight[j, k]`` for some rows, strip after strip.
 
     Attributes:
@@ -39,54 +34,55 @@ class TileKernel:
     zeros: bool
     fma: bool
 
+    kind = "tiles"
+    buffers = ("left", "panel", "out")
+    #: All but those of the result count bytes.
+    numbers = (
+        *("left_first", "panel_first", "out_first", "columns", "strips", "blocks"),
+        *("left_row", "strip", "out_row"),
+    )
+
     @property
-    def name(self) -> str:
-        """The symbol of the function."""
-        return symbol("tiles", self)
+    def sums(self) -> str:
+        """The type of what sums start from."""
+        return "f32"
 
-    def text(self) -> str:
-        """Return the function in the LLVM dialect."""
-        return _text(self)
-
-
-@functools.cache
-def _text(kernel: TileKernel) -> str:
-    return _Tiles(kernel).text()
+    def append(self, t: Text) -> None:
+        """Append the body: strips side by side, then single ones."""
+        _Tiles(self, t).append()
 
 
 class _Tiles:
     """Writes one kernel."""
 
-    def __init__(self, kernel: TileKernel) -> None:
-        self._k, self._t = kernel, Text()
+    def __init__(self, kernel: TileKernel, t: Text) -> None:
+        self._k, self._t = kernel, t
         self._f32, self._i32 = (vector(kernel.lanes, each) for each in ("f32", "i32"))
         #: The bytes of a block: of a row of activations, and of a strip.
         self._step = Step(1, 1, integers=True).bytes
         self._size = block_bytes(kernel.lanes, zeros=kernel.zeros)
-        self._lefts: list[str] = []
+        self._lefts = rows_of(t, begin(t, "left", "i8"), "%left_row", kernel.rows, "i8")
 
-    def text(self) -> str:
+    def append(self) -> None:
+        """Append all strips."""
         t, k = self._t, self._k
-        left = t.step("%left", "%left_first", "i8")
-        self._lefts = [t.step(left, t.mul("%left_row", t.number(row)), "i8") for row in range(k.rows)]
-        panel, out = t.step("%panel", "%panel_first", "i8"), t.step("%out", "%out_first", "f32")
+        panel, out = begin(t, "panel", "i8"), begin(t, "out", "f32")
         whole = t.binary("udiv", "%strips", t.number(k.vectors))
         self._several(whole, [panel, out, "%columns"], k.vectors)
-        if k.vectors > 1:
-            done = t.mul(whole, t.number(k.vectors))
-            passed = t.mul(done, t.number(k.lanes))
-            behind = [
-                t.step(panel, t.mul("%strip", done), "i8"),
-                t.step(out, passed, "f32"),
-                t.binary("sub", "%columns", t.minimum("%columns", passed)),
-            ]
-            self._several(t.binary("sub", "%strips", done), behind, 1)
-        return t.function(k.name, ("left", "panel", "out"), TILE_ARGUMENTS, start="f32")
+        if k.vectors == 1:
+            return
+        done = t.mul(whole, t.number(k.vectors))
+        passed = t.mul(done, t.number(k.lanes))
+        behind = [
+            t.step(panel, t.mul("%strip", done), "i8"),
+            t.step(out, passed, "f32"),
+            t.binary("sub", "%columns", t.minimum("%columns", passed)),
+        ]
+        self._several(t.binary("sub", "%strips", done), behind, 1)
 
     def _several(self, number: str, carried: list[str], count: int) -> None:
         """Append so many groups of ``count`` strips side by side."""
         t, lanes = self._t, self._k.lanes
-        types = ("!llvm.ptr", "!llvm.ptr", "i64")
 
         def group(_: str, inside: list[str]) -> list[str]:
             here, there, live = inside
@@ -97,13 +93,13 @@ class _Tiles:
                 t.binary("sub", live, t.minimum(live, t.number(count * lanes))),
             ]
 
-        pairs = list(zip(carried, types, strict=True))
-        t.either(t.compare("ne", number, t.number(0)), lambda: t.loop(number, pairs, group))
+        pairs = list(zip(carried, ("!llvm.ptr", "!llvm.ptr", "i64"), strict=True))
+        if_any(t, number, lambda: t.loop(number, pairs, group))
 
     def _strips(self, here: str, there: str, live: str, count: int) -> None:
         """Append the products of strips, of which so many columns are there, and their stores."""
         t, k, lanes = self._t, self._k, self._k.lanes
-        firsts = [t.step(here, t.mul("%strip", t.number(number)), "i8") for number in range(count)]
+        firsts = rows_of(t, here, "%strip", count, "i8")
 
         def block(number: str, inside: list[str]) -> list[str]:
             within = t.mul(number, t.number(self._step))
@@ -121,10 +117,7 @@ class _Tiles:
             offset = t.add(t.mul("%out_row", t.number(row)), t.number(strip * lanes))
             target = t.step(there, offset, "f32")
             mask = t.mask(t.binary("sub", live, t.minimum(live, t.number(strip * lanes))), 0, lanes)
-            start = t.splat("%start", lanes, "f32")
-            old = t.masked_load(target, mask, start, lanes, "f32")
-            old = t.select("%adds", old, start, self._f32)
-            t.masked_store(t.binary("fadd", old, total, self._f32), target, mask, lanes, "f32")
+            add_where(t, target, total, t.splat("%start", lanes, "f32"), mask, lanes, "f32")
 
     def _products(self, strip: str, places: list[str], sums: list[str]) -> list[str]:
         """Append ``sums``, one for each row, plus the products of a block of a strip."""

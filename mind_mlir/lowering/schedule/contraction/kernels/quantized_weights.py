@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import partial
 from typing import NamedTuple
 
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import Moving, begin, stored
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
 
 #: Words of 16 bits that one load brings, of which a shuffle takes the scales of several blocks.
@@ -15,13 +19,9 @@ _LINE = 64
 _RAISED = 128
 
 
-def raised_by(format_name: str) -> int:
-    """Return what is added to numbers of a format so that they have no sign; those of 4 bits have none."""
-    return _RAISED if FORMATS[format_name].bits == 8 else 0
-
-
-class Reading(NamedTuple):
-    """How weights are read.
+@dataclasses.dataclass(frozen=True)
+class WeightKernel(MicroKernel):
+    """A kernel that reads weights of few bits.
 
     Attributes:
         format: Their format.
@@ -32,8 +32,6 @@ class Reading(NamedTuple):
         scale: The type of scales in memory, and conversions to f32.
         zeros: Whether there are zero points.
         weight: Conversions of weights that are floats.
-        raised: What is added to bytes.
-        ahead: How many bytes ahead memory is asked for, if it is.
     """
 
     format: str
@@ -44,8 +42,21 @@ class Reading(NamedTuple):
     scale: str
     zeros: bool
     weight: str
-    raised: int
-    ahead: int = 0
+
+    @property
+    def ahead(self) -> int:
+        """How many bytes ahead memory is asked for, if it is."""
+        return 0
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether an instruction takes the bytes without a sign."""
+        return self.integers
+
+    @property
+    def raised(self) -> int:
+        """What is added to bytes so that they have no sign, where they need none; 4 bits have none."""
+        return _RAISED if self.is_unsigned and FORMATS[self.format].bits == 8 else 0
 
 
 class StepWeights(NamedTuple):
@@ -69,10 +80,10 @@ class Weights:
     A row is three pointers: to bytes, to scales, and to zero points; these may be unused.
     """
 
-    def __init__(self, t: Text, reading: Reading) -> None:
-        self._t, self._k = t, reading
-        self._f = FORMATS[reading.format]
-        self._scale_element = reading.scale.split(":")[0]
+    def __init__(self, t: Text, kernel: WeightKernel) -> None:
+        self._t, self._k = t, kernel
+        self._f = FORMATS[kernel.format]
+        self._scale_element = stored(kernel.scale)
         #: How far apart blocks begin, and where their numbers do.
         self._stride = self._f.block_bytes or self._f.depth_bytes
         self._head = SCALE_BYTES if self._f.block_bytes else 0
@@ -85,21 +96,26 @@ class Weights:
 
     def start(self) -> list[str]:
         """Append the first row."""
-        t = self._t
         return [
-            t.step("%weights", "%weights_first", "i8"),
-            t.step("%scales", "%scales_first", self._scale_element),
-            t.step("%zeros", "%zeros_first", "i8"),
+            begin(self._t, "weights", "i8"),
+            begin(self._t, "scales", self._scale_element),
+            begin(self._t, "zeros", "i8"),
         ]
 
     def after(self, row: list[str], count: int | str) -> list[str]:
         """Append the row that many further on."""
+        return [each.after(self._t, each.pointer) for each in self.moving(row, count)]
+
+    def moving(self, row: list[str], count: int | str = 1) -> list[Moving]:
+        """Return the pointers of a row as a loop moves them, so many rows an iteration."""
         t = self._t
-        rows = t.number(count) if isinstance(count, int) else count
         names = ("weights", "i8"), ("scales", self._scale_element), ("zeros", "i8")
+
+        def by(name: str) -> str:
+            return t.mul(f"%{name}_row", t.number(count) if isinstance(count, int) else count)
+
         return [
-            t.step(each, t.mul(f"%{name}_row", rows), element)
-            for each, (name, element) in zip(row, names, strict=True)
+            Moving(each, partial(by, name), element) for each, (name, element) in zip(row, names, strict=True)
         ]
 
     # Steps
@@ -149,9 +165,9 @@ class Weights:
         t, k = self._t, self._k
         if k.blocks > 1 or self._scalars:
             return t.read(place, conversions, 0)
-        stored = conversions.split(":", maxsplit=1)[0]
-        held = t.load(place, stored, byte_width(stored))
-        return self._whole(convert(t, conversions, t.splat(held, k.lanes, stored), k.lanes))
+        element = stored(conversions)
+        held = t.load(place, element, byte_width(element))
+        return self._whole(convert(t, conversions, t.splat(held, k.lanes, element), k.lanes))
 
     def _of_words(self, here: str) -> str:
         """Append the scales that blocks begin with, by one load of words."""
@@ -164,17 +180,17 @@ class Weights:
     def _of_groups(self, base: str, number: str, live: int, conversions: str) -> list[str]:
         """Append what groups have, for each block or as a single vector."""
         t, k = self._t, self._k
-        stored = conversions.split(":", maxsplit=1)[0]
+        element = stored(conversions)
         first = t.mul(number, t.number(k.blocks)) if k.blocks > 1 else number
         if k.group == 1 and k.blocks > 1 and live == k.blocks:
-            several = t.read(t.step(base, first, stored), conversions, k.blocks)
+            several = t.read(t.step(base, first, element), conversions, k.blocks)
             return [self._whole(t.shuffle(several, several, self._lane_blocks(), vector(k.blocks, "f32")))]
         shared = k.group % k.blocks == 0
         found = []
         for block in range(1 if shared else live):
             place = t.add(first, t.number(block)) if block else first
             place = place if k.group == 1 else t.binary("udiv", place, t.number(k.group))
-            found.append(self._single(t.step(base, place, stored), conversions))
+            found.append(self._single(t.step(base, place, element), conversions))
         return found * live if shared else found
 
     def _zeros(self, zeros: str, number: str, live: int) -> list[str]:

@@ -17,6 +17,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
+from mind_mlir.lowering.schedule.contraction.kernels.loops import (
+    Moving,
+    along_panels,
+    begin,
+    count_of,
+    stored,
+    walk,
+)
 from mind_mlir.mlir.bindings import Value, arith, ir
 
 if TYPE_CHECKING:
@@ -116,19 +124,17 @@ def are_normal(left: Value, right: Value) -> Value:
 def append_vnni_packing(t: Text, kernel: PackKernel) -> None:
     """Append what packs a factor whose columns are contiguous: steps side by side into words."""
     info = PackingInfo(t, kernel)
-    stored = kernel.source.split(":")[0]
-    lanes, bits = kernel.lanes, 8 * byte_width(kernel.part)
+    source_type, lanes, bits = stored(kernel.source), kernel.lanes, 8 * byte_width(kernel.part)
     narrow, words = (vector(lanes, each) for each in (kernel.part, WORD))
-    width, vnni = t.number(kernel.columns), t.number(kernel.vnni)
-    source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", WORD)
-    panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
+    source, target = begin(t, "source", source_type), begin(t, "target", WORD)
+    panels = count_of(t, "%columns", kernel.columns)
     last = t.binary("sub", "%depth", t.number(1))
 
     def word(rows: list[tuple[str, str]], mask: str | None, first: int) -> str:
         """Append words of the elements of some rows, of which those past the last one are zeros."""
         found = ""
         for place, (row, is_there) in enumerate(rows):
-            value = t.read(t.step(row, first, stored), kernel.source, lanes, mask)
+            value = t.read(t.step(row, first, source_type), kernel.source, lanes, mask)
             if place:
                 value = t.select(is_there, value, t.constant("dense<0>", narrow), narrow)
             value = t.op(f"llvm.zext {value} : {narrow} to {words}")
@@ -145,30 +151,18 @@ def append_vnni_packing(t: Text, kernel: PackKernel) -> None:
             t.store(value, t.step(there, first, WORD), words, byte_width(WORD))
         info.keep()
 
-    def panel(flags: list[str], inside: list[str]) -> list[str]:
-        *rows, there, live = inside
-        flagged = list(zip(rows, flags, strict=True))
-        t.either(
-            t.compare("uge", live, width),
-            lambda: vectors(flagged, there, None),
-            lambda: vectors(flagged, there, live),
-        )
-        return [
-            *(t.step(row, kernel.columns, stored) for row in rows),
-            t.step(there, "%panel", WORD),
-            t.binary("sub", live, width),
-        ]
-
-    def step(number: str, inside: list[str]) -> list[str]:
-        first = t.mul(number, vnni)
+    def step(number: str, there: str) -> None:
+        first = t.mul(number, t.number(kernel.vnni))
         numbers = [t.add(first, t.number(place)) for place in range(kernel.vnni)]
         flags = [t.compare("ult", each, "%depth") for each in numbers]
-        rows = [t.step(source, t.mul(t.minimum(each, last), "%stride"), stored) for each in numbers]
-        carried = [*((row, "!llvm.ptr") for row in rows), (inside[0], "!llvm.ptr"), ("%columns", "i64")]
-        t.loop(panels, carried, lambda _, inner: panel(flags, inner))
-        return [t.step(inside[0], kernel.columns, WORD)]
+        rows = [t.step(source, t.mul(t.minimum(each, last), "%stride"), source_type) for each in numbers]
 
-    t.loop(vnni_steps(t, kernel), [(target, "!llvm.ptr")], step)
+        def write(rows: list[str], there: str, live: str | None) -> None:
+            vectors(list(zip(rows, flags, strict=True)), there, live)
+
+        along_panels(t, kernel, panels, rows, there, write)
+
+    walk(t, vnni_steps(t, kernel), [Moving(target, kernel.columns, WORD)], step)
     info.write(panels)
 
 
@@ -176,7 +170,7 @@ def vnni_steps(t: Text, kernel: PackKernel) -> str:
     """Append how many words there are in a column."""
     if kernel.vnni == 1:
         return "%depth"
-    return t.binary("udiv", t.add("%depth", t.number(kernel.vnni - 1)), t.number(kernel.vnni))
+    return count_of(t, "%depth", kernel.vnni)
 
 
 class PackingInfo:
@@ -247,14 +241,15 @@ class PackingInfo:
             ]
             return [t.step(here, columns, WORD), *found]
 
-        def panel(inside: list[str]) -> list[str]:
-            here, there = inside
+        def panel(_: str, here: str, there: str) -> None:
             carried = [(here, "!llvm.ptr"), *((zero, type_) for _ in firsts)]
             _, *sums = t.loop(vnni_steps(t, self._kernel), carried, lambda _, inner: step(inner))
             for first, each in zip(firsts, sums, strict=True):
                 place = t.step(there, first, WORD)
                 t.store(t.binary("sub", zero, each, type_), place, type_, byte_width(WORD))
-            return [t.step(here, "%panel", WORD), t.step(there, columns, WORD)]
 
-        packed, info = (t.step("%target", f"%{name}_first", WORD) for name in ("target", "info"))
-        t.loop(panels, [(packed, "!llvm.ptr"), (info, "!llvm.ptr")], lambda _, inside: panel(inside))
+        moving = [
+            Moving(begin(t, "target", WORD), "%panel", WORD),
+            Moving(t.step("%target", "%info_first", WORD), columns, WORD),
+        ]
+        walk(t, panels, moving, panel)

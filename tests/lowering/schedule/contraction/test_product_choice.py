@@ -1,0 +1,55 @@
+"""The table of strategies: what the page shows, and shapes that take each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mind_mlir.lowering.schedule.contraction.case import ProductCase
+from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES, strategy_of, table
+from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+from mind_mlir.target import Target
+
+PAGE = Path(__file__).parents[4] / "docs" / "schedule.md"
+AVX512 = Target(64, 32, fma=True, masks=True, l2_bytes=2 << 20)
+
+
+def case(
+    m: int, n: int, k: int, *, transposed: bool = False, terms: int = 1, constant: bool = False
+) -> ProductCase:
+    right = (k, 1) if transposed else (1, n)
+    loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
+    return ProductCase(loops, 32, AVX512, terms=terms, constant_right=constant)
+
+
+def test_the_page_shows_the_table() -> None:
+    assert table() in PAGE.read_text()
+
+
+def test_strategies_have_names_of_their_own() -> None:
+    assert len({strategy.name for strategy in STRATEGIES}) == len(STRATEGIES)
+
+
+@pytest.mark.parametrize(
+    ("product", "name"),
+    [
+        (case(8, 768, 3072, transposed=True), "dots"),
+        (case(4, 768, 3072), "sweep"),
+        (case(64, 512, 512, terms=2), "words"),
+        (case(4, 768, 3072, constant=True), "sweep"),
+        (case(64, 512, 512, constant=True), "constant panels"),
+        (case(33, 3000, 700, transposed=True), "own panels"),
+        (case(1000, 3000, 700, transposed=True), "panels"),
+        (case(2048, 2048, 2048), "panels"),
+        (case(32, 2304, 768), "copied"),
+        (case(6, 4096, 4096), "strips"),
+        (case(512, 512, 512), "in place"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else f"{each.m}x{each.n}x{each.k}",
+)
+def test_a_shape_takes_the_first_strategy_that_is_for_it(product: ProductCase, name: str) -> None:
+    strategy = strategy_of(product)
+    assert strategy.name == name
+    assert strategy.schedule(product).strategy == name
+    assert not any(other.takes(product) for other in STRATEGIES[: STRATEGIES.index(strategy)])
