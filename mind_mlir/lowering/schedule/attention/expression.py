@@ -20,7 +20,7 @@ from mind_mlir.lowering.schedule.attention.nodes import (
     substituted,
 )
 from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.fusion.groups.reductions import combined_value, match_combiners
+from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import (
     RESHAPES,
     constant_value,

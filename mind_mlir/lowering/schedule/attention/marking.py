@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.choice import kernels_of
+from mind_mlir.lowering.schedule.attention.candidate import Attention, element_of
+from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.marked import Factors, mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.nodes import batches_of
@@ -19,7 +20,6 @@ from mind_mlir.support.interrupts import deliver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.attention.candidate import Attention
     from mind_mlir.lowering.schedule.attention.program import AttentionProgram
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
@@ -56,7 +56,8 @@ def mark_attentions(
     for attention in sorted(find_attentions(block, views, ones, fits), key=lambda each: each.place):
         program, factors = attention.program, attention.factors()
         schedule, shape = chosen[attention.place]
-        kernels.update(dict.fromkeys(kernels_of(program, factors, schedule)))
+        stored = element_of(factors.values[0].value)
+        kernels.update(dict.fromkeys(AttentionKernels(program, schedule, stored).all(factors)))
         operations = computed(attention.operations)
         _replace(attention, program, factors, schedule)
         extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)

@@ -65,6 +65,19 @@ def ordered(roots: Iterable[Node], *, stop: Collection[Node] = ()) -> list[Node]
     return list(found)
 
 
+def elements_below(roots: Iterable[Node], stop: Collection[Node]) -> set[Node]:
+    """Return what ``roots`` are computed from by elements, down to ``stop``; reductions are known."""
+    found: set[Node] = set()
+    work = list(roots)
+    while work:
+        node = work.pop()
+        if node not in found:
+            found.add(node)
+            if node not in stop and node.kind != "row":
+                work += node.operands
+    return found
+
+
 def levels(roots: Sequence[Node]) -> dict[Node, int]:
     """Return the reductions that ``roots`` need, each with how many lie one below the other under it."""
     depth: dict[Node, int] = {}

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.nodes import Node, levels, ordered
+from mind_mlir.lowering.schedule.attention.nodes import Node, elements_below, levels, ordered
 from mind_mlir.lowering.schedule.attention.visibility import Visibility
+from mind_mlir.lowering.schedule.folds.reductions import Combiner, combiner_named
 from mind_mlir.mlir.bindings import ir
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 _SUM, _MAX = "arith.addf", "arith.maximumf"
 
@@ -141,7 +138,7 @@ class AttentionProgram:
                         continue
                     if old not in ordered([node], stop=others):
                         continue
-                    needed = _needed(later, {*others, node})
+                    needed = elements_below(later, {*others, node})
                     if node in needed and old not in needed:
                         stores.append((place, node))
                         stored[place] = node
@@ -180,6 +177,10 @@ class AttentionProgram:
                 found.append(row)
         return frozenset(found)
 
+    def fold(self, row: Node) -> Combiner:
+        """Return what a reduction along rows combines its terms with."""
+        return combiner_named(row.combiner, either_zero=row in self.vanishing)
+
     def _users(self, node: Node) -> list[Node]:
         return [user for user in self.nodes if node in user.operands]
 
@@ -192,20 +193,6 @@ class AttentionProgram:
     def needs_finite(self) -> bool:
         """Whether `visible` holds only where all queries, keys and values are finite."""
         return not all(output.by_row for output in self.outputs)
-
-
-def _needed(roots: Iterable[Node], stop: Collection[Node]) -> set[Node]:
-    """Return what ``roots`` are computed from by elements, down to ``stop``; reductions are known."""
-    found: set[Node] = set()
-    work = list(roots)
-    while work:
-        node = work.pop()
-        if node in found:
-            continue
-        found.add(node)
-        if node not in stop and node.kind != "row":
-            work += node.operands
-    return found
 
 
 def _scaling(node: Node, column: int) -> Scaling | None:

@@ -21,7 +21,7 @@ from mind_mlir.lowering.schedule.attention.nodes import (
     ordered,
     substituted,
 )
-from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
+from mind_mlir.lowering.schedule.folds.reductions import match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import is_filled_with, used
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.schedule.folds.reductions import Accumulators, Combiner
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.fusion.groups.reductions import Accumulators, Combiner
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Output, Place, Range
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import Columns, Rows
 from mind_mlir.mlir.bindings import Type, Value, ir

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.folds.reductions import match_combiners
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
-from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
 from mind_mlir.lowering.schedule.fusion.nests.body import Place
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks

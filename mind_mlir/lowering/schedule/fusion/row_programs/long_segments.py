@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
+from mind_mlir.lowering.schedule.folds.reductions import Combiner, match_combiners
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
-from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner, match_combiners
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Output, Place, Range, reductions_of
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
 from mind_mlir.lowering.schedule.fusion.nests.nest import wider

@@ -10,12 +10,12 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
+from mind_mlir.lowering.schedule.folds.reductions import match_combiners
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
-from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner, match_combiners
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Range, reductions_of, wanted_values
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
 from mind_mlir.mlir.bindings import arith, ir, vector
-from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
@@ -40,10 +40,13 @@ class Online:
         self._schedules = schedule.passes
         self._target = target
         self._type: Type = stage.relative[0].centre.type.element_type
+        (view,) = stage.passes[0].reduced
+        (self._combiner,) = match_combiners(view.body, 1) or []
+        self._fold = OnlineExponentials(emitter, self._combiner, self._type)
 
     def begin(self) -> list[Value]:
         """Return the maximum of nothing, and what is subtracted for it."""
-        return [self._e.number(self._type, -math.inf), self._e.number(self._type, 0.0)]
+        return self._fold.begin()
 
     def run(
         self, place: Place, range_: Range, running: list[Value]
@@ -108,17 +111,12 @@ class Online:
 
         def raise_(now: list[Value]) -> list[Value]:
             before, _, *sums = now
-            (combiner,) = self._maximum
-            own = combiner.horizontal(self._tree(combiner.name, parts))
-            maximum = combiner.combine(before, own)
-            nothing, zero = self.begin()
-            is_lowest = arith.CmpFOp(arith.CmpFPredicate.OEQ, maximum, nothing).result
-            subtracted = self._e.select(is_lowest, zero, maximum)
+            own = self._combiner.horizontal(self._tree(self._combiner.name, parts))
+            maximum = self._fold.greatest(before, own)
+            subtracted = self._fold.subtracted(maximum)
             # A vector as elsewhere, so that the loop has one set of constants.
-            less = self._e.broadcast(elements.type, arith.SubFOp(before, subtracted).result)
-            factor = math_.ExpOp(less).result
-            scaled = [arith.MulFOp(total, factor).result for total in sums]
-            return [maximum, subtracted, *scaled]
+            factor = self._fold.factor(before, subtracted, elements.type)
+            return [maximum, subtracted, *(self._fold.scaled(total, factor) for total in sums)]
 
         return self._e.either(any_, inside, raise_, lambda now: now)
 
@@ -126,11 +124,6 @@ class Online:
         return functools.reduce(
             lambda left, right: ir.Operation.create(name, [left.type], [left, right]).result, parts
         )
-
-    @property
-    def _maximum(self) -> list[Combiner]:
-        (view,) = self._stage.passes[0].reduced
-        return match_combiners(view.body, 1) or []
 
     def _body(self, number: int, place: Place) -> NestBody:
         """Return what a step computes in pass ``number``."""
