@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
     #: Emits the elements of an input: one, or a vector for each register of queries.
-    ReadInput: TypeAlias = "Callable[[Node], Value | list[Value]]"
+    ReadInput: TypeAlias = "Callable[[Scalar], Value | list[Value]]"
 
 
 class Elements:
@@ -33,8 +33,8 @@ class Elements:
         self._lanes = lanes
         self._vectors = lanes.vectors
         self._row = row
-        self._scalars: dict[Node, Value] = {}
-        self._several: dict[Node, list[Value]] = {}
+        self._scalars: dict[Scalar, Value] = {}
+        self._several: dict[Scalar, list[Value]] = {}
         self._env: dict[int, Index] = {}
         self._read: ReadInput | None = None
 
@@ -46,26 +46,26 @@ class Elements:
         inner._read = read or self._read
         return inner
 
-    def know(self, node: Node, vectors: Sequence[Value]) -> None:
+    def know(self, node: Scalar, vectors: Sequence[Value]) -> None:
         """Let ``node`` be ``vectors``."""
         self._several[node] = list(vectors)
 
-    def compute(self, roots: Iterable[Node], stop: Collection[Node], without: int) -> None:
+    def compute(self, roots: Iterable[Scalar], stop: Collection[Scalar], without: int) -> None:
         """Emit what ``roots`` are computed from down to ``stop``, where it does not depend on ``without``.
 
         Reductions have to be known.
         """
         for node in ordered(roots, stop=stop):
-            if without not in node.dims and node not in stop and node.kind != "row":
+            if without not in node.axes and node not in stop and node.kind != "fold":
                 self.vectors(node)
 
-    def vectors(self, node: Node) -> list[Value]:
+    def vectors(self, node: Scalar) -> list[Value]:
         """Return ``node`` as vectors; emits what it is computed from."""
         if node not in self._several:
             self._several[node] = self._vectors_of(node)
         return self._several[node]
 
-    def _vectors_of(self, node: Node) -> list[Value]:
+    def _vectors_of(self, node: Scalar) -> list[Value]:
         type_ = self._lanes.type(node.type)
         if node.kind == "constant":
             return [self._e.splat(type_, node.value)] * self._vectors
@@ -84,16 +84,16 @@ class Elements:
             for number in range(self._vectors)
         ]
 
-    def _is_scalar(self, node: Node) -> bool:
-        return self._row not in node.dims and not node.scored
+    def _is_scalar(self, node: Scalar) -> bool:
+        return self._row not in node.axes and not node.scored
 
-    def scalar(self, node: Node) -> Value:
+    def scalar(self, node: Scalar) -> Value:
         """Return ``node``, which is the same for all queries, as a scalar."""
         if node not in self._scalars:
             self._scalars[node] = self._scalar_of(node)
         return self._scalars[node]
 
-    def _scalar_of(self, node: Node) -> Value:
+    def _scalar_of(self, node: Scalar) -> Value:
         if node.kind == "constant":
             return self._e.constant(node.type, node.value)
         if node.kind == "index":

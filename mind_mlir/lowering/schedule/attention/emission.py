@@ -32,7 +32,7 @@ from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.nodes import Node
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 def emit_attentions(module: Module) -> None:
@@ -142,7 +142,7 @@ class AttentionEmission:
         for score in nest.scores:
             self._products.score(block, score, 0, limit)
         stored = {node: array for array, node in enumerate(program.scores)}
-        info: dict[Node, Value] = {}
+        info: dict[Scalar, Value] = {}
         for stage in program.stages:
             if self._words is not None and stage is program.stages[-1]:
                 info = self._words.last_pass(block, stage, Keys(0, limit, stored))

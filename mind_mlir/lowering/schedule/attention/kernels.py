@@ -12,11 +12,11 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import BF16, LEAST, WI
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.marked import Factors
-    from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import AttentionProgram
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.linalg_view.view import Access
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
     from mind_mlir.mlir.bindings import Type
 
 
@@ -77,16 +77,16 @@ class AttentionKernels:
         """Return the kernel that packs values in panels of words."""
         return self._words(self._s.out_vectors * self._s.lanes, transposed=False)
 
-    def has_tiles(self, node: Node, access: Access) -> bool:
+    def has_tiles(self, node: Scalar, access: Access) -> bool:
         """Return whether elements of an input go through memory of the thread, in tiles.
 
         That is so where they are contiguous along the keys and have to be transposed, and for conditions,
         which are bytes in memory and bits in a vector.
         """
         row, column = self._p.row, self._p.column
-        return row in node.dims and (str(node.type) == "i1" or access[-1].dim == column)
+        return row in node.axes and (str(node.type) == "i1" or access[-1].dim == column)
 
-    def tile(self, node: Node, access: Access) -> PackKernel:
+    def tile(self, node: Scalar, access: Access) -> PackKernel:
         """Return the kernel that writes such tiles."""
         type_ = str(node.type)
         moved = _MOVED.get(type_, type_)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.lanes import Lanes
-from mind_mlir.lowering.schedule.attention.marked import read
+from mind_mlir.lowering.schedule.attention.marked import batches_of, read
 from mind_mlir.lowering.schedule.attention.memory import Buffer
-from mind_mlir.lowering.schedule.attention.nodes import Node, batches_of
 from mind_mlir.mlir.bindings import Operation, ir
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.kernels.library import Library
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class OutputOperands:
     """
 
     number: int
-    term: Node
+    term: Scalar
     values: Buffer
     out: Buffer
     scaling: Scaling | None
@@ -192,15 +192,15 @@ class AttentionNest:
         return tuple(dim for dim in range(self.row) if dim not in own and self.extents[dim] > 1)
 
     @property
-    def tiled_inputs(self) -> list[Node]:
+    def tiled_inputs(self) -> list[Scalar]:
         """The inputs that go through tiles in memory of the thread."""
         return [each for each in self.program.inputs if self.kernels.has_tiles(each, self.input(each).access)]
 
-    def input(self, node: Node) -> Buffer:
+    def input(self, node: Scalar) -> Buffer:
         """Return the operand that ``node`` is an element of."""
         return self._inputs[node.number]
 
-    def places_of(self, nodes: Iterable[Node]) -> list[int]:
+    def places_of(self, nodes: Iterable[Scalar]) -> list[int]:
         """Return the arrays where nodes that passes compute are in the end."""
         places = {node: place for place, node in enumerate(self.program.scores)}
         places |= {node: place for stage in self.program.stages for place, node in stage.stores}

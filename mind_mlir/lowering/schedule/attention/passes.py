@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.elements import Elements
     from mind_mlir.lowering.schedule.attention.inputs import Inputs
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
-    from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
     #: Returns the elements of a key, given its number.
     At: TypeAlias = Callable[[Index], Elements]
@@ -35,7 +35,7 @@ class Keys:
 
     first: Index
     count: Index
-    stored: Mapping[Node, int]
+    stored: Mapping[Scalar, int]
 
 
 class ScorePasses:
@@ -81,7 +81,7 @@ class ScorePasses:
     def each(
         self,
         block: QueryBlock,
-        roots: Sequence[Node],
+        roots: Sequence[Scalar],
         keys: Keys,
         bounds: tuple[Index, Index, int],
         carried: list[Value],
@@ -123,9 +123,9 @@ class ScorePasses:
             elements.know(node, [self._e.cast(each, node.type) for each in found])
         return elements
 
-    def _marks(self, node: Node) -> str:
+    def _marks(self, node: Scalar) -> str:
         """Return what is known of the numbers of bf16 that ``node`` is, or is a sum of products of."""
-        if str(self._nest.stored) == "bf16" and node.kind == "score":
+        if str(self._nest.stored) == "bf16" and node.kind == "product":
             return PLAIN_ATTRIBUTE
         is_short = node.name == "arith.extf" and str(node.operands[0].type) == "bf16"
         return EXACT_ATTRIBUTE if is_short else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
@@ -36,34 +36,34 @@ class Visibility:
                 return bound
         return None
 
-    def _leaves_some(self, hidden: Node, bound: int) -> bool:
+    def _leaves_some(self, hidden: Scalar, bound: int) -> bool:
         """Return whether rows have a key that ``hidden`` leaves, and nothing else hides, where that matters.
 
         Outputs for keys have a share of rows that see no key, whose sums are not finite.
         """
         if not self._p.needs_finite:
             return True
-        below = ordered(node.operands[0] for node in self._p.nodes if node.kind == "row")
+        below = ordered(node.operands[0] for node in self._p.nodes if node.kind == "fold")
         others = [node for node in below if node.name in ("arith.select", "input") and node is not hidden]
         return bound >= 0 and hidden.operands[0].name == "arith.cmpi" and not others
 
-    def _without(self, hidden: Node) -> bool:
+    def _without(self, hidden: Scalar) -> bool:
         """Return whether an element has no share in anything where ``hidden`` is minus infinity."""
         condition = hidden.operands[0]
-        values: dict[Node, float] = {hidden: -math.inf, condition: float(_is_infinite(hidden.operands[1]))}
+        values: dict[Scalar, float] = {hidden: -math.inf, condition: float(_is_infinite(hidden.operands[1]))}
         for node in self._p.nodes:
             if node not in values:
                 found = _number(node) if node.kind == "constant" else self._limit(node, values)
                 if found is not None:
                     values[node] = found
         for node in self._p.nodes:
-            if node.kind != "row":
+            if node.kind != "fold":
                 continue
             if values.get(node.operands[0]) != (0.0 if node.combiner == "arith.addf" else -math.inf):
                 return False
         return all(values.get(output.node) == 0.0 for output in self._p.outputs)
 
-    def _limit(self, node: Node, values: dict[Node, float]) -> float | None:
+    def _limit(self, node: Scalar, values: dict[Scalar, float]) -> float | None:
         """Return the number or the condition that ``node`` is, its rows being finite; None if any other."""
         known = [values.get(operand) for operand in node.operands]
         if node.kind != "op" or all(each is None for each in known):
@@ -82,7 +82,7 @@ class Visibility:
         other = node.operands[0 if left is None else 1]
         return _beside_finite(node.name, left, right) if self._is_finite(other) else None
 
-    def _compared(self, node: Node, known: list[float | None]) -> float | None:
+    def _compared(self, node: Scalar, known: list[float | None]) -> float | None:
         """Return the outcome of a comparison of floats, 0 or 1."""
         assert node.op is not None
         predicate = int(ir.IntegerAttr(node.op.attributes["predicate"]).value)
@@ -95,17 +95,17 @@ class Visibility:
         is_unlike = -math.inf in known and self._is_finite(other)
         return 0.0 if predicate == _EQUAL and is_unlike else None
 
-    def _is_finite(self, node: Node) -> bool:
+    def _is_finite(self, node: Scalar) -> bool:
         """Return whether ``node`` may be taken to be finite: where it is not, `visible` says what happens."""
-        if node.kind == "row" or self._is_of_rows(node):
+        if node.kind == "fold" or self._is_of_rows(node):
             return True
         return self._p.needs_finite and all(each.kind != "input" for each in ordered([node]))
 
-    def _is_of_rows(self, node: Node) -> bool:
-        return node.scored and self._p.column not in node.dims
+    def _is_of_rows(self, node: Scalar) -> bool:
+        return node.scored and self._p.column not in node.axes
 
 
-def _number(node: Node) -> float | None:
+def _number(node: Scalar) -> float | None:
     """Return the finite number that ``node`` is, if it is a constant."""
     if node.kind != "constant" or not isinstance(node.value, ir.FloatAttr):
         return None
@@ -157,7 +157,7 @@ _NEGATED = {"slt": "sge", "sle": "sgt", "sgt": "sle", "sge": "slt"}
 _PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge")
 
 
-def _hides(node: Node, row: int, column: int) -> int | None:
+def _hides(node: Scalar, row: int, column: int) -> int | None:
     """Return ``c`` if ``node`` is minus infinity wherever ``j > i + c``."""
     if node.name != "arith.select":
         return None
@@ -168,13 +168,13 @@ def _hides(node: Node, row: int, column: int) -> int | None:
     return None
 
 
-def _is_infinite(node: Node) -> bool:
+def _is_infinite(node: Scalar) -> bool:
     """Return whether ``node`` is minus infinity."""
     is_float = node.kind == "constant" and isinstance(node.value, ir.FloatAttr)
     return is_float and float(ir.FloatAttr(node.value).value) == -math.inf
 
 
-def _visible(condition: Node, row: int, column: int, *, negated: bool) -> int | None:
+def _visible(condition: Scalar, row: int, column: int, *, negated: bool) -> int | None:
     """Return ``c`` if ``condition``, or its contrary, is false wherever ``j > i + c``."""
     joins = "arith.ori" if negated else "arith.andi"
     if condition.name == joins:
@@ -200,7 +200,7 @@ def _visible(condition: Node, row: int, column: int, *, negated: bool) -> int | 
     return left[1] - right[1] + _VISIBLE[predicate]
 
 
-def _affine(node: Node) -> tuple[dict[int, int], int] | None:
+def _affine(node: Scalar) -> tuple[dict[int, int], int] | None:
     """Return an integer as a position plus a constant: by which dimension, and the constant."""
     if node.kind == "index":
         return {node.number: 1}, 0
