@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.calls import KernelCalls
-from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.ends import OutputRows
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether
 from mind_mlir.lowering.schedule.attention.hidden import HiddenKeys
@@ -27,6 +26,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
+from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 from mind_mlir.mlir.bindings import Module, Value, arith, func, ir, linalg
 from mind_mlir.mlir.passes import find_all
 
@@ -126,7 +126,7 @@ class AttentionEmission:
         if finite is not None:
             finite = arith.AndIOp(finite, self._hidden.all_finite(here, nest.row, first, live)).result
             limit = arith.SelectOp(finite, e.index(limit), e.index(nest.keys)).result
-        elements = Elements(nest.lanes, nest.row).inside(
+        elements = ScalarValues(nest.lanes, nest.row).inside(
             here, lambda node: self._inputs.read(own, live, node, here, 0)
         )
         block = QueryBlock(here, live, own, elements)

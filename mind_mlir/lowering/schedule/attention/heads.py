@@ -16,9 +16,10 @@ from mind_mlir.lowering.schedule.emission.split import Split, split
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer, Rooms, Scratch
+    from mind_mlir.lowering.schedule.attention.memory import Rooms, Scratch
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value
 

@@ -9,9 +9,9 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputOperands, QueryBlock
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 #: Vectors that are looked at side by side.

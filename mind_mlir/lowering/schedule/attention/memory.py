@@ -1,8 +1,7 @@
-"""The memory that an attention works on: its operands, and the rooms of each thread."""
+"""The memory of each thread that computes an attention."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.library import private_memory
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
+    from mind_mlir.lowering.schedule.emission.emitter import Index
 
     #: A room by what it is for, and by number.
     Key: TypeAlias = "tuple[str, int]"
@@ -23,56 +21,6 @@ if TYPE_CHECKING:
 
 #: Keys whose terms are summed one after the other.
 TERMS = 32
-
-
-@dataclasses.dataclass(frozen=True)
-class Buffer:
-    """An operand in memory.
-
-    Attributes:
-        value: The whole of it.
-        base: The pointer to its elements, a memref of rank 0.
-        first: Where it starts there, in elements.
-        strides: By how many elements each dimension moves in it.
-        constant: Where the element at 0 in each dimension is, from ``first`` on.
-        access: How it is indexed.
-    """
-
-    value: Value
-    base: Value
-    first: Index
-    strides: Mapping[int, int]
-    constant: int
-    access: Access
-
-    @staticmethod
-    def of(value: Value, access: Access) -> Buffer:
-        """Emit what says where ``value`` lies."""
-        base, first, steps = metadata_of(value)
-        strides: dict[int, int] = {}
-        constant = 0
-        for index, step in zip(access, steps, strict=True):
-            constant += index.constant * step
-            for dim, factor in index.terms:
-                strides[dim] = strides.get(dim, 0) + factor * step
-        return Buffer(value, base, first, strides, constant, access)
-
-    @property
-    def element(self) -> Type:
-        """The type of its elements."""
-        return self.value.type.element_type
-
-    def at(self, emitter: Emitter, env: Env) -> Index:
-        """Return where the element is, other dimensions than those of ``env`` being 0."""
-        place = emitter.add(self.first, self.constant)
-        for dim, step in self.strides.items():
-            if dim in env:
-                place = emitter.add(place, emitter.mul(env[dim], step))
-        return place
-
-    def indices(self, emitter: Emitter, env: Env) -> list[Index]:
-        """Return the indices of the element at ``env``."""
-        return [index.emit(emitter, env) for index in self.access]
 
 
 def base_of(room: Value) -> Value:

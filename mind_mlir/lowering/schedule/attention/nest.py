@@ -6,21 +6,20 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
-from mind_mlir.lowering.schedule.attention.lanes import Lanes
 from mind_mlir.lowering.schedule.attention.marked import batches_of, read
-from mind_mlir.lowering.schedule.attention.memory import Buffer
+from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.elements import Elements
     from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.program import Scaling
     from mind_mlir.lowering.schedule.contraction.kernels.library import Library
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +95,7 @@ class QueryBlock:
     env: Env
     live: Index
     own: Scratch
-    elements: Elements
+    elements: ScalarValues
 
 
 class AttentionNest:
@@ -130,7 +129,7 @@ class AttentionNest:
         self.extents = _extents(op, accesses)
         self.element = program.scores[0].type
         self.stored = buffers[marked.values[0]].element
-        self.lanes = Lanes(emitter, marked.schedule, self.element)
+        self.lanes = Lanes(emitter, marked.schedule.lanes, marked.schedule.vectors, self.element)
         self.kernels = AttentionKernels(program, marked.schedule, self.stored)
         self.value_words = -(-self.keys // 2)
         self.scores = [

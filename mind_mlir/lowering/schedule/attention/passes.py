@@ -13,14 +13,14 @@ from mind_mlir.mlir.bindings import Value, ir
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.elements import Elements
     from mind_mlir.lowering.schedule.attention.inputs import Inputs
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
     from mind_mlir.lowering.schedule.attention.program import Stage
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 
     #: Returns the elements of a key, given its number.
-    At: TypeAlias = Callable[[Index], Elements]
+    At: TypeAlias = Callable[[Index], ScalarValues]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ScorePasses:
             lambda local, inside: body(lambda key: self._at(block, keys, start, key), local, inside),
         )
 
-    def _at(self, block: QueryBlock, keys: Keys, start: Index, local: Index) -> Elements:
+    def _at(self, block: QueryBlock, keys: Keys, start: Index, local: Index) -> ScalarValues:
         """Return the elements of a key; the one number ``start`` is the first of a tile."""
         env = {**block.env, self._nest.column: self._e.add(keys.first, local)}
         tile = self._e.sub(local, start)

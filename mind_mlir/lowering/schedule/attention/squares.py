@@ -13,9 +13,9 @@ from mind_mlir.lowering.schedule.movement.transposition import transpose
 from mind_mlir.mlir.bindings import Value, arith, vector
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.memory import Buffer
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 

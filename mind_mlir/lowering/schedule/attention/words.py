@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.calls import Matrix
-from mind_mlir.lowering.schedule.attention.memory import TERMS, Buffer, start_of
+from mind_mlir.lowering.schedule.attention.memory import TERMS, start_of
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.program import Stage
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
 

@@ -1,4 +1,4 @@
-"""Elements of the graph of an attention at a place: scalars, or vectors along queries."""
+"""Scalars of a graph at a place in a nest, as numbers or as vectors along an axis."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.lanes import Lanes
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Lanes
 
-    #: Emits the elements of an input: one, or a vector for each register of queries.
+    #: Emits the elements of an input: one, or several vectors.
     ReadInput: TypeAlias = "Callable[[Scalar], Value | list[Value]]"
 
 
-class Elements:
-    """The elements that are known at a place, in the loops around it too.
+class ScalarValues:
+    """What is known at a place, in the loops around it too.
 
-    What does not depend on the query is a scalar, all else a vector for each register of queries.
+    What does not depend on the axis that vectors run along is a number, all else several vectors.
 
     Args:
         lanes: The vectors.
-        row: The dimension of the queries.
+        along: That axis.
     """
 
-    def __init__(self, lanes: Lanes, row: int) -> None:
+    def __init__(self, lanes: Lanes, along: int) -> None:
         self._e = lanes.e
         self._lanes = lanes
         self._vectors = lanes.vectors
-        self._row = row
+        self._along = along
         self._scalars: dict[Scalar, Value] = {}
         self._several: dict[Scalar, list[Value]] = {}
         self._env: dict[int, Index] = {}
         self._read: ReadInput | None = None
 
-    def inside(self, env: Mapping[int, Index], read: ReadInput | None = None) -> Elements:
-        """Return the elements at a place within: where dimensions are known, and ``read`` reads inputs."""
-        inner = Elements(self._lanes, self._row)
+    def inside(self, env: Mapping[int, Index], read: ReadInput | None = None) -> ScalarValues:
+        """Return what is known at a place within, where axes are known too, and ``read`` reads inputs."""
+        inner = ScalarValues(self._lanes, self._along)
         inner._scalars, inner._several = dict(self._scalars), dict(self._several)
         inner._env = {**self._env, **env}
         inner._read = read or self._read
@@ -53,7 +53,7 @@ class Elements:
     def compute(self, roots: Iterable[Scalar], stop: Collection[Scalar], without: int) -> None:
         """Emit what ``roots`` are computed from down to ``stop``, where it does not depend on ``without``.
 
-        Reductions have to be known.
+        Folds have to be known.
         """
         for node in ordered(roots, stop=stop):
             if without not in node.axes and node not in stop and node.kind != "fold":
@@ -85,10 +85,10 @@ class Elements:
         ]
 
     def _is_scalar(self, node: Scalar) -> bool:
-        return self._row not in node.axes and not node.scored
+        return self._along not in node.axes and not node.scored
 
     def scalar(self, node: Scalar) -> Value:
-        """Return ``node``, which is the same for all queries, as a scalar."""
+        """Return ``node``, which is the same in all lanes, as a number."""
         if node not in self._scalars:
             self._scalars[node] = self._scalar_of(node)
         return self._scalars[node]
@@ -107,6 +107,6 @@ class Elements:
         return repeat(node.op, [self.scalar(operand) for operand in node.operands], ())[0]
 
     def _positions(self, type_: ir.Type, number: int) -> Value:
-        first = self._e.add(self._env[self._row], number * self._lanes.count)
+        first = self._e.add(self._env[self._along], number * self._lanes.count)
         start = self._e.broadcast(type_, self._e.index(first))
         return arith.AddIOp(start, vector.StepOp(type_).result).result

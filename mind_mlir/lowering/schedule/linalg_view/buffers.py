@@ -1,19 +1,69 @@
-"""Vectors of the buffers of an attention, along their last dimension."""
+"""The operands of linalg operations on memory, and vectors of them along their last dimension."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Value, ir, memref, vector
+from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Buffer
-    from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
     from mind_mlir.mlir.bindings import Type
+
+
+@dataclasses.dataclass(frozen=True)
+class Buffer:
+    """An operand in memory.
+
+    Attributes:
+        value: The whole of it.
+        base: The pointer to its elements, a memref of rank 0.
+        first: Where it starts there, in elements.
+        strides: By how many elements each dimension moves in it.
+        constant: Where the element at 0 in each dimension is, from ``first`` on.
+        access: How it is indexed.
+    """
+
+    value: Value
+    base: Value
+    first: Index
+    strides: Mapping[int, int]
+    constant: int
+    access: Access
+
+    @staticmethod
+    def of(value: Value, access: Access) -> Buffer:
+        """Emit what says where ``value`` lies."""
+        base, first, steps = metadata_of(value)
+        strides: dict[int, int] = {}
+        constant = 0
+        for index, step in zip(access, steps, strict=True):
+            constant += index.constant * step
+            for dim, factor in index.terms:
+                strides[dim] = strides.get(dim, 0) + factor * step
+        return Buffer(value, base, first, strides, constant, access)
+
+    @property
+    def element(self) -> Type:
+        """The type of its elements."""
+        return self.value.type.element_type
+
+    def at(self, emitter: Emitter, env: Env) -> Index:
+        """Return where the element is, other dimensions than those of ``env`` being 0."""
+        place = emitter.add(self.first, self.constant)
+        for dim, step in self.strides.items():
+            if dim in env:
+                place = emitter.add(place, emitter.mul(env[dim], step))
+        return place
+
+    def indices(self, emitter: Emitter, env: Env) -> list[Index]:
+        """Return the indices of the element at ``env``."""
+        return [index.emit(emitter, env) for index in self.access]
 
 
 class Lanes:
@@ -22,14 +72,14 @@ class Lanes:
     Attributes:
         e: The emitter.
         count: Elements in a vector.
-        vectors: Vectors of queries: those of a row of a thread's memory.
+        vectors: Vectors that are computed together: those of a row of a thread's memory.
         element: The type of accumulators.
     """
 
-    def __init__(self, emitter: Emitter, schedule: AttentionSchedule, element: Type) -> None:
+    def __init__(self, emitter: Emitter, count: int, vectors: int, element: Type) -> None:
         self.e = emitter
-        self.count = schedule.lanes
-        self.vectors = schedule.vectors
+        self.count = count
+        self.vectors = vectors
         self.element = element
 
     def type(self, element: Type) -> Type:
