@@ -29,7 +29,7 @@ class KeyBlocks:
         self._passes = passes
         self._products = products
         self._rows = rows
-        (self._greatest,), (self._total,) = (stage.rows for stage in nest.program.stages[:2])
+        (self._greatest,), (self._total,) = (stage.folds for stage in nest.program.stages[:2])
         fold = nest.program.fold(self._greatest)
         self._fold = OnlineExponentials(nest.e, fold, nest.lanes.type(self._greatest.type))
 

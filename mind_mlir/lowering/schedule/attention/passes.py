@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.attention.inputs import Inputs
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
-    from mind_mlir.lowering.schedule.attention.program import Stage
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
     from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 
     #: Returns the elements of a key, given its number.
@@ -46,20 +46,22 @@ class ScorePasses:
         self._nest = nest
         self._inputs = inputs
 
-    def run(self, block: QueryBlock, stage: Stage, keys: Keys) -> list[Value]:
+    def run(self, block: QueryBlock, stage: ScalarPass, keys: Keys) -> list[Value]:
         """Emit a pass; what it reduces is then known of the block, and returned."""
         e, lanes = self._e, self._nest.lanes
-        roots = [*(row.operands[0] for row in stage.rows), *(node for _, node in stage.stores)]
+        roots = [*(row.operands[0] for row in stage.folds), *(node for _, node in stage.stores)]
         if not roots:
             return []
         block.elements.compute(roots, keys.stored, self._nest.column)
-        folds = [(self._nest.program.fold(row), row.type) for row in stage.rows for _ in range(lanes.vectors)]
+        folds = [
+            (self._nest.program.fold(row), row.type) for row in stage.folds for _ in range(lanes.vectors)
+        ]
         neutral = [e.splat(lanes.type(type_), fold.neutral_attribute(type_)) for fold, type_ in folds]
         folded = Accumulators(e, [fold for fold, _ in folds], neutral)
 
         def one(at: At, local: Index, carried: list[Value]) -> list[Value]:
             elements = at(local)
-            terms = [value for row in stage.rows for value in elements.vectors(row.operands[0])]
+            terms = [value for row in stage.folds for value in elements.vectors(row.operands[0])]
             kept = [(array, elements.vectors(node)) for array, node in stage.stores]
             for array, values in kept:
                 lanes.store_row(values, block.own["array", array], local)
@@ -69,12 +71,12 @@ class ScorePasses:
             end = e.minimum(e.add(start, TERMS), keys.count)
             return folded.join(carried, self.each(block, roots, keys, (start, end, 1), neutral, one))
 
-        sums = any(row.combiner == "arith.addf" for row in stage.rows)
+        sums = any(row.combiner == "arith.addf" for row in stage.folds)
         if sums or self._inputs.in_tiles(roots, keys.stored):
             results = e.loop((0, keys.count, TERMS), neutral, some)
         else:
             results = self.each(block, roots, keys, (0, keys.count, 1), neutral, one)
-        for number, row in enumerate(stage.rows):
+        for number, row in enumerate(stage.folds):
             block.elements.know(row, results[number * lanes.vectors : (number + 1) * lanes.vectors])
         return results
 

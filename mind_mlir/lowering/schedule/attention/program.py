@@ -11,7 +11,8 @@ from functools import cached_property
 
 from mind_mlir.lowering.schedule.attention.visibility import Visibility
 from mind_mlir.lowering.schedule.folds.reductions import Combiner, combiner_named
-from mind_mlir.lowering.schedule.scalars.graph import Scalar, elements_below, levels, ordered
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
+from mind_mlir.lowering.schedule.scalars.passes import ScalarPass, passes_over
 from mind_mlir.mlir.bindings import ir
 
 _SUM, _MAX = "arith.addf", "arith.maximumf"
@@ -42,19 +43,6 @@ class Scaling:
         """The operand that the product is multiplied with, or divided by."""
         left, right = self.node.operands
         return right if left is self.term else left
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """One pass over the scores.
-
-    Attributes:
-        rows: The reductions along rows that it completes.
-        stores: Values that it keeps, each with the number of the array where.
-    """
-
-    rows: tuple[Scalar, ...]
-    stores: tuple[tuple[int, Scalar], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,39 +104,16 @@ class AttentionProgram:
 
     def _fits(self, node: Scalar) -> bool:
         """Return whether an array of scores can hold ``node``: floats, of f64 where scores are."""
+        if not self.is_wide(node):
+            return False
         widest = max(32, *(ir.FloatType(score.type).width for score in self.scores))
         return isinstance(node.type, ir.FloatType) and node.type.width <= widest
 
     @cached_property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[ScalarPass, ...]:
         """The passes over the scores; the last one has no reductions, and may store nothing."""
         scalings = [each.factor for each in self.scalings if each is not None]
-        depth = levels([*self.ends, *scalings])
-        stored = list(self.scores)
-        found: list[Stage] = []
-        for level in range(max(depth.values(), default=-1) + 1):
-            rows = tuple(row for row, at in depth.items() if at == level)
-            later = [row.operands[0] for row, at in depth.items() if at > level] + list(self.ends)
-            now = ordered((row.operands[0] for row in rows), stop=stored)
-            stores: list[tuple[int, Scalar]] = []
-            for place, old in enumerate(stored):
-                others = {each for each in stored if each is not old}
-                for node in reversed(now):
-                    if node in stored or not self.is_wide(node) or not self._fits(node):
-                        continue
-                    if old not in ordered([node], stop=others):
-                        continue
-                    needed = elements_below(later, {*others, node})
-                    if node in needed and old not in needed:
-                        stores.append((place, node))
-                        stored[place] = node
-                        break
-            found.append(Stage(rows, tuple(stores)))
-        missing = [term for term in dict.fromkeys(self.ends) if term not in stored]
-        free = [place for place, node in enumerate(stored) if node not in self.ends]
-        free += range(len(stored), len(stored) + len(missing))
-        found.append(Stage((), tuple(zip(free, missing, strict=False))))
-        return tuple(found)
+        return passes_over(self.scores, self.ends, scalings, self._fits)
 
     @cached_property
     def arrays(self) -> int:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
         ScoreOperands,
     )
     from mind_mlir.lowering.schedule.attention.passes import At, Keys, ScorePasses
-    from mind_mlir.lowering.schedule.attention.program import Stage
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
 
 
 class Words:
@@ -146,7 +146,7 @@ class Words:
         columns = own["values", output.number].type.shape[1]
         return left, Matrix.of(own["values", output.number], output.words * columns, columns)
 
-    def last_pass(self, block: QueryBlock, stage: Stage, keys: Keys) -> dict[Scalar, Value]:
+    def last_pass(self, block: QueryBlock, stage: ScalarPass, keys: Keys) -> dict[Scalar, Value]:
         """Emit the last pass: terms in words; return the packing info of each of them.
 
         Words of two keys take half of the rows of an array; a key without another one has zero beside it.
