@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.calls import KernelCalls
-from mind_mlir.lowering.schedule.attention.ends import OutputRows
-from mind_mlir.lowering.schedule.attention.heads import HeadsTogether
-from mind_mlir.lowering.schedule.attention.hidden import HiddenKeys
-from mind_mlir.lowering.schedule.attention.inputs import Inputs
+from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Squares, Tiles
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.memory import Rooms
 from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
 from mind_mlir.lowering.schedule.attention.online import KeyBlocks
-from mind_mlir.lowering.schedule.attention.passes import Keys, ScorePasses
+from mind_mlir.lowering.schedule.attention.outputs import HiddenKeys, OutputRows
+from mind_mlir.lowering.schedule.attention.passes import Inputs, Keys, ScorePasses
 from mind_mlir.lowering.schedule.attention.products import AttentionProducts
-from mind_mlir.lowering.schedule.attention.squares import Squares, Tiles
 from mind_mlir.lowering.schedule.attention.words import Words
+from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split
@@ -56,13 +53,14 @@ class AttentionEmission:
     """Emits one attention at the insertion point, from parts that each emit one thing."""
 
     def __init__(self, nest: AttentionNest) -> None:
-        calls = KernelCalls(nest)
+        s = nest.schedule
+        calls = KernelCalls(nest.e, nest.library, nest.element, s.kc // 2 if s.pairs else s.kc)
         self._e = nest.e
         self._nest = nest
         self._rooms = Rooms(nest)
         self._inputs = Inputs(nest, calls)
         self._passes = ScorePasses(nest, self._inputs)
-        self._words = Words(nest, calls, self._passes) if nest.schedule.pairs else None
+        self._words = Words(nest, calls, self._passes) if s.pairs else None
         self._products = AttentionProducts(nest, calls, self._words)
         self._hidden = HiddenKeys(nest)
         self._rows = OutputRows(nest, self._hidden)

@@ -23,7 +23,7 @@ from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.scores import Scale
+    from mind_mlir.lowering.schedule.attention.reading import Scale
 
 
 #: The schedule of an attention, a dictionary.

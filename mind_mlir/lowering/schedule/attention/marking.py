@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
 from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
+from mind_mlir.lowering.schedule.fusion.groups.collapse import expand_value
 from mind_mlir.lowering.schedule.linalg_view.values import used
 from mind_mlir.mlir.bindings import Block, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.support.interrupts import deliver
@@ -123,7 +124,9 @@ def _replace(
         for product, result in zip(attention.products, results, strict=False):
             if product.root.sums:
                 old = product.root.view.op.results[0]
-                new = _with_units(_summed(result, product, axes), list(old.type.shape))
+                shape = list(old.type.shape)
+                plain = [extent for extent in shape if extent != 1]
+                new = expand_value(_reshaped(_summed(result, product, axes), plain), shape)
             else:
                 old, access = product.target(axes)
                 rounded = _rounded(result, old.type.element_type)
@@ -211,22 +214,6 @@ def _reshaped(value: Value, shape: list[int]) -> Value:
         groups.append(group)
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
     return tensor.CollapseShapeOp(type_, value, groups).result
-
-
-def _with_units(value: Value, shape: list[int]) -> Value:
-    """Emit ``value``, no dimension of which is one, with the dimensions of ``shape``."""
-    plain = [extent for extent in shape if extent != 1]
-    value = _reshaped(value, plain)
-    if plain == shape:
-        return value
-    groups: list[list[int]] = [[] for _ in plain]
-    number = -1
-    for place, extent in enumerate(shape):
-        number += extent != 1
-        if groups:
-            groups[max(number, 0)].append(place)
-    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
-    return tensor.ExpandShapeOp(type_, value, groups, [], shape).result
 
 
 def _erase_unused(block: Block) -> None:

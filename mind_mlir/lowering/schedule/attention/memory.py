@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.library import private_memory
 from mind_mlir.mlir.bindings import Type, Value, ir, memref
-from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,16 +20,6 @@ if TYPE_CHECKING:
 
 #: Keys whose terms are summed one after the other.
 TERMS = 32
-
-
-def base_of(room: Value) -> Value:
-    """Emit the pointer to the elements of a room."""
-    return metadata_of(room)[0]
-
-
-def start_of(room: Value) -> Index:
-    """Emit where a room begins behind that pointer: other heads may come first."""
-    return metadata_of(room)[1]
 
 
 class Room(NamedTuple):

@@ -12,8 +12,8 @@ from mind_mlir.mlir.bindings import Value, arith
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.ends import OutputRows
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
+    from mind_mlir.lowering.schedule.attention.outputs import OutputRows
     from mind_mlir.lowering.schedule.attention.passes import ScorePasses
     from mind_mlir.lowering.schedule.attention.products import AttentionProducts
     from mind_mlir.lowering.schedule.emission.emitter import Index

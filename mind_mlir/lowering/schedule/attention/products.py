@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.calls import Matrix
 from mind_mlir.lowering.schedule.attention.marked import is_constant
+from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.mlir.bindings import Operation, Value, arith
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.calls import KernelCalls
     from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.nest import (
         AttentionNest,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         ScoreOperands,
     )
     from mind_mlir.lowering.schedule.attention.words import Words
+    from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.view import Env
 
@@ -77,7 +77,7 @@ class AttentionProducts:
         left = Matrix(keys.base, start, keys.strides.get(column, 0), pair * keys.strides.get(score.dim, 0))
         out = Matrix.of(block.own["array", score.number], size)
         self._calls.product(
-            nest.kernels.score,
+            [nest.kernels.score(dot) for dot in nest.kernels.dots],
             (count, size),
             self._calls.blocks(steps),
             (left, Matrix.of(queries, size, size), out),
@@ -131,7 +131,7 @@ class AttentionProducts:
         if self._words is not None and info is not None:
             both = info, self._words.info_of(own["values", output.number])
         self._calls.product(
-            lambda dot: nest.kernels.output(output.width, dot, by_row=output.by_row),
+            [nest.kernels.output(output.width, dot, by_row=output.by_row) for dot in nest.kernels.dots],
             (rows, output.width),
             blocks,
             (left, right, out),

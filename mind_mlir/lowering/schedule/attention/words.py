@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.calls import Matrix
-from mind_mlir.lowering.schedule.attention.memory import TERMS, start_of
+from mind_mlir.lowering.schedule.attention.memory import TERMS
+from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
+from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.calls import KernelCalls
     from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.nest import (
         AttentionNest,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ScoreOperands,
     )
     from mind_mlir.lowering.schedule.attention.passes import At, Keys, ScorePasses
+    from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
@@ -80,7 +81,7 @@ class Words:
         e = self._e
         rows, columns = target.type.shape
         self._store_info(e.number(self._word, NO_MAGNITUDE), target, rows - 1)
-        start, first = source.at(e, env), start_of(target)
+        start, first = source.at(e, env), metadata_of(target)[1]
         places: dict[str, Index] = {
             "target_first": first,
             "panel": words * columns,

@@ -1,22 +1,21 @@
-"""Calls of the micro-kernels of an attention."""
+"""Calls of micro-kernels that pack and multiply what lies in memory as matrices."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.attention.memory import base_of
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PACK_ARGUMENTS, PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS, ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.mlir.bindings import Value
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Library
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Type, Value
 
 
 class Matrix(NamedTuple):
@@ -56,16 +55,24 @@ class Blocks(NamedTuple):
 
 
 class KernelCalls:
-    """Emits calls of kernels."""
+    """Emits calls of kernels.
 
-    def __init__(self, nest: AttentionNest) -> None:
-        self._e = nest.e
-        self._nest = nest
+    Args:
+        emitter: The emitter.
+        library: The kernels of the module.
+        element: The type of accumulators.
+        most: How many steps one accumulator sums at most before it is added to what there is.
+    """
+
+    def __init__(self, emitter: Emitter, library: Library, element: Type, most: int) -> None:
+        self._e = emitter
+        self._library = library
+        self._element = element
+        self._most = most
 
     def blocks(self, steps: Index) -> Blocks:
-        """Return blocks of so many steps; of words there are half as many."""
-        e, s = self._e, self._nest.schedule
-        most = s.kc // 2 if s.pairs else s.kc
+        """Return so many steps in blocks."""
+        e, most = self._e, self._most
         if isinstance(steps, int):
             count = -(-steps // most)
             size = -(-steps // count)
@@ -100,11 +107,11 @@ class KernelCalls:
             **others,
         }
         values = [self._e.index(numbers.get(name, 0)) for name in PACK_ARGUMENTS]
-        self._nest.library.call(kernel, [source[0], base_of(target), *values])
+        self._library.call(kernel, [source[0], metadata_of(target)[0], *values])
 
     def product(
         self,
-        kernel: Callable[[str], ProductKernel],
+        kernels: Sequence[ProductKernel],
         bounds: tuple[Index, Index],
         blocks: Blocks,
         matrices: tuple[Matrix, Matrix, Matrix],
@@ -114,7 +121,7 @@ class KernelCalls:
         """Emit a product.
 
         Args:
-            kernel: Returns the kernel of a kind of products.
+            kernels: The kernel, and another one where its instruction may not be used.
             bounds: Rows and columns of the result.
             blocks: The steps.
             matrices: The left factor, the right one, and the result.
@@ -123,7 +130,7 @@ class KernelCalls:
         """
         e = self._e
         left, right, out = matrices
-        first, *others = (kernel(dot) for dot in self._nest.kernels.dots)
+        first = kernels[0]
         numbers: dict[str, Index] = {
             "left_first": left.first,
             "right_first": right.first,
@@ -149,10 +156,10 @@ class KernelCalls:
         def call(one: ProductKernel) -> None:
             values = [e.index(numbers.get(name, 0)) for name in PRODUCT_ARGUMENTS]
             pointers = [each.base for each in matrices]
-            zero = e.number(self._nest.element, 0)
-            self._nest.library.call(one, [*pointers, *values, zero, adds])
+            zero = e.number(self._element, 0)
+            self._library.call(one, [*pointers, *values, zero, adds])
 
         if info is None:
             call(first)
         else:
-            e.when(are_normal(*info), lambda: call(first), lambda: call(*others))
+            e.when(are_normal(*info), lambda: call(first), lambda: call(kernels[1]))
