@@ -30,8 +30,7 @@ class KeyBlocks:
         self._products = products
         self._rows = rows
         (self._greatest,), (self._total,) = (stage.folds for stage in nest.program.stages[:2])
-        fold = nest.program.fold(self._greatest)
-        self._fold = OnlineExponentials(nest.e, fold, nest.lanes.type(self._greatest.type))
+        self._fold = OnlineExponentials(nest.e, nest.lanes.type(self._greatest.type))
 
     def run(self, block: QueryBlock, limit: Index) -> None:
         """Emit all keys before ``limit``, and the end of the output."""
@@ -69,11 +68,12 @@ class KeyBlocks:
     def _grow(self, block: QueryBlock, found: Sequence[Value]) -> None:
         """Emit the maximum so far, and by what all before has to be scaled."""
         lanes, own = self._nest.lanes, block.own
+        combiner = self._nest.program.fold(self._greatest)
         maxima = []
         for c, value in enumerate(found):
             at = [0, c * lanes.count]
             before = lanes.load(own["greatest", 0], at)
-            greatest = self._fold.greatest(before, value)
+            greatest = combiner.combine(before, value)
             lanes.store(greatest, own["greatest", 0], at)
             subtracted = self._fold.subtracted(greatest)
             lanes.store(self._fold.factor(before, subtracted), own["row", 0], at)

@@ -14,7 +14,6 @@ from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.folds.reductions import Combiner
     from mind_mlir.mlir.bindings import Type, Value
 
 
@@ -27,22 +26,16 @@ class OnlineExponentials:
 
     Args:
         emitter: The emitter.
-        combiner: What the greatest of two elements is.
         type_: The type of the greatest element: a float, or a vector of them.
     """
 
-    def __init__(self, emitter: Emitter, combiner: Combiner, type_: Type) -> None:
+    def __init__(self, emitter: Emitter, type_: Type) -> None:
         self._e = emitter
         self._type = type_
-        self._combiner = combiner
 
     def begin(self) -> list[Value]:
         """Return the greatest of no elements, and what is subtracted for it."""
         return [self._e.number(self._type, -math.inf), self._e.number(self._type, 0.0)]
-
-    def greatest(self, before: Value, found: Value) -> Value:
-        """Emit the greatest element so far, given that before and that of what comes."""
-        return self._combiner.combine(before, found)
 
     def subtracted(self, greatest: Value) -> Value:
         """Emit what is subtracted from elements whose greatest is ``greatest``."""

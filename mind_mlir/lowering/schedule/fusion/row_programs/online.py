@@ -42,7 +42,7 @@ class Online:
         self._type: Type = stage.relative[0].centre.type.element_type
         (view,) = stage.passes[0].reduced
         (self._combiner,) = match_combiners(view.body, 1) or []
-        self._fold = OnlineExponentials(emitter, self._combiner, self._type)
+        self._fold = OnlineExponentials(emitter, self._type)
 
     def begin(self) -> list[Value]:
         """Return the maximum of nothing, and what is subtracted for it."""
@@ -112,7 +112,7 @@ class Online:
         def raise_(now: list[Value]) -> list[Value]:
             before, _, *sums = now
             own = self._combiner.horizontal(self._tree(self._combiner.name, parts))
-            maximum = self._fold.greatest(before, own)
+            maximum = self._combiner.combine(before, own)
             subtracted = self._fold.subtracted(maximum)
             # A vector as elsewhere, so that the loop has one set of constants.
             factor = self._fold.factor(before, subtracted, elements.type)
