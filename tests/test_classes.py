@@ -21,9 +21,7 @@ PACKAGE = Path(__file__).parents[1] / "mind_mlir"
 LONGEST = 3
 
 #: Folders and files whose classes may stand in longer chains, with the reason. Each is needed.
-EXCEPTIONS = {
-    "lowering/schedule/attention": "the emission of attention; it is written anew on its own",
-}
+EXCEPTIONS: dict[str, str] = {}
 
 #: The module of the syntax tree, whose nodes other modules name with it: `nodes.Call`.
 NODES = "mind_mlir.languages.mind.syntax.nodes"

@@ -37,6 +37,7 @@ LAYERS = (
     "interpreter",
     *("lowering.dialect.opviews", "lowering.dialect"),
     *("lowering.schedule.emission", "lowering.schedule.linalg_view", "lowering.schedule.movement"),
+    *("lowering.schedule.scalars", "lowering.schedule.folds"),
     *("lowering.schedule.fusion.groups", "lowering.schedule.fusion.nests"),
     *("lowering.schedule.fusion.row_programs", "lowering.schedule.fusion"),
     *("lowering.schedule.contraction.kernels", "lowering.schedule.contraction"),

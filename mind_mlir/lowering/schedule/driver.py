@@ -21,9 +21,9 @@ from mind_mlir.lowering.schedule.contraction.operands import (
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.schedule.folds.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
-from mind_mlir.lowering.schedule.fusion.groups.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.linalg_view.values import (
     erase_unused,

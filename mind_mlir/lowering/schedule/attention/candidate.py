@@ -8,15 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.marked import Factors
-from mind_mlir.lowering.schedule.attention.nodes import (
-    Node,
-    OpaqueError,
-    SeenViews,
-    Source,
-    SplitError,
-    reassociation,
-    substituted,
-)
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import WIDEST
 from mind_mlir.lowering.schedule.linalg_view.values import (
@@ -24,11 +15,15 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
     match_multiply_add,
 )
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.lowering.schedule.scalars.axes import SplitError, reassociation, substituted
+from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.expression import Expressions
+    from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs, SeenViews
+    from mind_mlir.lowering.schedule.scalars.axes import Axes, Source
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 #: Rows and columns of scores that there are at least.
@@ -147,6 +142,71 @@ _LOOKED_AT = 64
 
 
 @dataclasses.dataclass(frozen=True)
+class Product:
+    """A product that is an output.
+
+    Attributes:
+        root: The product.
+        node: The graph of its computed factor.
+        env: Where each of its dimensions is among the axes of the scores.
+        values: What it is with.
+    """
+
+    root: Root
+    node: Scalar
+    env: dict[int, Linear]
+    values: Source
+
+    @property
+    def width(self) -> Linear:
+        """Where the dimension is that only the values have."""
+        return self.env[self.root.width]
+
+    def target(self, axes: Axes) -> tuple[Value, Access]:
+        """Return what it is in the end, and how that is indexed.
+
+        It may be transposed or reshaped, and rounded to narrower floats.
+        """
+        value = self.root.view.op.results[0]
+        access = substituted(self.root.view.accesses[2], self.env)
+        while len(uses := list(value.uses)) == 1:
+            user = uses[0].owner.operation
+            if user.name == "linalg.transpose" and uses[0].operand_number == 0:
+                permutation = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
+                access = tuple(access[place] for place in permutation)
+            elif user.name == "tensor.expand_shape":
+                shape = list(user.results[0].type.shape)
+                parts = zip(access, reassociation(user), strict=True)
+                try:
+                    digits = [
+                        axes.digits(index, tuple(shape[place] for place in group)) for index, group in parts
+                    ]
+                except (OpaqueError, SplitError):
+                    break
+                access = tuple(digit for each in digits for digit in each)
+            elif not _is_narrowing(user):
+                break
+            value = user.results[0]
+        return value, access
+
+    def result(self, axes: Axes) -> ir.Type:
+        """Return the element type of the output: of one that many queries add to, of its sums."""
+        is_complete = self.root.by_row and not self.root.sums
+        return element_of(self.target(axes)[0] if is_complete else self.root.view.op.results[0])
+
+    def access(self, axes: Axes) -> Access:
+        """Return how the output is computed: an index for each dimension, that of the width last."""
+        if self.root.sums:
+            batches = (axis for axis in range(axes.batches) if axes.extents[axis] > 1)
+            return (*(Linear(((axis, 1),)) for axis in batches), self.env[self.root.outer], self.width)
+        indices: list[Linear] = []
+        for index in self.target(axes)[1]:
+            terms = sorted(index.terms, key=lambda term: -term[1])
+            indices += [Linear(((axis, 1),)) for axis, _ in terms] or [Linear(())]
+        return (*(index for index in indices if index != self.width), self.width)
+
+
+@dataclasses.dataclass(frozen=True)
 class Kept:
     """A tensor that is an element of the graph for each score, or sums of these over some batches.
 
@@ -159,7 +219,7 @@ class Kept:
 
     value: Value
     place: int
-    node: Node
+    node: Scalar
     access: Access
 
     @property
@@ -168,33 +228,26 @@ class Kept:
         return self.value.owner.operation
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Attention:
     """Outputs that are computed together.
 
     Attributes:
-        expressions: What they are computed from.
-        roots: The products.
-        nodes: The graph of the computed factor of each.
-        dims: Where each dimension of each product is among those of the scores.
-        values: What each product is with.
+        graphs: What they are computed from.
+        products: They themselves.
         kept: What else is written.
     """
 
-    expressions: Expressions
-    roots: list[Root]
-    nodes: list[Node]
-    dims: list[dict[int, Linear]]
-    values: list[Source]
-    kept: list[Kept] = dataclasses.field(default_factory=list)
+    graphs: ScoreGraphs
+    products: tuple[Product, ...]
+    kept: tuple[Kept, ...] = ()
 
     @cached_property
     def program(self) -> AttentionProgram:
         """The program that the attention computes."""
-        outputs = zip(self.nodes, self.roots, strict=True)
-        row, column = self.expressions.row, self.expressions.column
+        outputs = tuple(Output(each.node, each.root.by_row) for each in self.products)
         kept = tuple(each.node for each in self.kept)
-        return AttentionProgram(tuple(Output(node, root.by_row) for node, root in outputs), row, column, kept)
+        return AttentionProgram(outputs, self.graphs.row, self.graphs.column, kept)
 
     @property
     def elements(self) -> set[Value]:
@@ -202,98 +255,52 @@ class Attention:
         return {each.value for each in self.kept}
 
     @property
+    def _results(self) -> list[tuple[int, Operation]]:
+        """What it computes, each with its place."""
+        products = [(each.root.place, each.root.view.op) for each in self.products]
+        return products + [(each.place, each.op) for each in self.kept]
+
+    @property
     def place(self) -> int:
         """The place of the first of what it computes."""
-        return min([root.place for root in self.roots] + [each.place for each in self.kept])
+        return min(place for place, _ in self._results)
 
     @property
     def first(self) -> Operation:
         """The first of what computes that."""
-        ops = {root.place: root.view.op for root in self.roots} | {each.place: each.op for each in self.kept}
-        return ops[self.place]
+        return dict(self._results)[self.place]
 
     @property
     def scores(self) -> list[Operation]:
         """The products that scores are."""
-        return [self.expressions.scores[node.number].op for node in self.program.scores]
+        return [self.graphs.scores[node.number].op for node in self.program.scores]
 
     @property
     def operations(self) -> list[Operation]:
         """The operations that the attention replaces, in order."""
-        ops = (*self.expressions.visited, *(root.view.op for root in self.roots))
-        return list(dict.fromkeys((*ops, *(each.op for each in self.kept))))
+        return list(dict.fromkeys((*self.graphs.visited, *(op for _, op in self._results))))
 
+    @property
     def factors(self) -> Factors:
-        """Return its tensors."""
-        ex, program = self.expressions, self.program
-        used = [ex.scores[node.number] for node in program.scores]
-        products = [score.depth for score in used]
-        products += [dims[root.width].terms[0][0] for root, dims in zip(self.roots, self.dims, strict=True)]
-        kept = [*range(ex.column + 1), *products]
-        moved = {old: Linear(((new, 1),)) for new, old in enumerate(kept)}
-        outputs = [self._output(number) for number in range(len(self.roots))]
+        """Its tensors, as they are by now."""
+        graphs, program = self.graphs, self.program
+        axes = graphs.axes
+        used = [graphs.scores[node.number] for node in program.scores]
+        summed = [score.depth for score in used]
+        summed += [each.width.terms[0][0] for each in self.products]
+        order = [*range(graphs.column + 1), *summed]
+        moved = {old: Linear(((new, 1),)) for new, old in enumerate(order)}
         return Factors(
-            extents=tuple(ex.extents[dim] for dim in kept),
-            scores=tuple((_renamed(each.queries, moved), _renamed(each.keys, moved)) for each in used),
+            extents=tuple(axes.extents[axis] for axis in order),
+            scores=tuple((each.queries.at(moved), each.keys.at(moved)) for each in used),
             scales=tuple(each.scale for each in used),
-            inputs=tuple(ex.inputs[node.number] for node in program.inputs),
-            values=tuple(_renamed(each, moved) for each in self.values),
-            outputs=tuple(tuple(substituted(index, moved) for index in each) for each in outputs),
-            results=tuple(self._result(number) for number in range(len(self.roots))),
+            inputs=tuple(graphs.inputs[node.number] for node in program.inputs),
+            values=tuple(each.values.at(moved) for each in self.products),
+            outputs=tuple(substituted(each.access(axes), moved) for each in self.products),
+            results=tuple(each.result(axes) for each in self.products),
             kept=tuple(each.access for each in self.kept),
             kept_results=tuple(element_of(each.value) for each in self.kept),
         )
-
-    def target(self, number: int) -> tuple[Value, Access]:
-        """Return what output ``number`` is in the end, and how that is indexed.
-
-        It may be transposed or reshaped, and rounded to narrower floats.
-        """
-        root, ex = self.roots[number], self.expressions
-        value = root.view.op.results[0]
-        access = tuple(substituted(index, self.dims[number]) for index in root.view.accesses[2])
-        while len(uses := list(value.uses)) == 1:
-            user = uses[0].owner.operation
-            if user.name == "linalg.transpose" and uses[0].operand_number == 0:
-                permutation = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
-                access = tuple(access[place] for place in permutation)
-            elif _is_narrowing(user):
-                pass
-            elif user.name == "tensor.expand_shape":
-                shape = list(user.results[0].type.shape)
-                try:
-                    digits = [
-                        ex.digits(index, tuple(shape[place] for place in group))
-                        for index, group in zip(access, reassociation(user), strict=True)
-                    ]
-                except (OpaqueError, SplitError):
-                    break
-                access = tuple(digit for each in digits for digit in each)
-            else:
-                break
-            value = user.results[0]
-        return value, access
-
-    def _result(self, number: int) -> ir.Type:
-        """Return the element type of output ``number``: of one that many queries add to, of its sums."""
-        root = self.roots[number]
-        if root.sums:
-            return element_of(root.view.op.results[0])
-        return element_of(self.target(number)[0] if root.by_row else root.view.op.results[0])
-
-    def _output(self, number: int) -> Access:
-        """Return how output ``number`` is computed: an index for each dimension, that of the width last."""
-        root = self.roots[number]
-        width = self.dims[number][root.width]
-        if root.sums:
-            ex = self.expressions
-            batch = tuple(Linear(((dim, 1),)) for dim in range(ex.row) if ex.extents[dim] > 1)
-            return (*batch, self.dims[number][root.outer], width)
-        indices: list[Linear] = []
-        for index in self.target(number)[1]:
-            terms = sorted(index.terms, key=lambda term: -term[1])
-            indices += [Linear(((dim, 1),)) for dim, _ in terms] or [Linear(())]
-        return (*(index for index in indices if index != width), width)
 
 
 def _is_narrowing(op: Operation) -> bool:
@@ -309,7 +316,3 @@ def _is_narrowing(op: Operation) -> bool:
 def element_of(value: Value) -> ir.Type:
     """Return the type of the elements of a tensor."""
     return ir.ShapedType(value.type).element_type
-
-
-def _renamed(source: Source, moved: dict[int, Linear]) -> Source:
-    return Source(source.value, tuple(substituted(index, moved) for index in source.access))

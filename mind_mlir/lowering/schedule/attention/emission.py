@@ -9,18 +9,27 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Squares, Tiles
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Elements, Place, Scratch, Shared
-from mind_mlir.lowering.schedule.attention.written import Written
+from mind_mlir.lowering.schedule.attention.memory import Rooms
+from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
+from mind_mlir.lowering.schedule.attention.online import KeyBlocks
+from mind_mlir.lowering.schedule.attention.outputs import HiddenKeys, OutputRows
+from mind_mlir.lowering.schedule.attention.passes import Inputs, Keys, ScorePasses
+from mind_mlir.lowering.schedule.attention.products import AttentionProducts
+from mind_mlir.lowering.schedule.attention.words import Words
+from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
+from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 from mind_mlir.mlir.bindings import Module, Value, arith, func, ir, linalg
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.nodes import Node
+    from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 def emit_attentions(module: Module) -> None:
@@ -35,42 +44,56 @@ def emit_attentions(module: Module) -> None:
         for op in marked:
             assert emitter is not None
             with ir.InsertionPoint(op), op.location:
-                _Emission(op.operation, views.accesses(op.operation), emitter, library).emit()
+                nest = AttentionNest(op.operation, views.accesses(op.operation), emitter, library)
+                AttentionEmission(nest).emit()
             op.operation.erase()
 
 
-class _Emission(Written):
-    """Emits one attention at the insertion point."""
+class AttentionEmission:
+    """Emits one attention at the insertion point, from parts that each emit one thing."""
+
+    def __init__(self, nest: AttentionNest) -> None:
+        s = nest.schedule
+        calls = KernelCalls(nest.e, nest.library, nest.element, s.kc // 2 if s.pairs else s.kc)
+        self._e = nest.e
+        self._nest = nest
+        self._rooms = Rooms(nest)
+        self._inputs = Inputs(nest, calls)
+        self._passes = ScorePasses(nest, self._inputs)
+        self._words = Words(nest, calls, self._passes) if s.pairs else None
+        self._products = AttentionProducts(nest, calls, self._words)
+        self._hidden = HiddenKeys(nest)
+        self._rows = OutputRows(nest, self._hidden)
+        self._squares = Squares(nest)
 
     def emit(self) -> None:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
-        e, s = self._e, self._s
+        e, nest, s = self._e, self._nest, self._nest.schedule
         if s.together:
-            self._side_by_side(lambda env, block, own: self._block(env, block, own, None))
+            HeadsTogether(nest, self._rooms, self._squares).emit(self._prepared_block)
             return
-        blocks = -(-self._queries // s.queries)
-        by_row = all(output.by_row for output in self._p.outputs)
-        counts = [blocks if by_row else 1, *reversed(self._extents[: self._row])]
+        by_row = all(output.by_row for output in nest.outputs)
+        blocks = -(-nest.queries // s.queries)
+        counts = [blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
         total = math.prod(counts)
         count = -(-total // s.units)
-        scratch = self._scratch(Shared(), parallel=False) if count == 1 else None
+        whole = self._rooms.own({}, parallel=False) if count == 1 else None
 
         def one(first: Index, number: Index, own: Scratch) -> list[Value]:
             digits = e.digits(number, counts)
-            env = dict(zip(reversed(range(self._row)), digits[1:], strict=True))
-            if s.pairs:
-                self._prepare(env, own, self._is_new(number, first, digits[0]))
+            env = dict(zip(reversed(range(nest.row)), digits[1:], strict=True))
+            if self._words is not None:
+                self._words.prepare(env, own, self._is_new(number, first, digits[0]))
             if by_row:
-                self._block(env, digits[0], own, None)
-                return []
+                return self._block(env, digits[0], own, None)
             finite = None
             if s.skips:
-                self._clear(env)
-                finite = self._finite(env, self._column, (0, self._keys))
+                self._hidden.clear(env)
+                finite = self._hidden.all_finite(env, nest.column, 0, nest.keys)
             return e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
 
         def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
-            own = scratch or self._scratch(Shared(), parallel=True)
+            own = whole or self._rooms.own({}, parallel=True)
             return e.loop((first, end, 1), [], lambda number, _: one(first, number, own))
 
         e.chunks(Split(s.units, count, "", s.brief), total, [], chunk)
@@ -82,49 +105,55 @@ class _Emission(Written):
         e = self._e
         return arith.OrIOp(e.compare("eq", number, first), e.compare("eq", block, 0)).result
 
-    def _block(self, env: Env, block: Index, own: Scratch, finite: Value | None) -> list[Value]:
-        e, s = self._e, self._s
-        first = e.mul(block, s.queries)
-        ragged = self._queries % s.queries
-        live = e.minimum(e.sub(self._queries, first), s.queries) if ragged else s.queries
-        here = {**env, self._row: first}
-        for number, (queries, _) in enumerate(self._m.scores):
-            self._pack_queries(self._buffers[queries], here, live, number, own)
-        limit = self._limit(first, live)
+    def _prepared_block(self, env: Env, block: Index, own: Scratch) -> None:
+        """Emit a block of queries of one of several heads that are computed side by side."""
+        if self._words is not None:
+            is_first = None if isinstance(block, int) else self._e.compare("eq", block, 0)
+            self._words.prepare(env, own, is_first)
+        self._block(env, block, own, None)
+
+    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None) -> list[Value]:
+        """Emit the block of queries of a number; ``finite`` says whether all keys are, if that matters."""
+        e, nest, s = self._e, self._nest, self._nest.schedule
+        first = e.mul(number, s.queries)
+        live = e.minimum(e.sub(nest.queries, first), s.queries) if nest.is_ragged else s.queries
+        here = {**env, nest.row: first}
+        for score in nest.scores:
+            self._products.pack_queries(score, here, live, own)
+        limit = self._hidden.limit(first, live)
         if finite is not None:
-            finite = arith.AndIOp(finite, self._finite(here, self._row, (first, live))).result
-            limit = arith.SelectOp(finite, e.index(limit), e.index(self._keys)).result
-        elements = Elements(e, s.lanes, s.vectors, self._row).inside(
-            here, lambda node: self._read((own, live), node, here, 0)
+            finite = arith.AndIOp(finite, self._hidden.all_finite(here, nest.row, first, live)).result
+            limit = arith.SelectOp(finite, e.index(limit), e.index(nest.keys)).result
+        elements = ScalarValues(nest.lanes, nest.row).inside(
+            here, lambda node: self._inputs.read(own, live, node, here, 0)
         )
-        place = Place(here, live, elements, own)
-        if s.keys < self._keys:
-            self._online(place, limit)
+        block = QueryBlock(here, live, own, elements)
+        if s.keys < nest.keys:
+            KeyBlocks(nest, self._passes, self._products, self._rows).run(block, limit)
         else:
-            self._whole(place, limit)
+            self._whole(block, limit)
         return []
 
-    def _whole(self, place: Place, limit: Index) -> None:
-        """Emit all keys at once."""
-        e, s = self._e, self._s
-        for number in range(len(self._m.scores)):
-            self._score(place, number, 0, limit)
-        stored = dict(zip(self._p.scores, range(len(self._p.scores)), strict=True))
-        info: dict[Node, Value] | None = None
-        for stage in self._p.stages:
-            if s.pairs and stage is self._p.stages[-1]:
-                info = self._in_pairs(place, stage, stored, limit)
+    def _whole(self, block: QueryBlock, limit: Index) -> None:
+        """Emit all keys before ``limit`` at once."""
+        nest, program = self._nest, self._nest.program
+        for score in nest.scores:
+            self._products.score(block, score, 0, limit)
+        stored = {node: array for array, node in enumerate(program.scores)}
+        info: dict[Scalar, Value] = {}
+        for stage in program.stages:
+            if self._words is not None and stage is program.stages[-1]:
+                info = self._words.last_pass(block, stage, Keys(0, limit, stored))
             else:
-                self._stage(place, stage, stored, (0, limit))
+                self._passes.run(block, stage, Keys(0, limit, stored))
             kept = {array for array, _ in stage.stores}
             stored = {node: array for node, array in stored.items() if array not in kept}
             stored |= {node: array for array, node in stage.stores}
-        for number, term in enumerate(self._p.terms):
-            if info is not None:
-                self._pair_product(place, number, stored[term], limit, info[term])
-            else:
-                self._product(place, number, stored[term], (0, limit), e.flag(False))
-            self._finish(place, number, limit)
-        if not s.together:
-            for number, node in enumerate(self._p.kept):
-                self._write_kept(place.env, number, place.own.arrays[stored[node]])
+        for output in nest.outputs:
+            adds = self._e.flag(False)
+            self._products.output(block, output, stored[output.term], (0, limit), adds, info.get(output.term))
+            self._rows.finish(block, output, limit)
+        if not nest.schedule.together:
+            for out, node in zip(nest.kept, program.kept, strict=True):
+                tiles = Tiles(block.own["array", stored[node]])
+                self._squares.write(out, tiles, block.env, (0, nest.keys))

@@ -10,16 +10,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.nodes import Node, Scale, Source
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.linalg_view.values import end_of, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
+from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
+from mind_mlir.lowering.schedule.scalars.bodies import BodyReader
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from mind_mlir.lowering.schedule.attention.reading import Scale
 
 
 #: The schedule of an attention, a dictionary.
@@ -56,13 +60,28 @@ class Factors:
     kept: tuple[Access, ...]
     kept_results: tuple[Type, ...]
 
+    @property
+    def pairs(self) -> list[Source]:
+        """Queries and keys."""
+        return [each for pair in self.scores for each in pair]
+
+    @property
+    def sources(self) -> list[Source]:
+        """All that is read."""
+        return [*self.pairs, *self.inputs, *self.values]
+
+
+def batches_of(access: Access, row: int) -> tuple[int, ...]:
+    """Return the batches that something is indexed by, below ``row``."""
+    return tuple(axis for index in access for axis, _ in index.terms if axis < row)
+
 
 def mark(program: AttentionProgram, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
     """Emit an attention as a marked operation at the insertion point and return its results.
 
     These are the outputs, then tensors of elements.
     """
-    sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
+    sources = factors.sources
     written = (*factors.outputs, *factors.kept)
     inits = [
         tensor.EmptyOp(
@@ -88,13 +107,13 @@ def _body(program: AttentionProgram, factors: Factors, block: Block) -> None:
     count = 2 * len(factors.scores)
     inputs = arguments[count : count + len(factors.inputs)]
     values = arguments[count + len(inputs) : count + len(inputs) + len(factors.values)]
-    done: dict[Node, Value] = {}
+    done: dict[Scalar, Value] = {}
     places = {node: place for place, node in enumerate([*program.scores, *program.inputs])}
     for node in program.nodes:
         place = places.get(node, 0)
         if node.kind == "input":
             done[node] = inputs[place - len(program.scores)]
-        elif node.kind == "score":
+        elif node.kind == "product":
             done[node] = _score(place, node, factors.scales[place], arguments)
         else:
             done[node] = _emitted(node, [done[operand] for operand in node.operands])
@@ -103,7 +122,7 @@ def _body(program: AttentionProgram, factors: Factors, block: Block) -> None:
     linalg.YieldOp([*outputs, *(done[node] for node in program.kept)])
 
 
-def _score(number: int, node: Node, scale: Scale | None, arguments: Sequence[Value]) -> Value:
+def _score(number: int, node: Scalar, scale: Scale | None, arguments: Sequence[Value]) -> Value:
     query, key = (_widened(arguments[2 * number + place], node.type) for place in (0, 1))
     if scale is not None:
         operands = [query, arith.ConstantOp(node.type, scale.number).result]
@@ -132,8 +151,8 @@ def _unwidened(value: Value) -> Value:
     return value if isinstance(value, ir.BlockArgument) else value.owner.operands[0]
 
 
-def _emitted(node: Node, operands: Sequence[Value]) -> Value:
-    if node.kind == "row":
+def _emitted(node: Scalar, operands: Sequence[Value]) -> Value:
+    if node.kind == "fold":
         row = arith.RemFOp(operands[0], operands[0])
         row.operation.attributes[_ROW] = ir.StringAttr.get(node.combiner)
         return row.result
@@ -168,7 +187,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     outs = int(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[1])
     kinds = [str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"])]
     row = sum("parallel" in kind for kind in kinds)
-    reader = _Reader(accesses, row)
+    reader = _Reader(block, accesses, row)
     end = end_of(block)
     outputs: list[Output] = []
     values: list[int] = []
@@ -180,9 +199,9 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
         product = result.owner
         term, value = (product.operands[0].owner if product.name == "arith.truncf" else product).operands
         by_row = any(index.uses(row) for index in written[number])
-        outputs.append(Output(reader.node(term), by_row))
+        outputs.append(Output(reader.scalar(term), by_row))
         values.append(_unwidened(value).arg_number)
-    kept = tuple(reader.node(result) for result in list(end.operands)[products:])
+    kept = tuple(reader.scalar(result) for result in list(end.operands)[products:])
     return Marked(
         AttentionProgram(tuple(outputs), row, row + 1, kept),
         tuple(reader.scores[number] for number in sorted(reader.scores)),
@@ -198,55 +217,47 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
 class _Reader:
     """Reads the body of a marked operation as a graph."""
 
-    def __init__(self, accesses: Sequence[Access], row: int) -> None:
+    def __init__(self, block: Block, accesses: Sequence[Access], row: int) -> None:
         self.scores: dict[int, tuple[int, int]] = {}
         self.scales: dict[int, Operation] = {}
         self.inputs: list[int] = []
         self._accesses = accesses
         self._row = row
-        self._known: dict[Value, Node] = {}
+        self._block = block
+        self._scalars = Scalars()
+        self.scalar = BodyReader(self._scalars, block, self._input, lambda dim: dim, self._marked).scalar
 
-    def node(self, value: Value) -> Node:
-        """Return the node of ``value``."""
-        if value not in self._known:
-            self._known[value] = self._read(value)
-        return self._known[value]
+    def _input(self, number: int) -> Scalar:
+        if number not in self.inputs:
+            self.inputs.append(number)
+        place = self.inputs.index(number)
+        return self._scalars.leaf(
+            ("input", place),
+            "input",
+            self._block.arguments[number].type,
+            axes_of(self._accesses[number]),
+            place,
+        )
 
-    def _read(self, value: Value) -> Node:
-        if isinstance(value, ir.BlockArgument):
-            self.inputs.append(value.arg_number)
-            dims = self._dims(value.arg_number)
-            return Node("input", value.type, (), dims, number=len(self.inputs) - 1)
-        op = value.owner.operation
-        if op.name == "arith.constant":
-            return Node("constant", value.type, value=op.attributes["value"])
-        if op.name == "linalg.index":
-            dim = int(ir.IntegerAttr(op.attributes["dim"]).value)
-            return Node("index", value.type, (), frozenset((dim,)), number=dim)
-        if _SCORE in op.attributes:
-            number = int(ir.IntegerAttr(op.attributes[_SCORE]).value)
-            query, key = op.operands
-            scale = None if isinstance(query, ir.BlockArgument) else query.owner.operation
-            if scale is not None and scale.name != "arith.extf":
-                self.scales[number] = scale
-                query = next(each for each in scale.operands if not is_constant(each))
-            queries, keys = (_unwidened(each).arg_number for each in (query, key))
-            self.scores[number] = queries, keys
-            used = self._dims(queries) | self._dims(keys)
-            dims = frozenset(dim for dim in used if dim <= self._row + 1)
-            return Node("score", value.type, (), dims, scored=True, number=number)
+    def _marked(self, op: Operation) -> Scalar | None:
+        """Return the score or the reduction that an operation stands for; None if it is neither."""
+        type_ = op.results[0].type
         if _ROW in op.attributes:
-            term = self.node(op.operands[0])
             combiner = ir.StringAttr(op.attributes[_ROW]).value
-            dims = term.dims - {self._row + 1}
-            return Node("row", value.type, (term,), dims, scored=True, combiner=combiner)
-        operands = tuple(self.node(operand) for operand in op.operands)
-        dims = frozenset().union(*(operand.dims for operand in operands))
-        scored = any(operand.scored for operand in operands)
-        return Node("op", value.type, operands, dims, scored, op=op)
-
-    def _dims(self, number: int) -> frozenset[int]:
-        return frozenset(dim for index in self._accesses[number] for dim, _ in index.terms)
+            return self._scalars.fold(combiner, type_, self.scalar(op.operands[0]), self._row + 1)
+        if _SCORE not in op.attributes:
+            return None
+        number = int(ir.IntegerAttr(op.attributes[_SCORE]).value)
+        query, key = op.operands
+        scale = None if isinstance(query, ir.BlockArgument) else query.owner.operation
+        if scale is not None and scale.name != "arith.extf":
+            self.scales[number] = scale
+            query = next(each for each in scale.operands if not is_constant(each))
+        queries, keys = (_unwidened(each).arg_number for each in (query, key))
+        self.scores[number] = queries, keys
+        axes = axes_of((*self._accesses[queries], *self._accesses[keys]))
+        used = (axis for axis in axes if axis <= self._row + 1)
+        return self._scalars.leaf(("product", number), "product", type_, used, number)
 
 
 def schedule_of(op: Operation) -> AttentionSchedule:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.choice import kernels_of
-from mind_mlir.lowering.schedule.attention.marked import Factors, mark
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, element_of
+from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
+from mind_mlir.lowering.schedule.attention.marked import Factors, batches_of, mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
-from mind_mlir.lowering.schedule.attention.nodes import batches_of
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
 from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
+from mind_mlir.lowering.schedule.fusion.groups.collapse import expand_value
 from mind_mlir.lowering.schedule.linalg_view.values import used
 from mind_mlir.mlir.bindings import Block, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.support.interrupts import deliver
@@ -19,10 +20,10 @@ from mind_mlir.support.interrupts import deliver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.attention.candidate import Attention
     from mind_mlir.lowering.schedule.attention.program import AttentionProgram
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
+    from mind_mlir.lowering.schedule.scalars.axes import Axes
     from mind_mlir.target import Target
 
 
@@ -45,7 +46,7 @@ def mark_attentions(
     def fits(attention: Attention) -> bool:
         deliver()
         program = attention.program
-        shape = _shape(program, attention.factors())
+        shape = _shape(program, attention.factors)
         schedule = choose_attention_schedule(shape, target, online=program.is_online, visible=program.visible)
         if schedule is not None:
             chosen[attention.place] = schedule, shape
@@ -54,9 +55,10 @@ def mark_attentions(
     found: list[Callable[[], Decision]] = []
     ones = Ones(block)
     for attention in sorted(find_attentions(block, views, ones, fits), key=lambda each: each.place):
-        program, factors = attention.program, attention.factors()
+        program, factors = attention.program, attention.factors
         schedule, shape = chosen[attention.place]
-        kernels.update(dict.fromkeys(kernels_of(program, factors, schedule)))
+        stored = element_of(factors.values[0].value)
+        kernels.update(dict.fromkeys(AttentionKernels(program, schedule, stored).all(factors)))
         operations = computed(attention.operations)
         _replace(attention, program, factors, schedule)
         extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)
@@ -116,26 +118,26 @@ def _replace(
     attention: Attention, program: AttentionProgram, factors: Factors, schedule: AttentionSchedule
 ) -> None:
     """Put a marked operation in the place of the products of ``attention``."""
-    with ir.InsertionPoint(attention.first), attention.roots[-1].view.op.location:
+    with ir.InsertionPoint(attention.first), attention.products[-1].root.view.op.location:
         results = mark(program, factors, schedule)
-        for number, root in enumerate(attention.roots):
-            result = results[number]
-            if root.sums:
-                old = root.view.op.results[0]
-                new = _with_units(_summed(result, attention, number), list(old.type.shape))
-                old.replace_all_uses_with(new)
-                continue
-            old, access = attention.target(number)
-            rounded = _rounded(result, old.type.element_type)
-            new = _reshaped(_transposed(rounded, access), list(old.type.shape))
+        axes = attention.graphs.axes
+        for product, result in zip(attention.products, results, strict=False):
+            if product.root.sums:
+                old = product.root.view.op.results[0]
+                shape = list(old.type.shape)
+                plain = [extent for extent in shape if extent != 1]
+                new = expand_value(_reshaped(_summed(result, product, axes), plain), shape)
+            else:
+                old, access = product.target(axes)
+                rounded = _rounded(result, old.type.element_type)
+                new = _reshaped(_transposed(rounded, access), list(old.type.shape))
             old.replace_all_uses_with(new)
-        for kept, result in zip(attention.kept, results[len(attention.roots) :], strict=True):
+        for kept, result in zip(attention.kept, results[len(attention.products) :], strict=True):
             kept.value.replace_all_uses_with(_reshaped(result, list(kept.value.type.shape)))
 
 
-def _summed(value: Value, attention: Attention, number: int) -> Value:
+def _summed(value: Value, product: Product, axes: Axes) -> Value:
     """Emit sums over all else, given sums over rows or columns as a product with ones."""
-    root, dims = attention.roots[number], attention.dims[number]
     outer = list(value.type.shape)[:-1]
     element = value.type.element_type
     ones = [1] * len(outer)
@@ -144,15 +146,15 @@ def _summed(value: Value, attention: Attention, number: int) -> Value:
     first = tensor.ExtractSliceOp(part, value, [], [], [], firsts, [*outer, 1], [*ones, 1]).result
     groups = [*([place] for place in range(len(outer) - 1)), [len(outer) - 1, len(outer)]]
     flat = tensor.CollapseShapeOp(ir.RankedTensorType.get(outer, element), first, groups).result
-    summed = {dim for each in root.view.reductions for dim, _ in dims[each].terms}
-    places = [index.dim for index in attention.factors().outputs[number][:-1]]
-    axes = [axis for axis, dim in enumerate(places) if dim in summed]
-    if not axes:
+    summed = {axis for each in product.root.view.reductions for axis, _ in product.env[each].terms}
+    access = product.access(axes)[:-1]
+    places = [place for place, index in enumerate(access) if index.dim in summed]
+    if not places:
         return flat
-    shape = [extent for axis, extent in enumerate(outer) if axis not in axes]
+    shape = [extent for place, extent in enumerate(outer) if place not in places]
     zero = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
     init = linalg.fill(zero, outs=[tensor.EmptyOp(shape, element).result])
-    op = linalg.ReduceOp([ir.RankedTensorType.get(shape, element)], [flat], [init], axes)
+    op = linalg.ReduceOp([ir.RankedTensorType.get(shape, element)], [flat], [init], places)
     block = ir.Block.create_at_start(op.regions[0], [element] * 2, [op.location] * 2)
     with ir.InsertionPoint(block):
         linalg.YieldOp([arith.AddFOp(*block.arguments).result])
@@ -212,22 +214,6 @@ def _reshaped(value: Value, shape: list[int]) -> Value:
         groups.append(group)
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
     return tensor.CollapseShapeOp(type_, value, groups).result
-
-
-def _with_units(value: Value, shape: list[int]) -> Value:
-    """Emit ``value``, no dimension of which is one, with the dimensions of ``shape``."""
-    plain = [extent for extent in shape if extent != 1]
-    value = _reshaped(value, plain)
-    if plain == shape:
-        return value
-    groups: list[list[int]] = [[] for _ in plain]
-    number = -1
-    for place, extent in enumerate(shape):
-        number += extent != 1
-        if groups:
-            groups[max(number, 0)].append(place)
-    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
-    return tensor.ExpandShapeOp(type_, value, groups, [], shape).result
 
 
 def _erase_unused(block: Block) -> None:

@@ -8,23 +8,15 @@ values. Outputs of the same scores are computed together where nothing of one is
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, Root, element_of, roots_of
-from mind_mlir.lowering.schedule.attention.expression import Expressions
-from mind_mlir.lowering.schedule.attention.nodes import (
-    Node,
-    OpaqueError,
-    SeenViews,
-    Source,
-    SplitError,
-    ordered,
-    substituted,
-)
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, Root, element_of, roots_of
+from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs, SeenViews
 from mind_mlir.lowering.schedule.attention.sums import Ones, sums_of, with_elements, with_returned, with_sums
 from mind_mlir.lowering.schedule.linalg_view.values import match_multiply_add
 from mind_mlir.lowering.schedule.linalg_view.view import Linear, Views
+from mind_mlir.lowering.schedule.scalars.axes import Axes, SplitError, substituted
+from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, ordered
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -38,23 +30,10 @@ def find_attentions(
     block: Block, views: Views, ones: Ones, fits: Callable[[Attention], bool]
 ) -> list[Attention]:
     """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs."""
-    seen = SeenViews(views)
-    places = {op.operation: place for place, op in enumerate(block.operations)}
-    found: list[Attention] = []
-    of_score: dict[Operation, Attention] = {}
-    for op, place in places.items():
-        for root in roots_of(op, place, seen):
-            attention = _attention(root, seen)
-            if attention is None:
-                continue
-            scores = attention.scores
-            before = next((of_score[score] for score in scores if score in of_score), None)
-            if before is None or not _joins(before, root, places):
-                found.append(attention)
-                of_score |= dict.fromkeys(scores, attention)
-            break
-    _add_others(found, ones, places, seen)
-    found = [each for each in found if _is_in_place(each, places) and fits(each)]
+    search = _Search(block, SeenViews(views))
+    search.find_products()
+    search.add_others(ones)
+    found = [each for each in search.found if search.is_in_place(each) and fits(each)]
     while True:
         covered = {op for each in found for op in each.operations}
         kept = [each for each in found if _is_closed(each, covered)]
@@ -63,18 +42,88 @@ def find_attentions(
         found = kept
 
 
+class _Search:
+    """What is found in a block.
+
+    Attributes:
+        found: The attentions so far, each of which may become one with more outputs.
+    """
+
+    def __init__(self, block: Block, views: SeenViews) -> None:
+        self.found: list[Attention] = []
+        self._places = {op.operation: place for place, op in enumerate(block.operations)}
+        self._views = views
+
+    def find_products(self) -> None:
+        """Find products that are outputs."""
+        of_score: dict[Operation, int] = {}
+        for op, place in self._places.items():
+            for root in roots_of(op, place, self._views):
+                attention = _attention(root, self._views)
+                if attention is None:
+                    continue
+                scores = attention.scores
+                before = next((of_score[score] for score in scores if score in of_score), None)
+                if before is None or not self._becomes(before, _joined(self.found[before], root)):
+                    of_score |= dict.fromkeys(scores, len(self.found))
+                    self.found.append(attention)
+                break
+
+    def add_others(self, ones: Ones) -> None:
+        """Add to attentions whose scores something else needs, if that is known, sums and elements."""
+        covered = self._covered()
+        others = [number for number, each in enumerate(self.found) if not _is_closed(each, covered)]
+        if not others:
+            return
+        roots = [sums_of(op, place, self._views) for op, place in self._places.items() if op not in covered]
+        sums = [root for root in roots if root is not None]
+        returned = list(list(self._places)[-1].operands)
+        self._add_sums([root for root in sums if not root.is_along_rows], others, ones)
+        for number in others:
+            self._becomes(number, with_returned(self.found[number], returned, self._places))
+        # Unless what has been added is computed from them.
+        self._add_sums([root for root in sums if root.is_along_rows], others, ones)
+        covered = self._covered()
+        for number in others:
+            if not _is_closed(self.found[number], covered):
+                self._becomes(number, with_elements(self.found[number], covered, self._places))
+
+    def _add_sums(self, roots: list[Root], others: list[int], ones: Ones) -> None:
+        covered = self._covered()
+        for root in roots:
+            for number in [] if root.view.op in covered else reversed(others):
+                if self._becomes(number, with_sums(self.found[number], root, ones)):
+                    break
+
+    def _covered(self) -> set[Operation]:
+        """Return what the attentions take the place of."""
+        return {op for each in self.found for op in each.operations}
+
+    def _becomes(self, number: int, joined: Attention | None) -> bool:
+        """Let an attention be what ``joined`` is, if that is there in place, and return whether it is."""
+        if joined is None or (joined is not self.found[number] and not self.is_in_place(joined)):
+            return False
+        self.found[number] = joined
+        return True
+
+    def is_in_place(self, attention: Attention) -> bool:
+        """Return whether all that an attention reads is there before the first of its products."""
+        factors, places = attention.factors, self._places
+        ops = (definition(source.value) for source in factors.sources)
+        read = [places[op.operation] for op in ops if op is not None and op.operation in places]
+        return max(read, default=-1) < attention.place and _has_kernels(factors, attention.graphs.row)
+
+
 def _attention(root: Root, views: SeenViews) -> Attention | None:
     """Return ``root`` as an attention with a single output, or None."""
     batch: list[tuple[int, ...]] = [(root.view.extents[dim],) for dim in root.batch]
     for _ in range(8):
         flat = [extent for extents in batch for extent in extents]
-        row, column = (root.view.extents[dim] for dim in root.domain())
-        expressions = Expressions(views, [*flat, row, column])
-        dims = _dims(root, expressions)
-        assert dims is not None
+        graphs = ScoreGraphs(
+            views, Axes([*flat, *(root.view.extents[dim] for dim in root.domain())], len(flat))
+        )
         try:
-            node, values = _graph(root, expressions, dims)
-            return Attention(expressions, [root], [node], [dims], [values])
+            return Attention(graphs, (_product(root, graphs),))
         except SplitError as split:
             batch = _split(batch, split)
         except OpaqueError:
@@ -87,133 +136,67 @@ def _split(batch: list[tuple[int, ...]], split: SplitError) -> list[tuple[int, .
     for extents in batch:
         new: list[int] = []
         for extent in extents:
-            new += split.extents if number == split.dim else (extent,)
+            new += split.extents if number == split.axis else (extent,)
             number += 1
         found.append(tuple(new))
     return found
 
 
-def _dims(root: Root, expressions: Expressions) -> dict[int, Linear] | None:
-    """Return where the dimensions of ``root`` are among those of ``expressions``; None if they do not fit."""
+def _axes(root: Root, axes: Axes) -> dict[int, Linear]:
+    """Return where the dimensions of ``root`` are among ``axes``.
+
+    Raises:
+        OpaqueError: They do not fit.
+    """
     found: dict[int, Linear] = {}
     number = 0
     for dim in root.batch:
-        extents: list[int] = []
-        while math.prod(extents) < root.view.extents[dim] or not extents:
-            if number == expressions.row:
-                return None
-            extents.append(expressions.extents[number])
+        first, rest = number, root.view.extents[dim]
+        terms: list[tuple[int, int]] = []
+        while rest > 1 or number == first:
+            if number == axes.batches or rest % axes.extents[number]:
+                raise OpaqueError
+            rest //= axes.extents[number]
+            terms.append((number, rest))
             number += 1
-        if math.prod(extents) != root.view.extents[dim]:
-            return None
-        first = number - len(extents)
-        terms = ((first + place, math.prod(extents[place + 1 :])) for place in range(len(extents)))
         found[dim] = Linear(tuple(terms))
-    row, column = root.domain()
-    sizes = tuple(root.view.extents[dim] for dim in (row, column))
-    if number != expressions.row or sizes != tuple(expressions.extents[number : number + 2]):
-        return None
-    return {**found, row: Linear(((number, 1),)), column: Linear(((number + 1, 1),))}
+    sizes = [root.view.extents[dim] for dim in root.domain()]
+    if number != axes.batches or sizes != axes.extents[number : number + 2]:
+        raise OpaqueError
+    return found | {dim: Linear(((number + place, 1),)) for place, dim in enumerate(root.domain())}
 
 
-def _graph(root: Root, expressions: Expressions, dims: dict[int, Linear]) -> tuple[Node, Source]:
-    """Return the graph of the computed factor of ``root``, and the other one; enters the width in ``dims``.
+def _product(root: Root, graphs: ScoreGraphs) -> Product:
+    """Return ``root`` as an output of scores.
 
     Raises:
         OpaqueError: It is not computed from scores, with reductions of their rows on the way.
         SplitError: A batch dimension is several.
     """
     view, factor = root.view, root.factor
-    node = expressions.build(
-        view.operands[factor], tuple(substituted(index, dims) for index in view.accesses[factor])
-    )
-    reduces = any(each.kind == "row" for each in ordered([node]))
-    if not reduces or not {expressions.row, expressions.column} <= node.dims:
+    env = _axes(root, graphs.axes)
+    node = graphs.build(view.operands[factor], substituted(view.accesses[factor], env))
+    reduces = any(each.kind == "fold" for each in ordered([node]))
+    if not reduces or not {graphs.row, graphs.column} <= node.axes:
         raise OpaqueError
-    dims[root.width] = Linear(((expressions.dimension(view.extents[root.width]), 1),))
-    access = tuple(substituted(index, dims) for index in view.accesses[1 - factor])
+    env[root.width] = Linear(((graphs.axes.add(view.extents[root.width]), 1),))
     product = match_multiply_add(view.body)
     assert product is not None, "roots are products"
-    node = expressions.converted(product.casts[factor], node)
-    return node, expressions.source(view.operands[1 - factor], access)
+    node = graphs.converted(product.casts[factor], node)
+    other = substituted(view.accesses[1 - factor], env)
+    return Product(root, node, env, graphs.axes.source(view.operands[1 - factor], other))
 
 
-def _joins(attention: Attention, root: Root, places: dict[Operation, int]) -> bool:
-    """Add ``root`` to ``attention`` and return True, if it is an output of the same scores."""
-    ex = attention.expressions.copy()
-    dims = _dims(root, ex)
-    if dims is None:
-        return False
+def _joined(attention: Attention, root: Root) -> Attention | None:
+    """Return ``attention`` with ``root``, if that is an output of the same scores."""
+    graphs = attention.graphs.copy()
     try:
-        node, values = _graph(root, ex, dims)
+        product = _product(root, graphs)
     except (OpaqueError, SplitError):
-        return False
-    scores = {each for each in attention.program.nodes if each.kind == "score"}
-    if scores.isdisjoint(ordered([node])):
-        return False
-    return _becomes(
-        attention,
-        dataclasses.replace(
-            attention,
-            expressions=ex,
-            roots=[*attention.roots, root],
-            nodes=[*attention.nodes, node],
-            dims=[*attention.dims, dims],
-            values=[*attention.values, values],
-        ),
-        places,
-    )
-
-
-def _becomes(attention: Attention, joined: Attention, places: dict[Operation, int]) -> bool:
-    """Make ``attention`` what ``joined`` is, if that is there in place, and return whether it is."""
-    if joined is attention or not _is_in_place(joined, places):
-        return joined is attention
-    vars(attention).clear()  # what has been computed once, too
-    vars(attention).update(vars(joined))
-    return True
-
-
-def _add_others(found: list[Attention], ones: Ones, places: dict[Operation, int], views: SeenViews) -> None:
-    """Add to those of ``found`` whose scores something else needs, if that is known, sums and elements."""
-    covered = {op for each in found for op in each.operations}
-    others = [each for each in found if not _is_closed(each, covered)]
-    if not others:
-        return
-
-    def add(roots: list[Root]) -> None:
-        known = {op for each in found for op in each.operations}
-        for root in roots:
-            for attention in [] if root.view.op in known else reversed(others):
-                joined = with_sums(attention, root, ones)
-                if joined is not None and _becomes(attention, joined, places):
-                    break
-
-    roots = [sums_of(op, place, views) for op, place in places.items() if op not in covered]
-    sums = [root for root in roots if root is not None]
-    add([root for root in sums if not root.is_along_rows])
-    returned = list(list(places)[-1].operands)
-    for attention in others:
-        _becomes(attention, with_returned(attention, returned, places), places)
-    add([root for root in sums if root.is_along_rows])  # unless what has been added is computed from them
-    covered = {op for each in found for op in each.operations}
-    for attention in others:
-        if not _is_closed(attention, covered):
-            joined = with_elements(attention, covered, places)
-            if joined is not None:
-                _becomes(attention, joined, places)
-
-
-def _is_in_place(attention: Attention, places: dict[Operation, int]) -> bool:
-    """Return whether all that ``attention`` reads is there before the first of its products."""
-    factors = attention.factors()
-    sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
-    first = attention.place
-    for source in sources:
-        op = definition(source.value)
-        if op is not None and op.operation in places and places[op.operation] >= first:
-            return False
-    return _has_kernels(factors, attention.expressions.row)
+        return None
+    if set(attention.program.scores).isdisjoint(ordered([product.node])):
+        return None
+    return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
 
 
 def _has_kernels(factors: Factors, row: int) -> bool:
@@ -230,8 +213,7 @@ def _has_kernels(factors: Factors, row: int) -> bool:
     for number, (values, output) in enumerate(zip(factors.values, factors.outputs, strict=True)):
         if not values.access[-1].dim == output[-1].dim == first + number:
             return False
-    used = [*(each for pair in factors.scores for each in pair), *factors.values]
-    return len({str(element_of(source.value)) for source in used}) == 1
+    return len({str(element_of(source.value)) for source in (*factors.pairs, *factors.values)}) == 1
 
 
 def _is_closed(attention: Attention, covered: set[Operation]) -> bool:
@@ -241,7 +223,7 @@ def _is_closed(attention: Attention, covered: set[Operation]) -> bool:
     """
     return all(
         use.owner.operation in covered
-        for op in attention.expressions.visited
+        for op in attention.graphs.visited
         for result in op.results
         if result not in attention.elements
         for use in result.uses

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.nodes import Node, levels, ordered
 from mind_mlir.lowering.schedule.attention.visibility import Visibility
+from mind_mlir.lowering.schedule.folds.reductions import Combiner, combiner_named
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
+from mind_mlir.lowering.schedule.scalars.passes import ScalarPass, passes_over
 from mind_mlir.mlir.bindings import ir
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 _SUM, _MAX = "arith.addf", "arith.maximumf"
 
@@ -24,7 +22,7 @@ _SUM, _MAX = "arith.addf", "arith.maximumf"
 class Output:
     """A sum of products of ``node`` and something: along ``j`` for each row, or else along ``i``."""
 
-    node: Node
+    node: Scalar
     by_row: bool
 
 
@@ -37,27 +35,14 @@ class Scaling:
         node: The operation that scales; its other operand is the same along a row.
     """
 
-    term: Node
-    node: Node
+    term: Scalar
+    node: Scalar
 
     @property
-    def factor(self) -> Node:
+    def factor(self) -> Scalar:
         """The operand that the product is multiplied with, or divided by."""
         left, right = self.node.operands
         return right if left is self.term else left
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """One pass over the scores.
-
-    Attributes:
-        rows: The reductions along rows that it completes.
-        stores: Values that it keeps, each with the number of the array where.
-    """
-
-    rows: tuple[Node, ...]
-    stores: tuple[tuple[int, Node], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +59,7 @@ class AttentionProgram:
     outputs: tuple[Output, ...]
     row: int
     column: int
-    kept: tuple[Node, ...] = ()
+    kept: tuple[Scalar, ...] = ()
 
     @cached_property
     def scalings(self) -> tuple[Scaling | None, ...]:
@@ -82,76 +67,53 @@ class AttentionProgram:
         return tuple(_scaling(each.node, self.column) if each.by_row else None for each in self.outputs)
 
     @cached_property
-    def terms(self) -> tuple[Node, ...]:
+    def terms(self) -> tuple[Scalar, ...]:
         """The node that is multiplied for each output: its own, or the term of its scaling."""
         pairs = zip(self.outputs, self.scalings, strict=True)
         return tuple(output.node if scaling is None else scaling.term for output, scaling in pairs)
 
     @property
-    def column_terms(self) -> tuple[Node, ...]:
+    def column_terms(self) -> tuple[Scalar, ...]:
         """The terms that are multiplied for outputs with rows for keys: sums along the queries."""
         pairs = zip(self.outputs, self.terms, strict=True)
         return tuple(dict.fromkeys(term for output, term in pairs if not output.by_row))
 
     @cached_property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[Scalar]:
         """All nodes, operands first."""
         return ordered([*(output.node for output in self.outputs), *self.kept])
 
     @property
-    def ends(self) -> tuple[Node, ...]:
+    def ends(self) -> tuple[Scalar, ...]:
         """The nodes that have to be known of each score when all passes are done."""
         return (*self.terms, *self.kept)
 
     @cached_property
-    def scores(self) -> list[Node]:
+    def scores(self) -> list[Scalar]:
         """The scores, by number."""
-        return sorted((node for node in self.nodes if node.kind == "score"), key=lambda node: node.number)
+        return sorted((node for node in self.nodes if node.kind == "product"), key=lambda node: node.number)
 
     @cached_property
-    def inputs(self) -> list[Node]:
+    def inputs(self) -> list[Scalar]:
         """The elements of other tensors, by number."""
         return sorted((node for node in self.nodes if node.kind == "input"), key=lambda node: node.number)
 
-    def is_wide(self, node: Node) -> bool:
+    def is_wide(self, node: Scalar) -> bool:
         """Return whether ``node`` differs from element to element."""
-        return self.row in node.dims and self.column in node.dims
+        return self.row in node.axes and self.column in node.axes
 
-    def _fits(self, node: Node) -> bool:
+    def _fits(self, node: Scalar) -> bool:
         """Return whether an array of scores can hold ``node``: floats, of f64 where scores are."""
+        if not self.is_wide(node):
+            return False
         widest = max(32, *(ir.FloatType(score.type).width for score in self.scores))
         return isinstance(node.type, ir.FloatType) and node.type.width <= widest
 
     @cached_property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[ScalarPass, ...]:
         """The passes over the scores; the last one has no reductions, and may store nothing."""
         scalings = [each.factor for each in self.scalings if each is not None]
-        depth = levels([*self.ends, *scalings])
-        stored = list(self.scores)
-        found: list[Stage] = []
-        for level in range(max(depth.values(), default=-1) + 1):
-            rows = tuple(row for row, at in depth.items() if at == level)
-            later = [row.operands[0] for row, at in depth.items() if at > level] + list(self.ends)
-            now = ordered((row.operands[0] for row in rows), stop=stored)
-            stores: list[tuple[int, Node]] = []
-            for place, old in enumerate(stored):
-                others = {each for each in stored if each is not old}
-                for node in reversed(now):
-                    if node in stored or not self.is_wide(node) or not self._fits(node):
-                        continue
-                    if old not in ordered([node], stop=others):
-                        continue
-                    needed = _needed(later, {*others, node})
-                    if node in needed and old not in needed:
-                        stores.append((place, node))
-                        stored[place] = node
-                        break
-            found.append(Stage(rows, tuple(stores)))
-        missing = [term for term in dict.fromkeys(self.ends) if term not in stored]
-        free = [place for place, node in enumerate(stored) if node not in self.ends]
-        free += range(len(stored), len(stored) + len(missing))
-        found.append(Stage((), tuple(zip(free, missing, strict=False))))
-        return tuple(found)
+        return passes_over(self.scores, self.ends, scalings, self._fits)
 
     @cached_property
     def arrays(self) -> int:
@@ -162,13 +124,13 @@ class AttentionProgram:
     @cached_property
     def is_online(self) -> bool:
         """Return whether rows may be computed block by block: each output is a stable softmax."""
-        rows = [node for node in self.nodes if node.kind == "row"]
+        rows = [node for node in self.nodes if node.kind == "fold"]
         scaling = self.scalings[0]
         is_alone = len(self.outputs) == len(self.scores) == 1 and not self.kept
         return is_alone and scaling is not None and len(rows) == 2
 
     @cached_property
-    def vanishing(self) -> frozenset[Node]:
+    def vanishing(self) -> frozenset[Scalar]:
         """The maxima of rows whose sign is not seen where they are zero (see `ignore_signs_of_zeros`)."""
         seen = {output.node for output in self.outputs}
         found = []
@@ -180,7 +142,11 @@ class AttentionProgram:
                 found.append(row)
         return frozenset(found)
 
-    def _users(self, node: Node) -> list[Node]:
+    def fold(self, row: Scalar) -> Combiner:
+        """Return what a reduction along rows combines its terms with."""
+        return combiner_named(row.combiner, either_zero=row in self.vanishing)
+
+    def _users(self, node: Scalar) -> list[Scalar]:
         return [user for user in self.nodes if node in user.operands]
 
     @cached_property
@@ -194,21 +160,7 @@ class AttentionProgram:
         return not all(output.by_row for output in self.outputs)
 
 
-def _needed(roots: Iterable[Node], stop: Collection[Node]) -> set[Node]:
-    """Return what ``roots`` are computed from by elements, down to ``stop``; reductions are known."""
-    found: set[Node] = set()
-    work = list(roots)
-    while work:
-        node = work.pop()
-        if node in found:
-            continue
-        found.add(node)
-        if node not in stop and node.kind != "row":
-            work += node.operands
-    return found
-
-
-def _scaling(node: Node, column: int) -> Scaling | None:
+def _scaling(node: Scalar, column: int) -> Scaling | None:
     """Return how a weight of a stable softmax is an exponential, scaled by what its row has in common.
 
     The largest exponential of a row is one, so that sums are neither too large nor zero.
@@ -217,16 +169,16 @@ def _scaling(node: Node, column: int) -> Scaling | None:
         return None
     for place, term in enumerate(node.operands if node.name == "arith.mulf" else node.operands[:1]):
         factor = node.operands[1 - place]
-        rows = [each for each in ordered([factor], stop=[term]) if each.kind == "row"]
+        rows = [each for each in ordered([factor], stop=[term]) if each.kind == "fold"]
         sums = all(row.combiner == _SUM and row.operands[0] is term for row in rows)
-        if _is_stable(term) and rows and sums and column not in factor.dims:
+        if _is_stable(term) and rows and sums and column not in factor.axes:
             return Scaling(term, node)
     return None
 
 
-def _is_stable(node: Node) -> bool:
+def _is_stable(node: Scalar) -> bool:
     """Return whether ``node`` is an exponential of scores from which their row's maximum was subtracted."""
     if node.name != "math.exp" or node.operands[0].name != "arith.subf":
         return False
     score, greatest = node.operands[0].operands
-    return greatest.kind == "row" and greatest.combiner == _MAX and greatest.operands[0] is score
+    return greatest.kind == "fold" and greatest.combiner == _MAX and greatest.operands[0] is score

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
@@ -132,36 +132,24 @@ def choose_attention_schedule(
         visible: Which keys a query sees at most (see `Program.visible`).
     """
     lanes = target.lanes(shape.bits)
-    size = shape.bits // 8
-    # Tiles that all threads see are no memory of a thread.
-    arrays: float = shape.arrays - (shape.kept if shape.members > 1 else 0)
     if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
         return None
     rows, vectors = _score_tile(-(-shape.queries // lanes), target)
-    row = lanes * vectors * size
     out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
-    pairs = shape.pairs and target.bf16_dots and target.masks
-    words = _word_bytes(shape, lanes * out_vectors) if pairs and all(shape.by_row) else 0
-    if words and shape.keys * lanes * size * arrays + words > _ROOM:
-        pairs, words = False, 0
-    if pairs:
-        arrays += shape.halves / 2
-    if shape.short and target.bf16_dots and not pairs and visible is None:
+    room = _room(shape, target, lanes, lanes * out_vectors)
+    if shape.short and target.bf16_dots and not room.pairs and visible is None:
         return None  # products one after the other have an instruction that is twice as fast
-    whole = shape.keys * row * arrays + words <= _ROOM
-    while not (whole or online) and vectors > 1:  # rows have to stay whole: fewer of them at a time
-        rows, vectors = _NARROWER[vectors]
-        row = lanes * vectors * size
-        whole = shape.keys * row * arrays + words <= _ROOM
+    while not (online or room.has(vectors)) and vectors > 1:
+        rows, vectors = _NARROWER[vectors]  # rows have to stay whole: fewer of them at a time
     keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
-    blocks = -(-shape.queries // (lanes * vectors)) if all(shape.by_row) else 1
     at_once = -(-shape.queries // (lanes * vectors))
+    blocks = at_once if all(shape.by_row) else 1
     nanoseconds = _nanoseconds(shape, lanes, at_once, visible)
     together = 0
     if shape.members > 1:
-        together = _heads_together(shape, shape.keys * row * shape.kept, target)
+        together = _heads_together(shape, room.array * vectors * shape.kept, target)
         if not together:
             return None
         nanoseconds *= together / shape.batch / at_once
@@ -181,8 +169,42 @@ def choose_attention_schedule(
         fma=target.fma,
         masks=target.masks,
         half=target.half,
-        pairs=pairs,
+        pairs=room.pairs,
     )
+
+
+class _Room(NamedTuple):
+    """What a thread has place for.
+
+    Attributes:
+        array: Bytes of an array of scores, of a vector of queries.
+        arrays: How many of them there are.
+        words: Bytes of the values of a head as words.
+        pairs: Whether products are of words.
+    """
+
+    array: int
+    arrays: float
+    words: int
+    pairs: bool
+
+    def has(self, vectors: int) -> bool:
+        """Return whether there is place for whole rows of so many vectors of queries."""
+        return self.array * vectors * self.arrays + self.words <= _ROOM
+
+
+def _room(shape: Shape, target: Target, lanes: int, columns: int) -> _Room:
+    """Return what a thread has place for, where panels of values have so many columns."""
+    # Tiles that all threads see are no memory of a thread.
+    arrays: float = shape.arrays - (shape.kept if shape.members > 1 else 0)
+    array = shape.keys * lanes * shape.bits // 8
+    plain = _Room(array, arrays, 0, pairs=False)
+    if not (shape.pairs and target.bf16_dots and target.masks):
+        return plain
+    if not all(shape.by_row):
+        return _Room(array, arrays + shape.halves / 2, 0, pairs=True)
+    words = _Room(array, arrays, _word_bytes(shape, columns), pairs=True)
+    return words._replace(arrays=arrays + shape.halves / 2) if words.has(1) else plain
 
 
 def _nanoseconds(shape: Shape, lanes: int, at_once: int, visible: int | None) -> float:

@@ -10,27 +10,21 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Root, element_of
-from mind_mlir.lowering.schedule.attention.nodes import (
-    Node,
-    OpaqueError,
-    SeenViews,
-    Source,
-    SplitError,
-    batches_of,
-    ordered,
-    substituted,
-)
-from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Product, Root, element_of
+from mind_mlir.lowering.schedule.attention.marked import batches_of
+from mind_mlir.lowering.schedule.folds.reductions import match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import is_filled_with, used
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
+from mind_mlir.lowering.schedule.scalars.axes import Source, SplitError, substituted
+from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.attention.expression import Expressions
+    from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs, SeenViews
+    from mind_mlir.lowering.schedule.scalars.axes import Axes
 
 #: Columns of ones that sums are products with: whole vectors of every target.
 ONES = 16
@@ -91,33 +85,35 @@ def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
 
 def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
     """Return ``attention`` with the sums ``root``; None if these are none of what its scores become."""
-    ex, view = attention.expressions.copy(), root.view
-    places = whole_access(view.shapes[0], ex)
+    graphs, view = attention.graphs.copy(), root.view
+    places = whole_access(view.shapes[0], graphs.axes)
     if places is None:
         return None
-    dims = [index.dim for index in view.accesses[0]]
+    dims = (index.dim for index in view.accesses[0])
     env = {dim: index for dim, index in zip(dims, places, strict=True) if dim is not None}
     try:
-        node = ex.term(view, 0, env)
+        node = graphs.term(view, 0, env)
     except (OpaqueError, SplitError):
         return None
-    if not _is_element(node, attention, ex):
+    if not _is_element(node, attention):
         return None
     if root.outer in view.reductions or root.reduced in view.reductions:
-        width = Linear(((ex.dimension(ONES), 1),))
-        stored = element_of(ex.scores[attention.program.scores[0].number].keys.value)
-        return dataclasses.replace(
-            attention,
-            expressions=ex,
-            roots=[*attention.roots, root],
-            nodes=[*attention.nodes, node],
-            dims=[*attention.dims, {**env, root.width: width}],
-            values=[*attention.values, Source(ones.of(stored), (width,))],
-        )
-    access = tuple(substituted(index, env) for index in view.accesses[-1])
-    kept = Kept(view.op.results[0], root.place, node, access)
-    joined = dataclasses.replace(attention, expressions=ex, kept=[*attention.kept, kept])
-    return joined if _side_by_side(joined) else None
+        width = Linear(((graphs.axes.add(ONES), 1),))
+        stored = element_of(graphs.scores[attention.program.scores[0].number].keys.value)
+        product = Product(root, node, {**env, root.width: width}, Source(ones.of(stored), (width,)))
+        return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
+    kept = Kept(view.op.results[0], root.place, node, substituted(view.accesses[-1], env))
+    return _with_kept(attention, graphs, kept)
+
+
+def _with_kept(attention: Attention, graphs: ScoreGraphs, kept: Kept) -> Attention | None:
+    """Return ``attention`` with another tensor of elements.
+
+    None unless all of them are summed over the same batches, which go side by side.
+    """
+    joined = dataclasses.replace(attention, graphs=graphs, kept=(*attention.kept, kept))
+    batches = {batches_of(each.access, graphs.row) for each in joined.kept}
+    return joined if len(batches) == 1 and len(joined.kept) <= _MOST else None
 
 
 def with_returned(
@@ -148,7 +144,7 @@ def with_elements(
         covered: What attentions take the place of.
         places: The places of all operations of the block.
     """
-    for op in attention.expressions.visited:
+    for op in attention.graphs.visited:
         for value in op.results:
             users = (use.owner.operation for use in value.uses)
             if value in attention.elements or all(user in covered for user in users):
@@ -165,60 +161,45 @@ def _with_element(attention: Attention, value: Value, places: Mapping[Operation,
 
     None, too, where there is one product of scores alone: to write elements and to read them is faster then.
     """
-    ex = attention.expressions.copy()
-    op, access = definition(value), whole_access(_shape(value), ex)
+    graphs, op = attention.graphs.copy(), definition(value)
+    shape = list(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else []
+    access = whole_access(shape, graphs.axes)
     if op is None or op.operation not in places or access is None:
         return None
     try:
-        node = ex.build(value, access)
+        node = graphs.build(value, access)
     except (OpaqueError, SplitError):
         return None
-    if not _is_element(node, attention, ex):
+    if not _is_element(node, attention):
         return None
-    kept = Kept(value, places[op.operation], node, access)
-    joined = dataclasses.replace(attention, expressions=ex, kept=[*attention.kept, kept])
-    return joined if _side_by_side(joined) and len(joined.program.scores) >= _FEWEST_SCORES else None
+    joined = _with_kept(attention, graphs, Kept(value, places[op.operation], node, access))
+    return joined if joined is not None and len(joined.program.scores) >= _FEWEST_SCORES else None
 
 
-def _side_by_side(attention: Attention) -> bool:
-    """Return whether all tensors of elements are summed over the same batches, which go side by side."""
-    row = attention.expressions.row
-    return (
-        len({batches_of(each.access, row) for each in attention.kept}) == 1 and len(attention.kept) <= _MOST
-    )
-
-
-def _shape(value: Value) -> Sequence[int]:
-    return list(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else []
-
-
-def whole_access(shape: Sequence[int], expressions: Expressions) -> Access | None:
+def whole_access(shape: Sequence[int], axes: Axes) -> Access | None:
     """Return how a tensor of ``shape`` has an element for each score: batches in order, row, column.
 
     None if it has not. Several batches may stand in one dimension, and dimensions of one anywhere.
     """
-    *outer, row, column = shape if len(shape) > 1 else (0, 0)
-    ex = expressions
-    if [row, column] != ex.extents[ex.row : ex.column + 1]:
+    row = axes.batches
+    if list(shape[-2:]) != axes.extents[row : row + 2]:
         return None
-    batches = [dim for dim in range(ex.row) if ex.extents[dim] > 1]
+    batches = [axis for axis in range(row) if axes.extents[axis] > 1]
     found: list[Linear] = []
-    for extent in outer:
+    for extent in shape[:-2]:
         terms: list[tuple[int, int]] = []
         rest = extent
-        while rest > 1 and batches and rest % ex.extents[batches[0]] == 0:
-            rest //= ex.extents[batches[0]]
+        while rest > 1 and batches and rest % axes.extents[batches[0]] == 0:
+            rest //= axes.extents[batches[0]]
             terms.append((batches.pop(0), rest))
         if rest != 1:
             return None
         found.append(Linear(tuple(terms)))
-    if batches:
-        return None
-    return (*found, Linear(((ex.row, 1),)), Linear(((ex.column, 1),)))
+    return None if batches else (*found, Linear(((row, 1),)), Linear(((row + 1, 1),)))
 
 
-def _is_element(node: Node, attention: Attention, expressions: Expressions) -> bool:
+def _is_element(node: Scalar, attention: Attention) -> bool:
     """Return whether ``node`` is a float for each score, computed of those of ``attention``."""
-    ex = expressions
-    is_wide = {ex.row, ex.column} <= node.dims and isinstance(node.type, ir.FloatType)
-    return is_wide and not set(attention.program.scores).isdisjoint(ordered([node]))
+    program = attention.program
+    is_float = isinstance(node.type, ir.FloatType)
+    return program.is_wide(node) and is_float and not set(program.scores).isdisjoint(ordered([node]))

@@ -12,7 +12,7 @@ from bisect import bisect
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import GROUP_LIMIT
-from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
+from mind_mlir.lowering.schedule.folds.reductions import match_combiners
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, ir
 
 if TYPE_CHECKING:

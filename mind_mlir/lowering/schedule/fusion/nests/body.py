@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import LINE
-from mind_mlir.lowering.schedule.fusion.groups.reductions import (
+from mind_mlir.lowering.schedule.folds.reductions import (
     Accumulators,
     Combiner,
     combined_value,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.fusion.groups.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.nests.body import Output, combiner_of
 from mind_mlir.mlir.bindings import Type, Value, ir
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.fusion.groups.reductions import Accumulators
+    from mind_mlir.lowering.schedule.folds.reductions import Accumulators
     from mind_mlir.mlir.bindings import Value
 
     #: Emits a step of the vector loop, given what is carried; returns what is carried on.

@@ -10,15 +10,15 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.fusion.nests.body import Place, wanted_values
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
 from mind_mlir.mlir.bindings import arith, ir, vector
-from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.fusion.groups.reductions import Combiner
+    from mind_mlir.lowering.schedule.folds.reductions import Combiner
     from mind_mlir.lowering.schedule.fusion.nests.body import Range
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
@@ -44,10 +44,11 @@ class Online:
         self._first = first
         self._passes = passes
         self._type: Type = self._centre.type.element_type
+        self._fold = OnlineExponentials(emitter, self._type)
 
     def begin(self) -> list[Value]:
         """Return the maximum of nothing, and what is subtracted for it."""
-        return [self._e.number(self._type, -math.inf), self._e.number(self._type, 0.0)]
+        return self._fold.begin()
 
     def run(
         self, place: Place, block: Block, range_: Range, running: list[Value]
@@ -101,14 +102,10 @@ class Online:
             before, _, *sums = now
             own = combiner.horizontal(self._tree(combiner.name, parts))
             maximum = combiner.combine(before, own)
-            nothing, zero = self.begin()
-            is_lowest = arith.CmpFOp(arith.CmpFPredicate.OEQ, maximum, nothing).result
-            subtracted = self._e.select(is_lowest, zero, maximum)
+            subtracted = self._fold.subtracted(maximum)
             # A vector as elsewhere, so that the loop has one set of constants.
-            less = self._e.broadcast(elements.type, arith.SubFOp(before, subtracted).result)
-            factor = math_.ExpOp(less).result
-            scaled = [arith.MulFOp(total, factor).result for total in sums]
-            return [maximum, subtracted, *scaled]
+            factor = self._fold.factor(before, subtracted, elements.type)
+            return [maximum, subtracted, *(self._fold.scaled(total, factor) for total in sums)]
 
         return self._e.either(any_, inside, raise_, lambda now: now)
 

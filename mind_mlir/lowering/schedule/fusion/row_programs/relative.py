@@ -12,8 +12,8 @@ import dataclasses
 import enum
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.fusion.groups.group import Group
-from mind_mlir.lowering.schedule.fusion.groups.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root, Step
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.mlir.values import attributes_of

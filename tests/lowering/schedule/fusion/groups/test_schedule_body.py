@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mind_mlir.lowering.schedule.fusion.groups.reductions import match_combiners
+from mind_mlir.lowering.schedule.folds.reductions import match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import match_multiply_add
 from mind_mlir.mlir.bindings import Block, Module, ir, new_context
 

@@ -109,6 +109,11 @@ _COMBINERS = {
 }
 
 
+def combiner_named(name: str, *, either_zero: bool = False) -> Combiner:
+    """Return what combines by operation ``name``."""
+    return dataclasses.replace(_COMBINERS[name], either_zero=either_zero)
+
+
 def match_combiners(block: Block, results: int) -> list[Combiner] | None:
     """Return how ``block``, whose last arguments are ``results`` accumulators, combines with each of them.
 

@@ -1,0 +1,215 @@
+"""Results that have an element of an attention for each of its scores, or sums of these over batches.
+
+Elements lie in memory ``[key][query]`` and are transposed in squares of a vector. Where they are summed, the
+heads whose elements are terms compute the same queries side by side, each into a tile of its own that all
+threads see; then each thread sums some keys of all of these tiles, in the order of the heads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
+from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.movement.transposition import transpose
+from mind_mlir.mlir.bindings import Value, arith, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.lowering.schedule.attention.memory import Rooms, Scratch
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.mlir.bindings import Value
+
+    #: Emits a block of queries of a head: its batches, the number of the block, and memory.
+    Head = Callable[[Env, Index, Scratch], object]
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiles:
+    """Elements of some heads for a block of queries.
+
+    Attributes:
+        room: Their memory, ``[head, key][query]``.
+        first: The first row of the first head.
+        heads: How many heads there are to be summed.
+        adds: Whether they are added to what there is; None if they never are.
+    """
+
+    room: Value
+    first: Index = 0
+    heads: Index = 1
+    adds: Value | None = None
+
+
+class Squares:
+    """Emits what is written of elements."""
+
+    def __init__(self, nest: AttentionNest) -> None:
+        self._e = nest.e
+        self._nest = nest
+        #: Whether the last vector of keys is not whole.
+        self._is_ragged = nest.keys % nest.lanes.count > 0
+
+    def write(self, out: Buffer, tiles: Tiles, env: Env, keys: tuple[Index, Index]) -> None:
+        """Emit the rows of a tensor for a block of queries, of some keys, which are squares."""
+        e, nest, lanes = self._e, self._nest, self._nest.lanes
+        first = env[nest.row]
+
+        def square(key: Index, _: list[Value]) -> list[Value]:
+            for c in range(0, lanes.vectors * lanes.count, lanes.count):
+                for lane, value in enumerate(transpose(self._sums(tiles, key, c))):
+                    row = e.add(first, c + lane)
+                    there = [(row, nest.queries)] * nest.is_ragged
+                    here = {**env, nest.row: row, nest.column: key}
+                    nest.where(there, partial(self._put, value, out, here, tiles.adds))
+            return []
+
+        e.loop((*keys, lanes.count), [], square)
+
+    def _sums(self, tiles: Tiles, key: Index, query: int) -> list[Value]:
+        """Emit sums over heads: a vector of queries for each of as many keys."""
+        e, lanes, keys = self._e, self._nest.lanes, self._nest.keys
+        places = [e.add(key, lane) for lane in range(lanes.count)]
+        if self._is_ragged:  # nothing lies behind the last key
+            places = [e.minimum(place, keys - 1) for place in places]
+
+        def one(head: Index) -> list[Value]:
+            start = e.add(tiles.first, e.mul(head, keys))
+            return [lanes.load(tiles.room, [e.add(start, place), query]) for place in places]
+
+        def more(head: Index, sums: list[Value]) -> list[Value]:
+            return [arith.AddFOp(*each).result for each in zip(sums, one(head), strict=True)]
+
+        return e.loop((1, tiles.heads, 1), one(0), more)
+
+    def _put(self, value: Value, out: Buffer, env: Env, adds: Value | None) -> None:
+        """Emit a store of elements of a row, added to what there is where ``adds``."""
+        e, lanes = self._e, self._nest.lanes
+        live: Index = lanes.count
+        if self._is_ragged:
+            live = e.minimum(e.sub(self._nest.keys, env[self._nest.column]), lanes.count)
+        indices = [e.index(each) for each in out.indices(e, env)]
+        mask = e.mask(lanes.count, live)
+        if adds is not None:
+            old = self._old(out, indices, mask)
+            value = arith.AddFOp(value, arith.SelectOp(adds, old, lanes.splat(0.0)).result).result
+        value = e.cast(value, out.element)
+        if mask is None:
+            lanes.store(value, out.value, indices)
+        else:
+            vector.MaskedStoreOp(out.value, indices, mask, value)
+
+    def _old(self, out: Buffer, indices: list[Value], mask: Value | None) -> Value:
+        lanes = self._nest.lanes
+        if mask is None:
+            return lanes.load(out.value, indices)
+        nothing = lanes.splat(0.0)
+        return vector.MaskedLoadOp(nothing.type, out.value, indices, mask, nothing).result
+
+
+class HeadsTogether:
+    """Emits blocks of queries of several heads, and sums over them.
+
+    Heads are numbered by the batches of results, then by those that are summed: ``across`` of the former and
+    ``within`` of the latter are computed together.
+    """
+
+    def __init__(self, nest: AttentionNest, rooms: Rooms, squares: Squares) -> None:
+        self._e = nest.e
+        self._nest = nest
+        self._rooms = rooms
+        self._squares = squares
+        self._heads, self._members = (
+            math.prod(nest.extents[dim] for dim in dims) for dims in (nest.own, nest.summed)
+        )
+        self._within = min(self._members, nest.schedule.together)
+        self._across = nest.schedule.together // self._within
+
+    def emit(self, head: Head) -> None:
+        """Emit all heads, given what emits a block of queries of one."""
+        e, nest, s = self._e, self._nest, self._nest.schedule
+        count = -(-s.together // s.units)
+        shared = self._rooms.shared()
+        whole = self._rooms.own(shared, parallel=False) if count == 1 else None
+
+        def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
+            def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
+                own = whole or self._rooms.own(shared, parallel=True)
+
+                def one(number: Index, _: list[Value]) -> list[Value]:
+                    self._one(head, number, first, queries, (own, shared))
+                    return []
+
+                return e.loop((start, end, 1), [], one)
+
+            e.chunks(Split(s.units, count, "", s.brief), s.together, [], chunk)
+            for out, place in zip(nest.kept, self._rooms.kept, strict=True):
+                self._sum(out, shared["array", place], first, queries)
+            return []
+
+        def rows(first: Index, member: Index) -> list[Value]:
+            blocks = -(-nest.queries // s.queries)
+            return e.loop((0, blocks, 1), [], lambda queries, _: step((first, member), queries))
+
+        def parts(first: Index, _: list[Value]) -> list[Value]:
+            return e.loop((0, self._members, self._within), [], lambda member, _: rows(first, member))
+
+        e.loop((0, self._heads, self._across), [], parts)
+
+    def _one(
+        self,
+        head: Head,
+        number: Index,
+        first: tuple[Index, Index],
+        queries: Index,
+        rooms: tuple[Scratch, Scratch],
+    ) -> None:
+        """Emit a block of queries of the head of a number among those that are computed together."""
+        e, nest = self._e, self._nest
+        place = e.add(first[0], e.floordiv(number, self._within))
+        member = e.add(first[1], e.modulo(number, self._within))
+        env = {**self._digits(place, nest.own), **self._digits(member, nest.summed)}
+        env |= {dim: 0 for dim in range(nest.row) if dim not in env}
+        there = [(place, self._heads)] * (self._heads % self._across > 0)
+        there += [(member, self._members)] * (self._members % self._within > 0)
+        nest.where(there, lambda: head(env, queries, self._rooms.part(*rooms, number)))
+
+    def _digits(self, number: Index, dims: Sequence[int]) -> dict[int, Index]:
+        """Return the batches ``dims``, the last one of which counts fastest."""
+        order = dims[::-1]
+        digits = self._e.digits(number, [self._nest.extents[dim] for dim in order])
+        return dict(zip(order, digits, strict=True))
+
+    def _sum(self, out: Buffer, tiles: Value, first: tuple[Index, Index], block: Index) -> None:
+        """Emit sums over heads of a block of queries, of a tensor of elements."""
+        e, nest, lanes = self._e, self._nest, self._nest.lanes
+        members, within = self._members, self._within
+        several = e.minimum(e.sub(members, first[1]), within) if members % within else within
+        adds = None if members == within else e.compare("ne", first[1], 0)
+        squares = -(-nest.keys // lanes.count)
+        cut = split(squares, 2 * nest.schedule.together * squares * nest.schedule.queries * VECTOR_NS)
+        rows = e.mul(block, nest.schedule.queries)
+
+        def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
+            keys = (e.mul(start, lanes.count), e.mul(end, lanes.count))
+
+            def head(place: Index, _: list[Value]) -> list[Value]:
+                batch = e.add(first[0], place)
+                env = {**self._digits(batch, nest.own), nest.row: rows}
+                found = Tiles(tiles, e.mul(place, within * nest.keys), several, adds)
+                there = [(batch, self._heads)] * (self._heads % self._across > 0)
+                nest.where(there, lambda: self._squares.write(out, found, env, keys))
+                return []
+
+            return e.loop((0, self._across, 1), [], head)
+
+        e.chunks(cut, squares, [], chunk)

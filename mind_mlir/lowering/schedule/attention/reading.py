@@ -1,0 +1,338 @@
+"""Reads tensors as graphs of scalars over the axes of scores.
+
+Scores are products of queries, which may be scaled on their way, and keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    constant_value,
+    end_of,
+    filler,
+    filling_constant,
+    is_filled_with,
+    match_multiply_add,
+)
+from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
+from mind_mlir.lowering.schedule.scalars.axes import Axes, Source, axes_of, substituted
+from mind_mlir.lowering.schedule.scalars.bodies import BodyReader
+from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars, ordered
+from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """An operation of an element and a number, in this order or, if ``swapped``, in the other one."""
+
+    op: Operation
+    number: Attribute
+    swapped: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Sums of products: of a row of ``queries`` and one of ``keys``, along axis ``depth``.
+
+    Queries are scaled on their way, if ``scale`` says how.
+    """
+
+    op: Operation
+    queries: Source
+    keys: Source
+    depth: int
+    scale: Scale | None = None
+
+
+#: Operations of an element and a number, and where the number may stand.
+_SCALING = {"arith.mulf": (1, 0), "arith.divf": (1,)}
+_FLOATS = ("f32", "f64")
+
+
+def match_scale(view: View) -> tuple[int, Scale] | None:
+    """Return which operand ``view`` scales by a number, and how; None if it computes anything else.
+
+    The number makes nothing greater: what is finite stays so.
+    """
+    if view.reductions or view.results != 1 or len(view.body.operations) != 2:
+        return None
+    op = view.body.operations[0].operation
+    if op.name not in _SCALING or str(op.results[0].type) not in _FLOATS:
+        return None
+    for place in _SCALING[op.name]:
+        argument = op.operands[1 - place]
+        value = _number(op.operands[place], view)
+        if value is None or not isinstance(argument, ir.BlockArgument):
+            continue
+        magnitude = abs(float(ir.FloatAttr(value).value))
+        if magnitude <= 1 if op.name == "arith.mulf" else magnitude >= 1:
+            return argument.arg_number, Scale(op, value, place == 0)
+    return None
+
+
+def _number(value: Value, view: View) -> Attribute | None:
+    """Return the number that ``value`` in the body of ``view`` is everywhere; None if it is no such."""
+    if not isinstance(value, ir.BlockArgument):
+        return constant_value(value)
+    operand = view.operands[value.arg_number]
+    if not isinstance(operand.type, ir.RankedTensorType):
+        return constant_value(operand)
+    found, op = filling_constant(operand), definition(operand)
+    if found is not None or op is None or op.name != "arith.constant":
+        return found
+    return splat_of(op.attributes["value"])
+
+
+def splat_of(attribute: Attribute) -> Attribute | None:
+    """Return the number that all elements of a literal are; None if they differ."""
+    is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
+    return ir.DenseElementsAttr(attribute).get_splat_value() if is_splat else None
+
+
+#: Values that a graph has at most: more would not stay in registers anyway.
+_LIMIT = 192
+_FLOATS = ("f32", "f64")
+
+
+class SeenViews:
+    """Views of what computes values, each made once; good for as long as nothing changes."""
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._seen: dict[Value, View | None] = {}
+
+    def of(self, value: Value) -> View | None:
+        """Return the view of the operation that computes ``value``."""
+        if value not in self._seen:
+            self._seen[value] = self._views.of(value.owner.operation)
+        return self._seen[value]
+
+
+class ScoreGraphs:
+    """Makes graphs over axes that are shared by all of them.
+
+    Args:
+        axes: The axes: batches, then ``row``, which counts queries, and ``column``, along which rows are
+            reduced, the keys; those of products follow.
+
+    Attributes:
+        scores: The scores so far.
+        inputs: The inputs so far.
+        visited: The operations that graphs have taken the place of and that depend on scores.
+    """
+
+    def __init__(self, views: SeenViews, axes: Axes) -> None:
+        self.axes = axes
+        self.row, self.column = axes.batches, axes.batches + 1
+        self.scores: list[Score] = []
+        self.inputs: list[Source] = []
+        self.visited: dict[Operation, None] = {}
+        self._views = views
+        self._scalars = Scalars()
+        self._built: dict[tuple[Value, Access], Scalar] = {}
+
+    @property
+    def extents(self) -> list[int]:
+        """The extents of the axes."""
+        return self.axes.extents
+
+    def copy(self) -> ScoreGraphs:
+        """Return one that knows as much, and whose graphs share scalars with these."""
+        other = ScoreGraphs(self._views, self.axes.copy())
+        other.scores, other.inputs = list(self.scores), list(self.inputs)
+        other.visited, other._built = dict(self.visited), dict(self._built)
+        other._scalars = self._scalars.copy()
+        return other
+
+    def build(self, value: Value, access: Access) -> Scalar:
+        """Return the graph of the element of ``value`` at ``access``.
+
+        Raises:
+            OpaqueError: There is none.
+            SplitError: There is one if an axis is several.
+        """
+        access = self.axes.without_units(access)
+        key = (value, access)
+        if key not in self._built:
+            if len(self._built) > _LIMIT:
+                raise OpaqueError
+            self._built[key] = self._build(value, access)
+        return self._built[key]
+
+    def term(self, view: View, number: int, env: Mapping[int, Linear]) -> Scalar:
+        """Return what ``view`` reduces to its result ``number``, where ``env`` says its dimensions.
+
+        Raises:
+            OpaqueError: There is no such graph.
+            SplitError: There is one if an axis is several.
+        """
+        return self._value(combined_value(view.body, view.results, number), view, env)
+
+    def converted(self, casts: Sequence[Operation], scalar: Scalar) -> Scalar:
+        """Return ``scalar`` after ``casts``."""
+        for op in casts:
+            scalar = self._scalars.op(op, [scalar])
+        return scalar
+
+    def _build(self, value: Value, access: Access) -> Scalar:
+        op = definition(value)
+        number = filler(value)
+        if number is not None:
+            return self._scalars.constant(constant_value(number))
+        if op is None:
+            return self._input(value, access)
+        if op.name == "arith.constant":
+            splat = splat_of(op.attributes["value"])
+            return self._input(value, access) if splat is None else self._scalars.constant(splat)
+        moved = self.axes.moved(op.operation, access)
+        if moved is not None:
+            scalar = self.build(*moved)
+        else:
+            view = self._views.of(value)
+            if view is None or any(index.dim is None for index in view.accesses[-1]):
+                return self._input(value, access)
+            try:
+                scalar = self._computed(view, value.result_number, access)
+            except OpaqueError:
+                return self._input(value, access)
+            if scalar.kind not in ("product", "input") and not scalar.scored and not _is_cheap(scalar):
+                return self._input(value, access)
+        if scalar.scored:
+            self.visited[op.operation] = None
+        return scalar
+
+    def _computed(self, view: View, number: int, access: Access) -> Scalar:
+        env = _bound(view, view.accesses[len(view.inputs) + number], access)
+        if not view.reductions:
+            if any(view.used(place) for place in range(len(view.inputs), len(view.operands))):
+                raise OpaqueError
+            return self._value(end_of(view.body).operands[number], view, env)
+        if match_multiply_add(view.body) is not None and len(view.inputs) == 2:
+            return self._score(view, access, env)
+        return self._fold(view, number, access, env)
+
+    def _value(self, value: Value, view: View, env: Mapping[int, Linear]) -> Scalar:
+        """Return the scalar of ``value``, which the body of ``view`` computes or reads."""
+
+        def argument(place: int) -> Scalar:
+            operand = view.operands[place]
+            if not isinstance(operand.type, ir.RankedTensorType):
+                return self._scalars.constant(constant_value(operand))
+            return self.build(operand, substituted(view.accesses[place], env))
+
+        return BodyReader(self._scalars, view.body, argument, lambda dim: env[dim].dim).scalar(value)
+
+    def _fold(self, view: View, number: int, access: Access, env: dict[int, Linear]) -> Scalar:
+        combiners = match_combiners(view.body, view.results)
+        if combiners is None or len(view.reductions) != 1:
+            raise OpaqueError
+        (dim,) = view.reductions
+        if any(index.uses(self.column) for index in access) or view.extents[dim] != self.extents[self.column]:
+            raise OpaqueError
+        combiner, init = combiners[number], view.inits[number]
+        element = ir.ShapedType(init.type).element_type
+        if str(element) not in _FLOATS or combiner.name not in ("arith.addf", "arith.maximumf"):
+            raise OpaqueError
+        neutral = (combiner.neutral_attribute(element), zero(element))
+        if not is_filled_with(init, *neutral[: 2 if combiner.name == "arith.addf" else 1]):
+            raise OpaqueError
+        env[dim] = Linear(((self.column, 1),))
+        term = self.term(view, number, env)
+        if not term.scored or self.column not in term.axes:
+            raise OpaqueError
+        return self._scalars.fold(combiner.name, element, term, self.column)
+
+    def _score(self, view: View, access: Access, env: dict[int, Linear]) -> Scalar:
+        product = match_multiply_add(view.body)
+        element = ir.ShapedType(view.inits[0].type).element_type
+        if product is None or not product.extends or str(element) not in _FLOATS:
+            raise OpaqueError
+        if not is_filled_with(view.inits[0], zero(element)) or len(view.reductions) != 1:
+            raise OpaqueError
+        (dim,) = view.reductions
+        key = ("product", view.op, access)
+        known = self._scalars.known(key)
+        if known is not None:
+            return known
+        depth = self.axes.add(view.extents[dim])
+        env[dim] = Linear(((depth, 1),))
+        factors = [
+            self.axes.source(operand, substituted(indices, env))
+            for operand, indices in zip(view.inputs, view.accesses, strict=False)
+        ]
+        queries = [each for each in factors if each.uses(self.row) and not each.uses(self.column)]
+        keys = [each for each in factors if each.uses(self.column) and not each.uses(self.row)]
+        if len(queries) != 1 or len(keys) != 1:
+            raise OpaqueError
+        unscaled, scale = self._unscaled(queries[0])
+        self.scores.append(Score(view.op, unscaled, keys[0], depth, scale))
+        return self._scalars.leaf(key, "product", element, axes_of(access), len(self.scores) - 1)
+
+    def _unscaled(self, source: Source) -> tuple[Source, Scale | None]:
+        """Return what ``source`` is scaled from by a number, if nothing else needs it, and how."""
+        is_needed = definition(source.value) is None or len(list(source.value.uses)) != 1
+        view = None if is_needed else self._views.of(source.value)
+        found = None if view is None else match_scale(view)
+        if view is None or found is None:
+            return source, None
+        place, scale = found
+        try:
+            env = _bound(view, view.accesses[-1], source.access)
+        except OpaqueError:
+            return source, None
+        return self.axes.source(view.operands[place], substituted(view.accesses[place], env)), scale
+
+    def _input(self, value: Value, access: Access) -> Scalar:
+        if not isinstance(value.type, ir.RankedTensorType):
+            raise OpaqueError
+        element = value.type.element_type
+        if not isinstance(element, ir.IntegerType | ir.FloatType) or 1 < element.width < 8:
+            raise OpaqueError
+        source, axes = Source(value, access), axes_of(access)
+        if not self._is_readable(source) or max(axes, default=0) > self.column:
+            raise OpaqueError
+        key = ("input", value, access)
+        if self._scalars.known(key) is None:
+            self.inputs.append(source)
+        return self._scalars.leaf(key, "input", element, axes, len(self.inputs) - 1)
+
+    def _is_readable(self, source: Source) -> bool:
+        """Return whether vectors along the rows can be read, or tiles that become so when transposed."""
+        users = [
+            [place for place, index in enumerate(source.access) if index.uses(axis)]
+            for axis in (self.row, self.column)
+        ]
+        last = len(source.access) - 1
+        if not users[0]:
+            return True
+        plain = all(
+            len(places) <= 1 and all(source.access[place].dim is not None for place in places)
+            for places in users
+        )
+        return plain and (users[0] == [last] or users[1] == [last])
+
+
+def _bound(view: View, out: Access, access: Access) -> dict[int, Linear]:
+    """Return what the parallel dimensions of ``view`` are where its result is read at ``access``."""
+    env: dict[int, Linear] = {}
+    for index, place in zip(out, access, strict=True):
+        if index.dim is None or index.dim in env:
+            raise OpaqueError
+        env[index.dim] = place
+    if len(env) + len(view.reductions) != len(view.extents):
+        raise OpaqueError
+    return env
+
+
+def _is_cheap(scalar: Scalar) -> bool:
+    """Return whether ``scalar`` is rather computed where it is used: positions, constants, and conditions."""
+    is_condition = isinstance(scalar.type, ir.IntegerType) and scalar.type.width == 1
+    return is_condition or all(each.kind != "input" for each in ordered([scalar]))

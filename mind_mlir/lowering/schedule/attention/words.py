@@ -1,0 +1,242 @@
+"""Factors of bf16 in words of two terms, for an instruction that multiplies and adds both.
+
+Keys are read where they lie, two features at a time. Queries and values are packed in words, the values of a
+head once for all of its queries that a chunk computes, and the last pass over the scores puts two keys in a
+word. The least magnitude in each of the factors is stored, as `contraction.kernels.vnni` says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.attention.memory import TERMS
+from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
+from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
+from mind_mlir.mlir.memory import metadata_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.attention.nest import (
+        AttentionNest,
+        OutputOperands,
+        QueryBlock,
+        ScoreOperands,
+    )
+    from mind_mlir.lowering.schedule.attention.passes import At, Keys, ScorePasses
+    from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
+    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
+
+
+class Words:
+    """Emits the packing of factors, and the last pass over the scores."""
+
+    def __init__(self, nest: AttentionNest, calls: KernelCalls, passes: ScorePasses) -> None:
+        self._e = nest.e
+        self._nest = nest
+        self._calls = calls
+        self._passes = passes
+        self._half = ir.IntegerType.get_signless(16)
+        self._word = ir.IntegerType.get_signless(32)
+        self._halves = nest.e.vector_type(2 * nest.lanes.count, self._half)
+        self._words = nest.lanes.type(self._word)
+
+    def prepare(self, env: Env, own: Scratch, needed: Value | None) -> None:
+        """Emit what is done once for all queries of a head, where it is ``needed``: always if that is None.
+
+        Values are packed, and the least magnitude among the keys is stored.
+        """
+        if needed is not None:
+            self._e.when(needed, lambda: self.prepare(env, own, None))
+            return
+        for score in self._nest.scores:
+            self._reduce_keys(score, env, own)
+        for output in self._nest.outputs:
+            if output.by_row:
+                self.pack_values(output, self._nest.keys, env, own)
+
+    def pack_values(self, output: OutputOperands, count: Index, env: Env, own: Scratch) -> None:
+        """Emit the packing of the values of an output, of which so many rows begin at ``env``."""
+        bounds = output.width, count, output.values.strides.get(output.summed, 0)
+        room = own["values", output.number]
+        self.pack(self._nest.kernels.values(), output.values, env, room, bounds, output.words)
+
+    def pack(
+        self,
+        kernel: PackKernel,
+        source: Buffer,
+        env: Env,
+        target: Value,
+        bounds: tuple[Index, Index, int],
+        words: int,
+    ) -> None:
+        """Emit a packing into panels of so many words; the last row of ``target`` has the packing info."""
+        e = self._e
+        rows, columns = target.type.shape
+        self._store_info(e.number(self._word, NO_MAGNITUDE), target, rows - 1)
+        start, first = source.at(e, env), metadata_of(target)[1]
+        places: dict[str, Index] = {
+            "target_first": first,
+            "panel": words * columns,
+            "info_first": e.add(first, (rows - 1) * columns),
+        }
+        self._calls.pack(kernel, (source.base, start), target, bounds, **places)
+
+    def _reduce_keys(self, score: ScoreOperands, env: Env, own: Scratch) -> None:
+        """Emit the least magnitude, less one, of the keys of a head."""
+        e, lanes, keys = self._e, self._nest.lanes, score.keys
+        size = 2 * lanes.count
+        columns = range(0, score.depth, size)
+
+        def key(index: Index, carried: list[Value]) -> list[Value]:
+            found = []
+            for column, least in zip(columns, carried, strict=True):
+                indices = keys.indices(e, {**env, self._nest.column: index, score.dim: column})
+                live = score.depth - column
+                value = (
+                    lanes.load(keys.value, indices, size)
+                    if live >= size
+                    else lanes.load_live(keys.value, indices, live, lanes=size)
+                )
+                found.append(self._least(arith.BitcastOp(self._halves, value).result, least))
+            return found
+
+        results = e.loop((0, self._nest.keys, 1), [e.number(self._halves, -1)] * len(columns), key)
+        for other in results[1:]:
+            results[0] = arith.MinUIOp(results[0], other).result
+        self._store_info(self._reduced(results[0]), own["least", 0], score.number)
+
+    def _least(self, halves: Value, least: Value) -> Value:
+        """Emit the lesser of magnitudes less one: zero less one is the greatest number of all."""
+        e, type_ = self._e, halves.type
+        magnitude = arith.AndIOp(halves, e.number(type_, 0x7FFF))
+        less = arith.AddIOp(magnitude.result, e.number(type_, -1))
+        return arith.MinUIOp(less.result, least).result
+
+    def _reduced(self, least: Value) -> Value:
+        kind = ir.Attribute.parse("#vector.kind<minui>")
+        lowest = vector.ReductionOp(least.type.element_type, kind, least).result
+        return arith.ExtUIOp(self._word, lowest).result
+
+    def _store_info(self, info: Value, room: Value, row: int) -> None:
+        memref.StoreOp(info, room, [self._e.index(row), self._e.index(0)])
+
+    def info_of(self, room: Value) -> Value:
+        """Emit the packing info of a factor."""
+        return self._nest.lanes.element_at(room, [room.type.shape[0] - 1, 0])
+
+    def info_of_score(self, score: ScoreOperands, own: Scratch) -> tuple[Value, Value]:
+        """Emit the packing info of both factors of scores."""
+        queries = self.info_of(own["queries", score.number])
+        return queries, self._nest.lanes.element_at(own["least", 0], [score.number, 0])
+
+    def factors(self, block: QueryBlock, output: OutputOperands, array: int) -> tuple[Matrix, Matrix]:
+        """Emit where the factors of an output lie: those of an array, and values."""
+        own, queries = block.own, self._nest.schedule.queries
+        if output.by_row:
+            left = Matrix.of(own["array", array], 1, queries)
+        else:
+            left = Matrix.of(own["halves", array], queries, 2)
+        columns = own["values", output.number].type.shape[1]
+        return left, Matrix.of(own["values", output.number], output.words * columns, columns)
+
+    def last_pass(self, block: QueryBlock, stage: ScalarPass, keys: Keys) -> dict[Scalar, Value]:
+        """Emit the last pass: terms in words; return the packing info of each of them.
+
+        Words of two keys take half of the rows of an array; a key without another one has zero beside it.
+        Two queries lie side by side in memory of their own. Elements that are results stay as they are.
+        """
+        e, nest = self._e, self._nest
+        arrays = {node: array for array, node in stage.stores}
+        terms = [node for node in arrays if node in nest.program.terms]
+        block.elements.compute(arrays, keys.stored, nest.column)
+        is_even = nest.keys % 2 == 0  # then so is the number of ``keys``
+
+        def two(at: At, local: Index, inside: list[Value]) -> list[Value]:
+            after = e.add(local, 1)
+            there = after if is_even else e.minimum(after, e.sub(keys.count, 1))
+            both = []
+            for key in (local, there):
+                elements = at(key)
+                both.append({node: elements.vectors(node) for node in arrays})
+            for node in nest.program.kept:
+                if node in arrays:  # else an earlier pass has stored it
+                    for key, every in zip((local, there), both, strict=True):
+                        nest.lanes.store_row(every[node], block.own["array", arrays[node]], key)
+            following = []
+            for term, least in zip(terms, inside, strict=True):
+                low, high = (self._bits(every[term]) for every in both)
+                following.append(
+                    self._paired(block, term, arrays[term], (local, after, keys.count), (low, high), least)
+                )
+            return following
+
+        def some(start: Index, carried: list[Value]) -> list[Value]:
+            end = e.minimum(e.add(start, TERMS), keys.count)
+            return self._passes.each(block, list(arrays), keys, (start, end, 2), carried, two)
+
+        info = e.loop((0, keys.count, TERMS), [e.number(self._halves, -1)] * len(terms), some)
+        return {term: self._reduced(info) for term, info in zip(terms, info, strict=True)}
+
+    def _paired(
+        self,
+        block: QueryBlock,
+        term: Scalar,
+        array: int,
+        keys: tuple[Index, Index, Index],
+        both: tuple[list[Value], list[Value]],
+        least: Value,
+    ) -> Value:
+        """Emit words of a term, ``both`` of two keys; return the lesser of ``least`` and their magnitudes.
+
+        Of ``keys``, the last one is how many there are.
+        """
+        e, nest, lanes = self._e, self._nest, self._nest.lanes
+        by_row = any(output.by_row and output.term is term for output in nest.outputs)
+        for c, (low, high) in enumerate(zip(*both, strict=True)):
+            at = c * lanes.count
+            word = self._word_of(low, self._there(high, *keys[1:]))
+            least = self._least(vector.BitCastOp(self._halves, word).result, least)
+            if by_row:
+                kept = arith.BitcastOp(lanes.type(lanes.element), word).result
+                lanes.store(kept, block.own["array", array], [e.floordiv(keys[0], 2), at])
+            if ("halves", array) in block.own:
+                for bits, key in zip((low, high), keys, strict=False):
+                    self._store_half(bits, block, array, key, at)
+        return least
+
+    def _store_half(self, bits: Value, block: QueryBlock, array: int, key: Index, first: int) -> None:
+        """Emit a store of the upper halves of f32; what belongs to no query is zero."""
+        e, lanes = self._e, self._nest.lanes
+        if self._nest.is_ragged:
+            mask = e.mask(lanes.count, e.index(e.sub(e.maximum(block.live, first), first)))
+            assert mask is not None
+            bits = arith.SelectOp(mask, bits, e.number(self._words, 0)).result
+        upper = arith.ShRUIOp(bits, e.number(self._words, 16)).result
+        half = arith.TruncIOp(lanes.type(self._half), upper).result
+        lanes.store(half, block.own["halves", array], [key, first])
+
+    def _there(self, high: Value, key: Index, count: Index) -> Value:
+        """Emit ``high``, of a key, or zero if there is no such key."""
+        if self._nest.keys % 2 == 0:  # then so is ``count``
+            return high
+        is_there = self._e.compare("ult", key, count)
+        return arith.SelectOp(is_there, high, self._e.number(high.type, 0)).result
+
+    def _bits(self, values: Sequence[Value]) -> list[Value]:
+        """Emit the bits of vectors of f32."""
+        return [arith.BitcastOp(self._words, each).result for each in values]
+
+    def _word_of(self, low: Value, high: Value) -> Value:
+        """Emit words of two numbers of bf16, each the upper half of an f32."""
+        e, type_ = self._e, low.type
+        upper = arith.AndIOp(high, e.number(type_, -(1 << 16))).result
+        lower = arith.ShRUIOp(low, e.number(type_, 16)).result
+        return arith.OrIOp(upper, lower).result

@@ -1,0 +1,111 @@
+"""What is known of scalars in the limit, where some of them are zero or minus infinity."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
+
+
+def limits(
+    scalars: Iterable[Scalar], known: Mapping[Scalar, float], is_finite: Callable[[Scalar], bool]
+) -> dict[Scalar, float]:
+    """Return the numbers, and the conditions as 0 or 1, that scalars are.
+
+    Args:
+        scalars: The scalars, operands first.
+        known: What some of them are.
+        is_finite: Whether a scalar of which nothing else is known may be taken to be finite.
+    """
+    values = dict(known)
+    for scalar in scalars:
+        if scalar not in values:
+            found = _number(scalar) if scalar.kind == "constant" else _limit(scalar, values, is_finite)
+            if found is not None:
+                values[scalar] = found
+    return values
+
+
+def _limit(node: Scalar, values: Mapping[Scalar, float], is_finite: Callable[[Scalar], bool]) -> float | None:
+    """Return the number or the condition that ``node`` is; None if that is not known."""
+    known = [values.get(operand) for operand in node.operands]
+    if node.kind != "op" or all(each is None for each in known):
+        return None
+    if node.name == "arith.select":
+        return None if known[0] is None else known[1 if known[0] else 2]
+    if node.name == "arith.cmpf":
+        return _compared(node, known, is_finite)
+    if len(known) == 1:
+        return _SIMPLE[node.name](known[0]) if node.name in _SIMPLE and known[0] is not None else None
+    if len(known) != 2:
+        return None
+    left, right = known
+    if left is not None and right is not None:
+        return _BOTH[node.name](left, right) if node.name in _BOTH else None
+    other = node.operands[0 if left is None else 1]
+    return _beside_finite(node.name, left, right) if is_finite(other) else None
+
+
+def _compared(node: Scalar, known: list[float | None], is_finite: Callable[[Scalar], bool]) -> float | None:
+    """Return the outcome of a comparison of floats, 0 or 1."""
+    assert node.op is not None
+    predicate = int(ir.IntegerAttr(node.op.attributes["predicate"]).value)
+    left, right = known
+    if predicate not in (_EQUAL, _UNEQUAL):
+        return None
+    if left is not None and right is not None:
+        return float((left == right) == (predicate == _EQUAL))
+    other = node.operands[0 if left is None else 1]
+    is_unlike = -math.inf in known and is_finite(other)
+    return 0.0 if predicate == _EQUAL and is_unlike else None
+
+
+def _number(node: Scalar) -> float | None:
+    """Return the finite number that ``node`` is, if it is a constant."""
+    if node.kind != "constant" or not isinstance(node.value, ir.FloatAttr):
+        return None
+    value = float(node.value.value)
+    return value if math.isfinite(value) else None
+
+
+def _beside_finite(name: str, left: float | None, right: float | None) -> float | None:
+    """Return what is known of operation ``name`` of zero or minus infinity and any finite number."""
+    if left == -math.inf and name in ("arith.addf", "arith.subf"):
+        return left
+    if right == -math.inf and name == "arith.addf":
+        return right
+    if name == "arith.mulf" and 0.0 in (left, right):
+        return 0.0
+    return 0.0 if name == "arith.divf" and left == 0.0 else None
+
+
+def _positive(left: float, right: float) -> float | None:
+    """Return the product of zero or minus infinity with a number, if that is either."""
+    product = left * right
+    return product if product in (0.0, -math.inf) else None
+
+
+#: What is known of operations with one operand, and with two, that are numbers.
+_SIMPLE: dict[str, Callable[[float], float | None]] = {
+    "math.exp": lambda value: 0.0 if value == -math.inf else None,
+    "arith.negf": lambda value: 0.0 if value == 0.0 else None,
+    "arith.uitofp": lambda value: value,
+    "arith.extf": lambda value: value,
+    "arith.truncf": lambda value: value if value in (0.0, -math.inf) else None,
+}
+_BOTH: dict[str, Callable[[float, float], float | None]] = {
+    "arith.addf": lambda left, right: left + right if math.inf not in (left, right) else None,
+    "arith.subf": lambda left, right: left - right if math.isfinite(right) else None,
+    "arith.mulf": _positive,
+    "arith.divf": lambda left, right: left / right if right > 0.0 and math.isfinite(right) else None,
+    "arith.ori": max,
+    "arith.andi": min,
+}
+#: The numbers of the predicates "ordered and equal" and "unordered or not equal".
+_EQUAL, _UNEQUAL = 1, 13
