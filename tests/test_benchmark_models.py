@@ -79,23 +79,26 @@ def test_errors_of_ours_are_refusals_and_others_failures() -> None:
     assert stage_of(VerificationError(Diagnostic("E2002", "odd"))) == Stage("failed", None, "E2002", "odd")
 
 
+CALLS = {"1": {"ours": 1.0, "jax": 2.0}, "2": {"ours": 1.0, "onnxruntime": 0.5, "frozen": 0.25}}
+
+
 def found() -> list[Outcome]:
     return [
         Outcome("bert", "transformers", 1234, {"forward": RIGHT}, {"ours": 1.0, "inductor": 9.0}),
-        Outcome("flax_gru", "flax", 12, dict.fromkeys(STAGES, RIGHT), {}, {"ours": 1.0, "jax": 2.0}, 0.9),
+        Outcome("flax_gru", "flax", 12, dict.fromkeys(STAGES, RIGHT), {}, CALLS, {"1": 0.9}),
         Outcome("odd", "timm", 5, {"forward": Stage("refused", code="E7001", reason="a | b\n<c>")}),
     ]
 
 
 def test_the_page_tells_all() -> None:
     text = page(found(), ["a machine"], "a command")
-    assert "| bert | 1,234 | 2e-07 |  |  |  |  | 1.0 / 9.0 |" in text
-    assert "| flax_gru | 12 | 2e-07 | 2e-07 | 2e-07 | 2e-07 | 2.00 |  |" in text
-    assert "| odd | 5 | **refused** E7001 |  |  |  |  |  |" in text
+    assert "| bert | 1,234 | 2e-07 |  |  |  |  |  | 1.0 / 9.0 |" in text
+    assert "| flax_gru | 12 | 2e-07 | 2e-07 | 2e-07 | 2e-07 | 2.00 | 2.00 |  |" in text
+    assert "| odd | 5 | **refused** E7001 |  |  |  |  |  |  |" in text
     assert "- odd, forward: refused (E7001), a / b &lt;c>" in text
-    assert "Geometric mean of calls: 2.00, of 1 models; 0 of them are below 0.9." in text
+    assert "Geometric mean of calls on 2 threads: 2.00, of 1 models; 0 of them are below 0.9." in text
     assert "Seconds of compilation, inductor's over ours: 9.0, of 1 models." in text
-    assert "Of 1 models the times cannot be compared" in text
+    assert "Of 1 models the times on 1 thread are rough" in text
     assert text.index("## flax") < text.index("## timm") < text.index("## transformers")
 
 
@@ -144,7 +147,7 @@ def test_a_crash_and_a_hang_are_results(
         running, "_LOADED", dict.fromkeys(["torch", "transformers"], ("test_benchmark_models",))
     )
     monkeypatch.setattr(running, "_set_environment", lambda _: None)
-    request = Request(ENTRIES["bert"], threads=1, real=False, narrow=False, gradients=True, times=False)
+    request = Request(ENTRIES["bert"], threads=1, real=False, narrow=False, gradients=True, peers=frozenset())
     told: list[str] = []
     (outcome,) = running.outcomes([request], jobs=1, limit=5, say=told.append)
     assert outcome.stages == stages

@@ -144,3 +144,17 @@ def test_filters_with_channels_in_front_are_transposed_as_matrices() -> None:
     plain = mind_mlir.jit(lambda x, w: mnp.convolution(x, w) * _F32(1))
     expected = plain(x, last)
     np.testing.assert_array_equal(function(x, w), expected)
+
+
+def test_pictures_are_computed_along_their_rows() -> None:
+    """What follows a convolution of three features is not along these: vectors would be empty."""
+
+    def picture(x: Any, w: Any) -> Any:
+        y = mnp.convolution(x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0))
+        return mnp.tanh(y.transpose(0, 3, 1, 2) + 1)
+
+    rng = np.random.default_rng(1)
+    for features, first in ((3, "Transpose"), (8, "Tanh")):
+        x, w = (rng.standard_normal(shape).astype(_F32) for shape in ((1, 8, 18, 18), (features, 8, 3, 3)))
+        text = mind_mlir.jit(picture).lower(x, w).as_text("optimized").split(" = Convolution ")[1]
+        assert min(("Transpose", "Tanh"), key=lambda name: text.index(f" = {name} ")) == first

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 #: The most bytes of a constant that is repeated wherever it is read.
 _SMALL = 64
+#: Bytes of a constant that is laid out for the product that reads it when the program is compiled; as an
+#: argument of a function it would be in each call.
+_LAID_OUT = 1 << 14
 
 
 class Operand(NamedTuple):
@@ -136,19 +139,31 @@ class Code:
     def _may_move(self, operation: CoreOperation) -> bool:
         """Return whether ``operation`` may be shared.
 
-        Run-time checks name one operation each; they are of integers, as indices and divisors.
+        Run-time checks name one operation each; they are of integers, as indices and divisors. Products with
+        large constants are quicker where these are known.
         """
         record = by_opcode()[operation.opcode]
         if operation.regions or record.runs_others or record.is_constant:
             return False
+        if record.contracts and any(map(self._is_laid_out, operation.operands)):
+            return False
         return not any(_is_integer(self.types[value]) for value in operation.operands)
+
+    def _is_laid_out(self, value: ValueId) -> bool:
+        """Return whether ``value`` is a large constant, or a view of one."""
+        root = self._operands[value].root
+        place = None if root is None else self.made_by.get(root)
+        maker = None if place is None else self.steps[place[0]].operation
+        return maker is not None and by_opcode()[maker.opcode].is_constant and _bytes(maker) >= _LAID_OUT
 
 
 def _is_small_constant(operation: CoreOperation) -> bool:
-    if not by_opcode()[operation.opcode].is_constant:
-        return False
+    return by_opcode()[operation.opcode].is_constant and _bytes(operation) <= _SMALL
+
+
+def _bytes(operation: CoreOperation) -> int:
     type_ = operation.tensor_type
-    return type_.element_count * type_.dtype.itemsize <= _SMALL
+    return type_.element_count * type_.dtype.itemsize
 
 
 def _is_integer(type_: ValueType) -> bool:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 #: An operand that is so much smaller than the result is transposed where it is needed in another order.
 _SMALL = 8
+#: With fewer channels, as those of pictures are, what is computed along them leaves most of a vector empty:
+#: it stays where it is if rows are longer there.
+_FEW = 8
 
 
 def move_transposes(function: Function) -> Function:
@@ -151,7 +154,7 @@ class _Moving:
         assert isinstance(source, TensorType), "operands of such operations are tensors"
         orders = dict.fromkeys(order for each in operation.operands for order in self._lies.get(each, ()))
         for order in orders:
-            if len(order) != source.rank:
+            if len(order) != source.rank or in_order(source.extents, order)[-1] < _FEW <= source.extents[-1]:
                 continue
             found = rule(operation, order, source.extents)
             if found is None or not self._can_be_had(operation, order, source.extents):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import mind_mlir
+import mind_mlir.numpy as mnp
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.layers import share_layers
 
@@ -132,3 +133,25 @@ def test_a_chain_of_small_products_is_cut_into_layers() -> None:
     given = values(text.module(x))
     given["w0"] = np.eye(SIZE, dtype=np.float32)
     np.testing.assert_array_equal(mind_mlir.compile(text.module(x))(**given)[0], given["x"])
+
+
+def test_products_with_large_constants_are_in_no_layer() -> None:
+    """They are laid out when the program is compiled, as they would not be as arguments of a function."""
+
+    def layered(x: Any, weights: list[Any]) -> Any:
+        for weight in weights:
+            for _ in range(6):
+                x = mnp.tanh(x - x.mean(axis=1, keepdims=True)) + 0.5
+            x = x @ weight
+        return x
+
+    random = np.random.default_rng(2)
+    x = random.standard_normal((4, 64)).astype(np.float32)
+    weights = [random.standard_normal((64, 64)).astype(np.float32) / 8 for _ in range(4)]
+    module = mind_mlir.jit(layered).lower(x, weights).module
+    given = mind_mlir.compile(module)
+    names = [each.name for each in given.parameters[1:]]
+    constant = mind_mlir.compile(module, constants=dict(zip(names, weights, strict=True)))
+    assert "@main_layer_0" in given.as_text("optimized")
+    assert "@main_layer_0" not in constant.as_text("optimized")
+    np.testing.assert_allclose(constant(x)[0], given(x, *weights)[0], rtol=1e-5, atol=1e-5)
