@@ -89,8 +89,8 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
     ),
     Pass(
         "layers",
-        "makes what a function repeats a function of its own, which is compiled once; not products with large "
-        "constants, which are laid out",
+        "makes what a function repeats a function of its own, which is compiled once; not products with "
+        "large constants, which are laid out",
         _share_layers,
         "a call computes what the operations in its place did",
     ),
