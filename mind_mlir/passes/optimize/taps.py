@@ -1,7 +1,7 @@
 """Cuts from constant filters of convolutions what lies on padding wherever the window is.
 
 Before: a function in structured form, whose constant parameters are literals. After: the same, where filters
-have no first and last elements that meet nothing but padding, as seven of nine elements do where a 3 x 3
+have no first and last elements that meet nothing but padding, as six of nine elements do where a 3 x 3
 window is on an image of one row, and all but one where the elements of a window lie further apart than the
 image is large. `prepare` cuts them when the program is compiled.
 
@@ -37,7 +37,7 @@ def _cut(at: Rewrite) -> ValueId | None:
     if at.operation.opcode != "Convolution":
         attributes = general_attributes(attributes, extents, window, at.type.dtype)
     axes = axes_of(attributes, extents, window)
-    used = [_used(axis) for axis in axes]
+    used = [used_of(axis) for axis in axes]
     whole = all(len(each) == axis.window for each, axis in zip(used, axes, strict=True))
     if whole or not all(used) or not _is_finite(at, filter_):
         return None
@@ -50,11 +50,24 @@ def _cut(at: Rewrite) -> ValueId | None:
     return at.emit("Convolution", (image, cut), at.type, **{**attributes, **lists})
 
 
-def _used(axis: Sliding) -> range:
+def used_of(axis: Sliding) -> range:
     """Return the elements of a window from the first to the last one that meet an element of the axis."""
-    _, inside = axis.places()
-    (met,) = np.nonzero(inside.any(axis=0))
-    return range(int(met[0]), int(met[-1]) + 1) if met.size else range(0)
+    places = range(axis.window)
+    first = next((place for place in places if _meets(axis, place)), None)
+    if first is None:
+        return range(0)
+    return range(first, next(place for place in reversed(places) if _meets(axis, place)) + 1)
+
+
+def _meets(axis: Sliding, place: int) -> bool:
+    """Return whether element ``place`` of any window lies on an element of the axis."""
+    windows = range(axis.count)[axis.terms(place)]
+    if not windows:
+        return False
+    begins = windows[0] * axis.stride + place * axis.spacing - axis.low
+    step = windows.step * axis.stride
+    before = max(0, -(begins // step))  # so many of the windows have it before the axis
+    return before < len(windows) and begins + before * step <= (axis.extent - 1) * axis.base
 
 
 def _narrowed(axis: Sliding, used: range) -> Sliding:

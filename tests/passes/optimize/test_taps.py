@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import mind_mlir
 import mind_mlir.numpy as mnp
 from mind_mlir.ops.accumulation import roundings
+from mind_mlir.ops.sliding import Sliding
+from mind_mlir.passes.optimize.taps import used_of
 
 RANDOM = np.random.default_rng(5)
 
@@ -63,3 +66,20 @@ def _both(x: Any, w: Any, padding: Any, asked: Any) -> tuple[Any, Any, str]:
     module = mind_mlir.jit(function).lower(x, transposed).module
     constant = mind_mlir.compile(module, constants={"w": transposed})
     return constant(x)[0], mind_mlir.compile(module)(x, transposed)[0], constant.as_text("optimized")
+
+
+def test_elements_that_are_kept_are_those_that_meet_the_image() -> None:
+    draw = Random(1)  # noqa: S311 -- windows, the same each time
+    for _ in range(2000):
+        numbers = [
+            draw.randint(*bounds) for bounds in ((1, 7), (1, 6), (1, 5), (-3, 8), (-3, 8), (1, 4), (1, 5))
+        ]
+        axis = Sliding(*numbers)
+        if axis.padded < axis.span:
+            continue
+        met = np.flatnonzero(axis.places()[1].any(axis=0))
+        assert [*used_of(axis)] == ([*range(met[0], met[-1] + 1)] if met.size else [])
+
+
+def test_long_axes_take_no_memory() -> None:
+    assert used_of(Sliding(10**12, 400, 1, 500, 499)) == range(400)
