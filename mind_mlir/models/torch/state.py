@@ -100,11 +100,8 @@ class ModuleState:
         versions = self._versions(seen.held)
         if versions is None or versions != seen.versions:
             now = map(dict.get, seen.dicts, seen.names)
-            if all(map(is_, now, seen.values)) and list(map(len, seen.held)) == seen.sizes:
-                seen = seen._replace(versions=versions)
-                self._seen = seen
-            else:
-                seen = self._look()
+            is_same = all(map(is_, now, seen.values)) and list(map(len, seen.held)) == seen.sizes
+            self._seen = seen = seen._replace(versions=versions) if is_same else self._look()
         return (seen.form, *modes_of(self._torch))
 
     def note_changes(self) -> None:
@@ -115,7 +112,7 @@ class ModuleState:
         for held, name in self._slots():
             if before.get((id(held), name), self) is not held[name]:
                 self._changing.add((id(held), name))
-        self._look()
+        self._seen = self._look()
 
     def _look(self) -> _Seen:
         held = [each for module in self._module.modules() for each in _held(module)]
@@ -127,7 +124,7 @@ class ModuleState:
         names = [name for _, name in slots]
         keys = [key_of(each[name]) for each, name in slots]
         watched = [*slots, *tied]
-        self._seen = _Seen(
+        return _Seen(
             held,
             sizes,
             versions,
@@ -136,7 +133,6 @@ class ModuleState:
             [each[name] for each, name in watched],
             _Form((*names, *keys, *sizes, *[(id(each), name) for each, name in tied])),
         )
-        return self._seen
 
     def _versions(self, held: list[dict[str, Any]]) -> list[int] | None:
         return None if self._version is None else list(map(self._version, held))

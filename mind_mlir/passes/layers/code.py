@@ -154,15 +154,19 @@ class Code:
         root = self._operands[value].root
         place = None if root is None else self.made_by.get(root)
         maker = None if place is None else self.steps[place[0]].operation
-        return maker is not None and by_opcode()[maker.opcode].is_constant and _bytes(maker) >= _LAID_OUT
+        return (
+            maker is not None
+            and by_opcode()[maker.opcode].is_constant
+            and bytes_of(maker.tensor_type) >= _LAID_OUT
+        )
 
 
 def _is_small_constant(operation: CoreOperation) -> bool:
-    return by_opcode()[operation.opcode].is_constant and _bytes(operation) <= _SMALL
+    return by_opcode()[operation.opcode].is_constant and bytes_of(operation.tensor_type) <= _SMALL
 
 
-def _bytes(operation: CoreOperation) -> int:
-    type_ = operation.tensor_type
+def bytes_of(type_: TensorType) -> int:
+    """Return how many bytes a tensor has."""
     return type_.element_count * type_.dtype.itemsize
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from mind_mlir.passes.layers.code import bytes_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -154,8 +156,7 @@ def _crossing(code: Code) -> list[int]:
     last.update((operand.root, len(code.steps)) for operand in code.results if operand.root is not None)
     change = [0] * (len(code.steps) + 2)
     for value, (number, result) in code.made_by.items():
-        type_ = code.steps[number].operation.result_types[result]
-        size = type_.element_count * type_.dtype.itemsize
+        size = bytes_of(code.steps[number].operation.result_types[result])
         change[number + 1] += size
         change[last.get(value, number) + 1] -= size
     total, found = 0, []
