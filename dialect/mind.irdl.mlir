@@ -429,6 +429,17 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @cumulate {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_kind = irdl.base "#builtin.string"
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_exclusive = irdl.base "#builtin.integer"
+    %attr_reverse = irdl.base "#builtin.integer"
+    irdl.attributes { "kind" = %attr_kind, "axis" = %attr_axis, "exclusive" = %attr_exclusive, "reverse" = %attr_reverse }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @argmax {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)

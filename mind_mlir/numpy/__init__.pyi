@@ -89,6 +89,7 @@ from mind_mlir.numpy.reductions import (
     argmin as argmin,
     argsort as argsort,
     count_nonzero as count_nonzero,
+    cumprod as cumprod,
     cumsum as cumsum,
     max as max,
     mean as mean,
@@ -226,6 +227,17 @@ def cos(input: ArrayLike, /) -> Array:
 
 def count_leading_zeros(input: ArrayLike, /) -> Array:
     """Counts the bits of integers that are not set, in front of the first one that is, elementwise."""
+
+def cumulate(
+    input: ArrayLike,
+    /,
+    *,
+    kind: Literal["Sum", "Prod", "Max", "Min"],
+    axis: int,
+    exclusive: bool = False,
+    reverse: bool = False,
+) -> Array:
+    """Computes the sums, the products, the greatest or the least elements up to each one."""
 
 def custom_call(*inputs: ArrayLike, target: str, attrs: str = "{}") -> Array:
     """Calls a function that is registered by name."""

@@ -175,20 +175,18 @@ def top_k(
     return values, indices
 
 
-@spelled("Add")
+@spelled("Cumulate")
 def cumsum(a: ArrayLike, /, axis: int | None = None) -> Array:
-    """Return the sums of the elements up to each one, along ``axis`` or for None of all as a vector.
-
-    Sums are made of sums of half as many elements, again and again: so errors grow with the logarithm of how
-    many there are, and the work is n log2(n) additions.
-    """
+    """Return the sums of the elements up to each one, along ``axis`` or for None of all as a vector."""
     x, place = _along(a, axis)
-    x = counted(x)
-    extent, reach = x.shape[place], 1
-    while reach < extent:
-        x = x + _moved(x, place, reach)
-        reach *= 2
-    return x
+    return op("Cumulate", counted(x), kind="Sum", axis=place)
+
+
+@spelled("Cumulate")
+def cumprod(a: ArrayLike, /, axis: int | None = None) -> Array:
+    """Return the products of the elements up to each one, along ``axis`` or for None of all as a vector."""
+    x, place = _along(a, axis)
+    return op("Cumulate", counted(x), kind="Prod", axis=place)
 
 
 def _along(a: ArrayLike, axis: int | None) -> tuple[TracedArray, int]:
@@ -208,10 +206,3 @@ def _order(x: TracedArray, axis: int, *, descending: bool) -> TracedArray:
         descending=argument_checks.flag(descending, "descending"),
         indices_dtype=DType.SI64,
     )
-
-
-def _moved(x: TracedArray, axis: int, by: int) -> TracedArray:
-    """Return ``x`` moved along an axis, zeros coming in."""
-    kept = x[(slice(None),) * axis + (slice(0, x.shape[axis] - by),)]
-    low = [by if each == axis else 0 for each in range(x.ndim)]
-    return op("Pad", kept, low=low, high=[0] * x.ndim, interior=[0] * x.ndim, pad_value=0)

@@ -49,6 +49,20 @@ def reducing(number: Callable[[Mapping[str, Any], DType], Any], *, all_of_none: 
     return rule
 
 
+def cumulating(number: Callable[[Mapping[str, Any], DType], Any]) -> OpenRule:
+    """Return the rule of what combines elements up to each one; that of ``number`` changes nothing."""
+
+    def rule(context: OpenContext) -> list[OpenValue]:
+        (operand,) = context.operands
+        context.expect_same()
+        along = context.attributes["axis"] % len(operand.axes)
+        neutral = number(context.attributes, operand.value.type.dtype)
+        value = context.filled(operand, neutral, (along,))
+        return [OpenValue(each, operand.axes) for each in context.repeat(value)]
+
+    return rule
+
+
 def averaging(context: OpenContext) -> list[OpenValue]:
     """Divide a sum by the number of elements that there are."""
     reduced, axes = _reduced_axes(context, all_of_none=True)

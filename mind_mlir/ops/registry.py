@@ -42,6 +42,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "reductions": ("Sum", "Mean"),
     "reduce": ("Reduce",),
     "products": ("ReduceProd", "ReduceBits"),
+    "cumulate": ("Cumulate",),
     "argmax": ("ArgMax",),
     "topk": ("TopK",),
     "argsort": ("ArgSort",),

@@ -195,6 +195,37 @@ def reduce_window(context: StablehloContext) -> HloValue:
     return converted(context, context.convert(terms, accumulator), result.dtype)
 
 
+def cumulate(context: StablehloContext) -> HloValue:
+    """Rule of `Cumulate`: windows that begin before the axis and end at each element, or the other way."""
+    (x,), a = context.operands, context.attributes
+    if not x.type.element_count:
+        return x
+    kind, axis, extent = a["kind"], a["axis"] % x.rank, x.shape[a["axis"]]
+    narrow = kind in ("Sum", "Prod")
+    wide = default_accumulator(x.dtype) if narrow else x.dtype
+    number = 1 if kind == "Prod" else identity_number(kind, x.dtype)
+    terms, start = context.convert(x, wide), context.constant(number, TensorType(wide))
+    low, high = ([extent - 1 if each == axis and side else 0 for each in range(x.rank)] for side in (1, 1))
+    (high if not a["reverse"] else low)[axis] = 0
+    if a["exclusive"]:
+        by = [(-1 if a["reverse"] else 1) if each == axis else 0 for each in range(x.rank)]
+        terms = context.pad(terms, start, by, [-each for each in by])
+    name = "multiply" if kind == "Prod" else COMBINERS[kind]
+    ones = (1,) * x.rank
+    found = context.structured.reduce_window(
+        terms,
+        start,
+        terms.type,
+        lambda so_far, element: context.binary(name, so_far, element),
+        dims=[extent if each == axis else 1 for each in range(x.rank)],
+        strides=ones,
+        padding=list(zip(low, high, strict=True)),
+        base_dilation=ones,
+        dilation=ones,
+    )
+    return context.convert(found, x.dtype)
+
+
 def extract_patches(context: StablehloContext) -> HloValue:
     """Rule of `ExtractPatches`: a strided slice for each place in the window, one beside the other."""
     (x,), a = context.operands, context.attributes

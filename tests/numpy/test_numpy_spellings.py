@@ -122,6 +122,8 @@ CASES: dict[str, list[Callable[[Any], Any]]] = {
         lambda m: m.cumsum(T, axis=-2),
         lambda m: m.cumsum(M),
         lambda m: m.cumsum(P, axis=0),
+        lambda m: m.cumprod(P, axis=0),
+        lambda m: m.cumprod(K),
     ],
     "shaping": [
         lambda m: m.reshape(M, (2, -1)),

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
 
+#: What multiplies elements: their product may underflow.
+_PRODUCTS = ("ReduceProd", "Cumulate")
+
 
 @dataclass(frozen=True)
 class Use:
@@ -129,7 +132,7 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
                 wide = widened(values)
                 parts = [np.abs(part) for part in (wide.real, wide.imag)]
                 values = values[np.all([~np.isfinite(part) | (part <= 3) for part in parts], axis=0)]
-                if use.record.opcode == "ReduceProd":  # nor whether one of the smallest underflows
+                if use.record.opcode in _PRODUCTS:  # nor whether one of the smallest underflows
                     small = np.abs(widened(values))
                     values = values[~((small > 0) & (small < 0.3))]
             share = 0.1 if use.record.rounding is Rounding.ACCUMULATING else 0.7

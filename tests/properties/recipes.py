@@ -96,6 +96,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Reduce": reduction.reduce,
     "ReduceProd": reduction.reduce_prod,
     "ReduceBits": reduction.reduce_bits,
+    "Cumulate": reduction.cumulate,
     "ArgMax": reduction.argmax,
     "Mean": reduction.reduction("Mean"),
     "Reshape": shaping.reshape,
@@ -149,6 +150,7 @@ SMOOTH = frozenset(RECIPES) - {
     *(
         "Erf",
         "Reduce",
+        "Cumulate",
         "DotGeneral",
         "Conv2d",
         "Convolution",

@@ -37,6 +37,15 @@ def reduce_prod(g: Growth) -> Value:
     return g.accumulated(g.emit("ReduceProd", operand, axes=tuple(g.subset(few)[:1]), keepdims=g.flag()))
 
 
+def cumulate(g: Growth) -> Value:
+    operand = g.operand(NUMERIC, (1, MAX_RANK))
+    axis = g.number(0, operand.type.rank - 1)
+    few = operand.shape[axis] <= 4  # products of many leave the range of numbers
+    kind = g.pick(["Sum", "Max", "Min", *(["Prod"] if few else [])])
+    form = {"kind": kind, "axis": axis, "exclusive": g.flag(), "reverse": g.flag()}
+    return g.accumulated(g.emit("Cumulate", operand, **form))
+
+
 def reduce_bits(g: Growth) -> Value:
     operand = g.operand((DType.I1, DType.SI32, DType.SI64))
     kind = g.pick(["And", "Or", "Xor"])

@@ -30,7 +30,7 @@ FIRST, LATER, MIND_MLIR, MIND_OPT, AWAITED = (120, 20, 60, 40, 80) if FUZZ else 
 IN_A_PROCESS = 10
 
 #: What C++ calls during a compilation, where an exception would end the process or come back as another one.
-CALLED_FROM_MLIR = ("passes.collect", "driver.collect", "captures.visit")
+CALLED_FROM_MLIR = ("passes.collect", "values.collect", "captures.visit")
 
 SQUARES = """\
 %0 = Input {name="x"} : tensor<f32[2, 3]>

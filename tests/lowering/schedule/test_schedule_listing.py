@@ -142,3 +142,17 @@ def test_the_target_decides() -> None:
     assert wide is not None
     assert wide != listed(LOOP)
     assert Lowering(target=Target(vector_bytes=64)).run(module, until="schedule") == wide
+
+
+def test_a_kind_that_does_not_compute_an_operation_says_why() -> None:
+    text = listed("""\
+%0 = Input {name="x"} : tensor<f32[96, 80]>
+%1 = Transpose (%0) {permutation=[1, 0]} : tensor<f32[80, 96]>
+%2 = Input {name="y"} : tensor<f32[96, 40]>
+%3 = MatMul (%1, %2) : tensor<f32[80, 40]>
+outputs: %3
+""")
+    assert kinds(text) == ["product"]
+    assert re.search(
+        r"^ +not +transposition +the products that read it read its source instead$", text, re.MULTILINE
+    )

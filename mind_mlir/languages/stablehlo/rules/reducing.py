@@ -120,7 +120,13 @@ def _reduce_window(use: Use) -> Sequence[Value]:
     is_plain = kind is not None and _is_neutral(use, kind, inits[0])
     axis = _cumulative(window, strides, base, dilation, padding, values[0].type.extents)
     if axis is not None:
-        return _scanned(use, values, inits, axis, backwards=padding[axis][0] == 0)
+        backwards = padding[axis][0] == 0
+        if count == 1 and values[0].type.dtype is not DType.I1:
+            is_product = kind_of(block) == "multiply" and use.known(inits[0]) == 1
+            kind = "Prod" if is_product and not values[0].type.dtype.is_complex else kind
+        if kind == "Prod" or is_plain:
+            return (use.emit("Cumulate", values[0], kind=kind, axis=axis, reverse=backwards),)
+        return _scanned(use, values, inits, axis, backwards=backwards)
     low, high = zip(*padding, strict=True) if rank else ((), ())
     if is_plain and kind is not None and not (kind == "Sum" and values[0].type.dtype is DType.I1):
         if min((*low, *high), default=0) < 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, element_of
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
-from mind_mlir.lowering.schedule.attention.marked import Factors, batches_of, mark
+from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, Factors, batches_of, mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
 from mind_mlir.lowering.schedule.attention.sums import Ones
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def mark_attentions(
     block: Block, views: Views, target: Target, kernels: dict[Kernel, None]
-) -> list[Callable[[], Decision]]:
+) -> dict[Value, Callable[[], Decision]]:
     """Put marked operations in the place of the attentions in ``block``.
 
     Args:
@@ -39,7 +39,7 @@ def mark_attentions(
         kernels: The micro-kernels that they call are entered here.
 
     Returns:
-        What is said of each marked operation, in their order.
+        What is said of each marked operation, by its first result.
     """
     chosen: dict[int, tuple[AttentionSchedule, Shape]] = {}
 
@@ -52,7 +52,7 @@ def mark_attentions(
             chosen[attention.place] = schedule, shape
         return schedule is not None
 
-    found: list[Callable[[], Decision]] = []
+    found: dict[Value, Callable[[], Decision]] = {}
     ones = Ones(block)
     for attention in sorted(find_attentions(block, views, ones, fits), key=lambda each: each.place):
         program, factors = attention.program, attention.factors
@@ -60,13 +60,15 @@ def mark_attentions(
         stored = element_of(factors.values[0].value)
         kernels.update(dict.fromkeys(AttentionKernels(program, schedule, stored).all(factors)))
         operations = computed(attention.operations)
-        _replace(attention, program, factors, schedule)
+        result = _replace(attention, program, factors, schedule)
         extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)
-        found.append(_decision(operations, extents, schedule, shape))
+        found[result] = _decision(operations, extents, schedule, shape)
     if found:
         _erase_unused(block)
     ones.erase_unused()
-    return found
+    # What nobody reads, as an output whose own reader became an attention, is gone.
+    there = [op.results[0] for op in block.operations if ATTENTION_ATTRIBUTE in op.attributes]
+    return {result: found[result] for result in there}
 
 
 def _decision(
@@ -116,8 +118,8 @@ def _in_pairs(program: AttentionProgram, factors: Factors) -> bool:
 
 def _replace(
     attention: Attention, program: AttentionProgram, factors: Factors, schedule: AttentionSchedule
-) -> None:
-    """Put a marked operation in the place of the products of ``attention``."""
+) -> Value:
+    """Put a marked operation in the place of the products of ``attention``; return its first result."""
     with ir.InsertionPoint(attention.first), attention.products[-1].root.view.op.location:
         results = mark(program, factors, schedule)
         axes = attention.graphs.axes
@@ -134,6 +136,7 @@ def _replace(
             old.replace_all_uses_with(new)
         for kept, result in zip(attention.kept, results[len(attention.products) :], strict=True):
             kept.value.replace_all_uses_with(_reshaped(result, list(kept.value.type.shape)))
+    return results[0]
 
 
 def _summed(value: Value, product: Product, axes: Axes) -> Value:

@@ -72,6 +72,21 @@ class Decision:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Refused:
+    """A kind of schedule that did not compute an operation that it is for.
+
+    Attributes:
+        kind: The kind.
+        operation: The operation.
+        reason: Why, for people.
+    """
+
+    kind: str
+    operation: Computed
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Region:
     """The head of a region, which is a function, a branch or a loop: the nests in the region follow it.
 
@@ -107,23 +122,31 @@ class Decisions:
 
     Attributes:
         place: The number of the operation that the scheduler has come to.
+        refused: What kinds of schedules did not compute of what they are for.
     """
 
     def __init__(self, *, wanted: bool) -> None:
         self.place = 0
+        self.refused: list[Refused] = []
         self._wanted = wanted
         self._depth = 0
         self._entries: list[Entry] = []
 
-    def add(self, make: Callable[[], Decision], place: int | None = None) -> None:
+    def add(self, make: Callable[[], Decision | None], place: int | None = None) -> None:
         """Note a decision.
 
         Args:
-            make: Makes it; called at once if somebody wants it.
+            make: Makes it, or None where there is nothing to say; called at once if somebody wants it.
             place: Where the nest stands; where the scheduler is unless given.
         """
+        made = make() if self._wanted else None
+        if made is not None:
+            self._entries.append(Entry(self.place if place is None else place, self._depth, made))
+
+    def refuse(self, kind: str, operation: Operation, reason: str) -> None:
+        """Note why no schedule of ``kind`` computes an operation that it is for."""
         if self._wanted:
-            self._entries.append(Entry(self.place if place is None else place, self._depth, make()))
+            self.refused.append(Refused(kind, computed([operation])[0], reason))
 
     @contextmanager
     def region(self, owner: Operation, name: str) -> Iterator[None]:
@@ -174,23 +197,29 @@ def listing(decisions: Decisions, target: Target, opcodes: Opcodes) -> str:
     """
     names = _Names(opcodes)
     lines = [f"target: {_target(target)}"]
+    refused = [(names.rows([each.operation])[0], each.kind, each.reason) for each in decisions.refused]
     number = 0
     for entry in decisions.in_order():
         indent = _INDENT * entry.depth
         lines.append("")
         if isinstance(entry.what, Decision):
             number += 1
-            lines += [f"{indent}{line}" for line in _paragraph(number, entry.what, names)]
+            reasons = [row for row in refused if row[0] in names.rows(entry.what.computes)]
+            rows = [("not", kind, reason) for _, kind, reason in dict.fromkeys(reasons)]
+            lines += [f"{indent}{line}" for line in _paragraph(number, entry.what, names, rows)]
         else:
             lines.append(f"{indent}{names.head(entry.what)}")
     return "\n".join(lines) + "\n"
 
 
-def _paragraph(number: int, decision: Decision, names: _Names) -> Iterator[str]:
+def _paragraph(
+    number: int, decision: Decision, names: _Names, refused: Sequence[tuple[str, str, str]]
+) -> Iterator[str]:
     yield f"{number}. {decision.kind} {' x '.join(map(str, decision.extents))}".rstrip()
     for row in _aligned(names.rows(decision.computes)):
         yield f"{_INDENT}{row}"
-    for row in _aligned([(choice.name, choice.value, choice.reason) for choice in decision.choices]):
+    choices = [(choice.name, choice.value, choice.reason) for choice in decision.choices]
+    for row in _aligned([*choices, *refused]):
         yield f"{_INDENT * 2}{row}"
 
 

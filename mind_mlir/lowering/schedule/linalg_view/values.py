@@ -96,6 +96,20 @@ def used(value: Value) -> bool:
     return any(True for _ in value.uses)
 
 
+def read_values(op: Operation) -> list[Value]:
+    """Return all values that ``op`` and the operations in its regions use."""
+    values: list[Value] = []
+
+    def collect(inner: Operation) -> object:
+        values.extend(inner.operands)
+        return ir.WalkResult.ADVANCE
+
+    if len(op.regions):
+        op.walk(collect)
+        return values
+    return list(op.operands)
+
+
 def erase_unused(block: Block) -> None:
     """Erase what schedules left without a use in ``block``."""
     for operation in reversed(list(block.operations)):

@@ -1,57 +1,83 @@
-"""Loops over rows among threads: as they are, or combining rows with those at positions known at run time.
-
-Rows that go to the same place do so in their order, whichever thread does it: a chunk of the work
-is a range of rows of the result, and each goes through all updates and takes those that belong there.
-"""
+"""Loops over rows that stay as they are, among threads."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BYTE_NS,
-    ELEMENT_NS,
-    FEWEST_SHARED,
-    ROW_NS,
-    SKIP_NS,
-    SKIPPED,
-)
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, chosen, computed
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.linalg_view.values import repeat
-from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir
-from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
+from mind_mlir.lowering.schedule.linalg_view.values import read_values
+from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.target import Target
 
 
-def split_rows(op: Operation, emitter: Emitter, decisions: Decisions) -> bool:
-    """Put a loop over chunks of rows in the place of ``op``, if it is a loop over rows.
+@dataclasses.dataclass(frozen=True)
+class RowSchedule:
+    """How rows are split.
 
-    Args:
-        op: Any operation.
-        emitter: Where to emit.
-        decisions: Is told what is decided.
-
-    Returns:
-        Whether it was one.
+    Attributes:
+        split: The chunks.
     """
+
+    split: Split
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, and why."""
+        return chosen(("chunks", f"{self.split.count} of the rows", self.split.reason))
+
+
+@dataclasses.dataclass(frozen=True)
+class RowLoop:
+    """A loop over rows, each of which is computed by itself.
+
+    Attributes:
+        loop: The `scf.for`.
+        count: How many rows there are.
+        nanoseconds: What all of them take, about.
+    """
+
+    loop: Operation
+    count: int
+    nanoseconds: int
+
+    @property
+    def reads(self) -> Sequence[Value]:
+        """All that the loop reads."""
+        return read_values(self.loop)
+
+    @property
+    def computes(self) -> Sequence[Operation]:
+        """The loop."""
+        return [self.loop]
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The rows."""
+        return (self.count,)
+
+    def schedule(self) -> RowSchedule:
+        """Return how threads share the rows."""
+        return RowSchedule(split(self.count, self.nanoseconds))
+
+
+def match_rows(op: Operation) -> RowLoop | None:
+    """Return ``op`` as a loop over rows if it is marked as one."""
     if op.name != "scf.for" or ROWS_ATTRIBUTE not in op.attributes:
-        return False
-    nanoseconds = ir.IntegerAttr(op.attributes[ROWS_ATTRIBUTE]).value
-    del op.attributes[ROWS_ATTRIBUTE]
+        return None
     count = ir.IntegerAttr(op.operands[1].owner.attributes["value"]).value
-    cut = split(count, nanoseconds)
-    choice = Choice("chunks", f"{cut.count} of the rows", cut.reason)
-    decisions.add(lambda: Decision("rows", computed([op]), (count,), (choice,)))
+    return RowLoop(op, count, ir.IntegerAttr(op.attributes[ROWS_ATTRIBUTE]).value)
+
+
+def emit_rows(nest: RowLoop, schedule: RowSchedule, emitter: Emitter) -> list[Value]:
+    """Emit a loop over chunks of rows, and return what it carries in the end."""
+    op = nest.loop
+    del op.attributes[ROWS_ATTRIBUTE]
 
     def rows(first: Index, end: Index, carried: list[Value]) -> list[Value]:
         clone = op.clone().operation
@@ -61,211 +87,4 @@ def split_rows(op: Operation, emitter: Emitter, decisions: Decisions) -> bool:
             clone.operands[place] = value
         return list(clone.results)
 
-    with ir.InsertionPoint(op), op.location:
-        found = emitter.chunks(cut, count, list(op.operands)[3:], rows)
-    for old, new in zip(op.results, found, strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()
-    return True
-
-
-@dataclasses.dataclass(frozen=True)
-class Scatter:
-    """A loop over rows of updates, as ScatterAdd is lowered to, on flat tensors.
-
-    Attributes:
-        loop: The `scf.for` over the updates. Its body computes where a row begins, in the updates and in the
-            result, and ends with the loop over the columns.
-        updates: The flat tensor of updates.
-        count: How many updates there are.
-        rows: The rows of the result.
-        width: The elements of a row.
-        combiner: The operation on an old element and an update that gives the new one; None where that is the
-            update.
-        lines: How updates of single elements lie (see `LINES_ATTRIBUTE`), if that is known.
-        skips: Whether there may be updates that go nowhere, behind the last row.
-    """
-
-    loop: Operation
-    updates: Value
-    count: int
-    rows: int
-    width: int
-    combiner: Operation | None
-    lines: tuple[int, ...] = ()
-    skips: bool = False
-
-    @property
-    def element(self) -> Type:
-        """The type of the elements."""
-        return ir.RankedTensorType(self.updates.type).element_type
-
-
-def match_scatter(op: Operation) -> Scatter | None:
-    """Return ``op`` as a scatter if it is marked as one."""
-    if op.name != "scf.for" or SCATTER_ATTRIBUTE not in op.attributes:
-        return None
-    inner = _columns(op)
-    body = list(inner.regions[0].blocks[0].operations)
-    update = next(each for each in body if each.name == "tensor.extract").operation
-    inserted = next(each for each in body if each.name == "tensor.insert").operands[0].owner
-    end = inner.operands[1].owner
-    skips = end.name == "arith.select"
-    width = _constant(end.operands[1] if skips else inner.operands[1])
-    return Scatter(
-        op,
-        update.operands[0],
-        _constant(op.operands[1]),
-        op.results[0].type.shape[0] // width,
-        width,
-        None if inserted == update else inserted,
-        tuple(op.attributes[LINES_ATTRIBUTE]) if LINES_ATTRIBUTE in op.attributes else (),
-        skips,
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class ScatterSchedule:
-    """The schedule of a scatter, which combines rows.
-
-    Attributes:
-        lanes: Elements that are combined at once.
-        split: How the rows of the result are split; the updates, where these are lines.
-        digit: Which digit of the number of an update is split where these are lines: 0 or 2.
-    """
-
-    lanes: int
-    split: Split
-    digit: int | None = None
-
-    def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, and why."""
-        if self.digit is not None:
-            what = "rows" if self.digit == 0 else "columns"
-            return chosen(("chunks", f"{self.split.count} of the {what}", self.split.reason))
-        return chosen(
-            ("vector", str(self.lanes), "a vector register has that many elements"),
-            ("chunks", f"{self.split.count} of the result's rows", self.split.reason),
-        )
-
-
-def choose_scatter_schedule(
-    count: int, rows: int, row_bytes: int, bits: int, target: Target
-) -> ScatterSchedule:
-    """Return how to add ``count`` rows of ``row_bytes`` to a tensor of ``rows``, of elements of ``bits``."""
-    each = ROW_NS + 3 * row_bytes * BYTE_NS
-    most = max(1, int(SKIPPED * each / SKIP_NS))
-    return ScatterSchedule(target.lanes(bits), split(rows, count * each, multiple=-(-rows // most)))
-
-
-def choose_line_schedule(lines: Sequence[int]) -> ScatterSchedule:
-    """Return how to combine single elements that lie in ``lines`` with others."""
-    outer, _, inner = lines
-    nanoseconds = math.prod(lines) * ELEMENT_NS
-    if outer >= FEWEST_SHARED or inner < FEWEST_SHARED * _LINE:
-        return ScatterSchedule(1, split(outer, nanoseconds), 0)
-    return ScatterSchedule(1, split(inner, nanoseconds, multiple=_LINE), 2)
-
-
-#: Elements that threads take from a row at least: a cache line or more of them.
-_LINE = 64
-
-
-class ScatterEmitter:
-    """Emits one scatter.
-
-    Attributes:
-        schedule: How it is done.
-    """
-
-    def __init__(self, emitter: Emitter, scatter: Scatter, target: Target) -> None:
-        self._e = emitter
-        self._scatter = scatter
-        self._type = scatter.element
-        size = element_bytes(self._type)
-        self.schedule = (
-            choose_line_schedule(scatter.lines)
-            if scatter.lines
-            else choose_scatter_schedule(scatter.count, scatter.rows, scatter.width * size, 8 * size, target)
-        )
-
-    def emit(self) -> Value:
-        """Emit the nest at the insertion point and return the result tensor."""
-        init = self._scatter.loop.operands[3]
-        if self.schedule.digit is not None:
-            extent = self._scatter.lines[self.schedule.digit]
-            return self._e.chunks(self.schedule.split, extent, [init], self._lines)[0]
-        return self._e.chunks(self.schedule.split, self._scatter.rows, [init], self._chunk)[0]
-
-    def _lines(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
-        """Emit the loops over the updates of which a digit is from ``first`` to ``end``."""
-        outer, along, inner = self._scatter.lines
-        if self.schedule.digit == 0:
-            row = along * inner
-            return self._updates(self._e.mul(first, row), self._e.mul(end, row), carried)
-
-        def part(number: Index, inside: list[Value]) -> list[Value]:
-            start = self._e.mul(number, inner)
-            return self._updates(self._e.add(start, first), self._e.add(start, end), inside)
-
-        return self._e.loop((0, outer * along, 1), carried, part)
-
-    def _updates(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
-        """Emit the loop over the updates from ``first`` to ``end``."""
-        clone = self._scatter.loop.clone().operation
-        for attribute in (SCATTER_ATTRIBUTE, LINES_ATTRIBUTE):
-            del clone.attributes[attribute]
-        clone.operands[0], clone.operands[1] = self._e.index(first), self._e.index(end)
-        clone.operands[3] = carried[0]
-        return list(clone.results)
-
-    def _chunk(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
-        """Emit the loop over the updates, for rows ``first`` to ``end`` of the result."""
-        clone = self._scatter.loop.clone().operation
-        del clone.attributes[SCATTER_ATTRIBUTE]
-        clone.operands[3] = carried[0]
-        inner = _columns(clone)
-        width, lanes = self._scatter.width, self.schedule.lanes
-        full = width - width % lanes
-        to_target, to_update = (op.operands[0] for op in list(inner.regions[0].blocks[0].operations)[:2])
-        with ir.InsertionPoint(inner):
-            ends: list[Index] = [full, width]
-            if self.schedule.split.count > 1 or self._scatter.skips:
-                offset = arith.SubIOp(to_target, self._e.index(self._e.mul(first, width))).result
-                size = self._e.index(self._e.mul(self._e.sub(end, first), width))
-                here = self._e.compare("ult", offset, size)
-                nothing = self._e.index(0)
-                ends = [arith.SelectOp(here, self._e.index(each), nothing).result for each in ends]
-            inner.operands[3] = self._vectors(inner.operands[3], to_target, to_update, ends[0])
-            inner.operands[0] = self._e.index(full)
-            inner.operands[1] = self._e.index(ends[1])
-        if full == width:
-            inner.results[0].replace_all_uses_with(inner.operands[3])
-            inner.erase()
-        return list(clone.results)
-
-    def _vectors(self, result: Value, to_target: Value, to_update: Value, end: Index) -> Value:
-        """Emit the combination of the columns below ``end`` of a row in vectors."""
-        type_ = self._e.vector_type(self.schedule.lanes, self._type)
-        padding = self._e.number(self._type, 0)
-        combiner = self._scatter.combiner
-
-        def body(column: Index, inside: list[Value]) -> list[Value]:
-            place = [self._e.add(to_target, column)]
-            new = self._e.read(type_, self._scatter.updates, [self._e.add(to_update, column)], padding)
-            if combiner is not None:
-                old = self._e.read(type_, inside[0], place, padding)
-                new = repeat(combiner, [old, new], (self.schedule.lanes,))[0]
-            return [self._e.write(new, inside[0], place)]
-
-        return self._e.loop((0, end, self.schedule.lanes), [result], body)[0]
-
-
-def _columns(loop: Operation) -> Operation:
-    """Return the loop over the columns, which the body of ``loop`` over the updates ends with."""
-    operations = loop.regions[0].blocks[0].operations
-    return operations[len(operations) - 2].operation
-
-
-def _constant(value: Value) -> int:
-    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
+    return emitter.chunks(schedule.split, nest.count, list(op.operands)[3:], rows)

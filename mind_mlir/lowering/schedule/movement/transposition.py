@@ -26,7 +26,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.linalg_view.values import end_of, inverse_permutation
-from mind_mlir.mlir.bindings import Value, ir, vector
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir, vector
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
@@ -88,6 +88,31 @@ class Transposition:
     view: View
     row: int
     column: int
+
+    @property
+    def reads(self) -> tuple[Value, ...]:
+        """What it reads."""
+        return self.view.operands
+
+    @property
+    def computes(self) -> tuple[Operation, ...]:
+        """The operation."""
+        return (self.view.op,)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents of the loops."""
+        return self.view.extents
+
+    @property
+    def element(self) -> Type:
+        """The type of the elements."""
+        return ir.RankedTensorType(self.view.operands[0].type).element_type
+
+    @property
+    def bits(self) -> int:
+        """The width of an element in memory."""
+        return 8 * element_bytes(self.element)
 
 
 def match_transposition(view: View) -> Transposition | None:
@@ -183,22 +208,17 @@ def choose_transposition_schedule(
 
 
 class TranspositionEmitter:
-    """Emits one transposition.
+    """Emits one transposition as its schedule says."""
 
-    Attributes:
-        schedule: How it is done.
-    """
-
-    def __init__(self, emitter: Emitter, transposition: Transposition, target: Target) -> None:
+    def __init__(
+        self, emitter: Emitter, transposition: Transposition, schedule: TranspositionSchedule
+    ) -> None:
         self._e = emitter
         self._t = transposition
         self._view = transposition.view
-        element = ir.RankedTensorType(self._view.operands[0].type).element_type
-        self._element = element
-        self.schedule = choose_transposition_schedule(
-            self._view.extents, transposition.row, transposition.column, 8 * element_bytes(element), target
-        )
-        self._lanes = self.schedule.lanes
+        self._element = element = transposition.element
+        self._schedule = schedule
+        self._lanes = self._schedule.lanes
         self._vector = emitter.vector_type(self._lanes, element)
         self._padding = emitter.number(element, 0)
 
@@ -207,13 +227,13 @@ class TranspositionEmitter:
         shape = list(self._view.shapes[1])
         result = self._e.empty(shape, self._element)
         outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
-        shared = self.schedule.shared
+        shared = self._schedule.shared
         order = [shared, *(dim for dim in (*outer, self._t.column) if dim != shared)]
 
         def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
             return self._loops(order, (first, end), (0, 0), {}, carried)
 
-        return self._e.chunks(self.schedule.split, self._view.extents[shared], [result], chunk)[0]
+        return self._e.chunks(self._schedule.split, self._view.extents[shared], [result], chunk)[0]
 
     def _loops(
         self,
@@ -227,7 +247,7 @@ class TranspositionEmitter:
 
         ``band`` is where the column loop is, once it has been emitted.
         """
-        if not dims and self.schedule.streaming and self.schedule.band > self._lanes:
+        if not dims and self._schedule.streaming and self._schedule.band > self._lanes:
             return self._tiles(band, env, carried)
         if not dims:
             return self._squares(
@@ -246,10 +266,10 @@ class TranspositionEmitter:
             )
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.minimum(self._e.add(i, self.schedule.band), bounds[1])
+            end = self._e.minimum(self._e.add(i, self._schedule.band), bounds[1])
             return self._loops(rest, following, (i, end), env, inside)
 
-        return self._e.loop((*bounds, self.schedule.band), carried, body)
+        return self._e.loop((*bounds, self._schedule.band), carried, body)
 
     def _tiles(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band`` a few columns of the source at a time, row after row of squares.
@@ -257,7 +277,7 @@ class TranspositionEmitter:
         What is read of a row is then several lines of the cache that lie behind one another.
         """
         row, column = self._t.row, self._t.column
-        extent, width = self._view.extents[row], self.schedule.band
+        extent, width = self._view.extents[row], self._schedule.band
 
         def tile(j: Index, inside: list[Value]) -> list[Value]:
             end = self._e.add(j, width)
@@ -278,7 +298,7 @@ class TranspositionEmitter:
     def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``."""
         column = self._t.column
-        if self.schedule.band > self._lanes:
+        if self._schedule.band > self._lanes:
             return self._e.loop(
                 (*band, self._lanes),
                 carried,
@@ -304,10 +324,10 @@ class TranspositionEmitter:
 
     def _square(self, env: Env, result: Value) -> Value:
         source = self._view.operands[0]
-        if self.schedule.prefetch_distance:
+        if self._schedule.prefetch_distance:
             last = self._view.extents[self._t.row] - 1
             there = self._e.minimum(
-                self._e.add(env[self._t.row], self.schedule.prefetch_distance * self._lanes), last
+                self._e.add(env[self._t.row], self._schedule.prefetch_distance * self._lanes), last
             )
             for lane in range(self._lanes):
                 indices = self._place(0, env | {self._t.row: there}, self._t.column, lane)

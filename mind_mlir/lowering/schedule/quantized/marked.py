@@ -16,16 +16,14 @@ from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedK
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
-from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
 from mind_mlir.mlir.bindings import Operation, Type, ir
-from mind_mlir.mlir.records import read_record, record_attribute
+from mind_mlir.mlir.records import read_record
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
-    from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.target import Target
 
 #: The schedule of a quantised product, a dictionary.
@@ -168,28 +166,6 @@ def _conversions(element: str, *, half: bool) -> str:
     if element == "f16":
         return "i16:bitcast f16:fpext f32" if half else f"i16:{HALF} f32"
     return f"i16:{SHORT} f32" if element == "bf16" else element
-
-
-def schedule_quantized(
-    op: Operation, target: Target, decisions: Decisions, kernels: dict[Kernel, None]
-) -> bool:
-    """Schedule ``op`` if it is a quantised product, and return whether it is one.
-
-    Args:
-        op: An operation of linalg on tensors.
-        target: The processor.
-        decisions: Is told what was decided.
-        kernels: The kernels that are going to be called are entered here.
-    """
-    if FORMAT_ATTRIBUTE not in op.attributes:
-        return False
-    product = QuantizedProduct.of(op)
-    schedule = product.schedule(target)
-    op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
-    kernels.update(dict.fromkeys(product.kernels(schedule)))
-    extents = (product.rows, product.columns, product.depth)
-    decisions.add(lambda: Decision("quantised product", computed([op]), extents, schedule.choices()))
-    return True
 
 
 def schedule_of(op: Operation) -> QuantizedSchedule:

@@ -15,6 +15,7 @@ from mind_mlir.lowering.schedule.emission.constants import FMA_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.kind import Refusal
 from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
 from mind_mlir.lowering.schedule.linalg_view.values import (
     MultiplyAdd,
@@ -22,7 +23,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
     is_filled_with,
     match_multiply_add,
 )
-from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
 
@@ -84,6 +85,26 @@ class Depthwise:
     body: MultiplyAdd
 
     @property
+    def reads(self) -> tuple[Value, ...]:
+        """What it reads."""
+        return (self.image, self.filter)
+
+    @property
+    def computes(self) -> tuple[Operation, ...]:
+        """The operation."""
+        return (self.view.op,)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents of the loops."""
+        return self.view.extents
+
+    @property
+    def element(self) -> Type:
+        """The type of the sums."""
+        return ir.RankedTensorType(self.view.inits[0].type).element_type
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape of the result, ``[N, space..., F]``."""
         shape = self.view.shapes[2]
@@ -135,7 +156,7 @@ class _Roles(NamedTuple):
     channel: int | None
 
 
-def match_depthwise(view: View, target: Target) -> Depthwise | None:
+def match_depthwise(view: View, target: Target) -> Depthwise | Refusal | None:
     """Return ``view`` as a convolution of floats in groups of few channels, if it is one."""
     if len(view.operands) != 3 or view.results != 1 or not view.reductions or 0 in view.extents:
         return None
@@ -185,18 +206,19 @@ def _roles(view: View, place: int) -> _Roles | None:
     )
 
 
-def _found(view: View, body: MultiplyAdd, place: int, roles: _Roles, lanes: int) -> Depthwise | None:
+def _found(
+    view: View, body: MultiplyAdd, place: int, roles: _Roles, lanes: int
+) -> Depthwise | Refusal | None:
     channels, features = (
         1 if loop is None else view.extents[loop] for loop in (roles.channel, roles.feature)
     )
-    # Vectors hold whole groups; where they would hold one, a product with its channels is faster.
     if features & (features - 1) or channels & (channels - 1) or not channels <= features <= lanes:
-        return None
+        return Refusal("vectors would not hold whole groups")
     if channels > 1 and features == lanes:
-        return None
+        return Refusal("vectors would hold one group: a product with its channels is faster")
     windows = [view.extents[tap] for tap in roles.taps]
     if math.prod(windows) * channels > BLOCK:
-        return None  # one accumulator takes no more terms
+        return Refusal(f"more than {BLOCK} terms for one accumulator")
     space = len(windows)
     image = _flat(view.inputs[place], space + 1)
     filter_ = _flat(view.inputs[1 - place], space + (channels > 1))
@@ -251,10 +273,10 @@ _SPARE = 4
 _MOST = 12
 
 
-def depthwise_schedule(depthwise: Depthwise, bits: int, target: Target) -> DepthwiseSchedule:
-    """Return how to compute a depthwise convolution with accumulators of so many bits."""
+def depthwise_schedule(depthwise: Depthwise, target: Target) -> DepthwiseSchedule:
+    """Return how to compute a depthwise convolution."""
     *outer, last = depthwise.axes
-    lanes = target.lanes(bits)
+    lanes = target.lanes(depthwise.element.width)
     most = max(
         2, min(_MOST, target.vector_registers - _SPARE - min(last.window, target.vector_registers // 3))
     )

@@ -6,30 +6,26 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.linalg_view.values import cast
-from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.windows.depthwise import Depthwise
-    from mind_mlir.target import Target
+    from mind_mlir.lowering.schedule.windows.depthwise import Depthwise, DepthwiseSchedule
 
 
 class DepthwiseEmitter:
-    """Emits one depthwise convolution.
+    """Emits one depthwise convolution as its schedule says."""
 
-    Attributes:
-        schedule: How it is computed.
-    """
-
-    def __init__(self, emitter: Emitter, depthwise: Depthwise, target: Target) -> None:
+    def __init__(
+        self, emitter: Emitter, depthwise: Depthwise, schedule: DepthwiseSchedule, *, fma: bool
+    ) -> None:
         self._e, self._d = emitter, depthwise
-        self._fma = target.fma
-        self._element = ir.RankedTensorType(depthwise.view.inits[0].type).element_type
-        self.schedule = depthwise_schedule(depthwise, self._element.width, target)
-        self._lanes = self.schedule.lanes
+        self._fma = fma
+        self._element = depthwise.element
+        self._schedule = schedule
+        self._lanes = self._schedule.lanes
         self._zero = emitter.number(emitter.vector_type(self._lanes, self._element), 0)
         self._last = depthwise.axes[-1]
         #: The lanes of what is loaded of an image for a vector of features.
@@ -38,7 +34,7 @@ class DepthwiseEmitter:
         self._places = sorted(
             {
                 result * self._last.stride + tap * self._last.spacing
-                for result in range(self.schedule.results)
+                for result in range(self._schedule.results)
                 for tap in range(self._last.window)
             }
         )
@@ -52,7 +48,7 @@ class DepthwiseEmitter:
         def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
             return e.loop((first, end, 1), carried, self._line)
 
-        return e.chunks(self.schedule.split, lines, [result], chunk)[0]
+        return e.chunks(self._schedule.split, lines, [result], chunk)[0]
 
     def _line(self, number: Index, carried: list[Value]) -> list[Value]:
         """Emit the results of one line."""
@@ -90,7 +86,7 @@ class DepthwiseEmitter:
         """
 
         def vectors(c: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
-            count, last = self.schedule.results, self._last
+            count, last = self._schedule.results, self._last
             starts = [min(first, last.results - count) for first in range(0, last.results, count)]
             whole = [start for start in starts if last.is_inside(start) and last.is_inside(start + count - 1)]
             runs = [start for start in whole if start % count == 0]
@@ -137,7 +133,7 @@ class DepthwiseEmitter:
                     values = [self._zero] * self._d.channels
                 else:
                     values = self._elements([image, *rows, column], c, mask, inside)
-                for result in range(self.schedule.results):
+                for result in range(self._schedule.results):
                     tap, rest = divmod(place - result * last.stride, last.spacing)
                     if rest or not 0 <= tap < last.window:
                         continue
@@ -145,7 +141,7 @@ class DepthwiseEmitter:
                         sums[result] = self._multiply_add(value, weight, sums[result])
             return sums
 
-        sums = e.loop((0, math.prod(windows), 1), [self._zero] * self.schedule.results, tap_line)
+        sums = e.loop((0, math.prod(windows), 1), [self._zero] * self._schedule.results, tap_line)
         (total,) = carried
         for result, value in enumerate(sums):
             total = e.write(value, total, [image, *places, e.add(start, result), c], mask)

@@ -143,12 +143,12 @@ class WinogradRewriter:
     """Puts Winograd's form in the place of convolutions.
 
     Attributes:
-        made: What was emitted, which has nothing left to schedule, and what is said of it.
+        made: Results that were emitted, with nothing left to schedule, and what is said of each.
     """
 
     def __init__(self, emitter: Emitter, target: Target) -> None:
         self._emitter, self._target = emitter, target
-        self.made: dict[Operation, Callable[[], Decision]] = {}
+        self.made: dict[Value, Callable[[], Decision]] = {}
 
     def run(self, function: Operation, views: Views) -> None:
         """Rewrite the convolutions of ``function``, in place."""
@@ -188,15 +188,13 @@ class WinogradRewriter:
 
     def _note(self, what: tuple[Computed, ...], part: str, tiles: Tiles, value: Value) -> Value:
         """Note that ``value`` is made by nests that transform ``part`` of a convolution; return it."""
-        op = definition(value)
-        assert op is not None, "nests have been emitted"
         side, sums = tiles.outputs, 9 * tiles.outputs**2
         choices = (
             Choice("tile", f"{side} x {side} outputs", f"{tiles.products} products for {sums}"),
             Choice("block", f"{tiles.count} tiles", "what is between the transforms stays in the cache"),
         )
         extents = tuple(value.type.shape)
-        self.made[op] = lambda: Decision(f"winograd {part}", what, extents, choices)
+        self.made[value] = lambda: Decision(f"winograd {part}", what, extents, choices)
         return value
 
     def _products(self, data: Value, filter_: Value, element: Type) -> Value:

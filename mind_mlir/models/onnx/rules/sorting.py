@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
-from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
@@ -27,28 +24,18 @@ def _top_k(use: NodeUse) -> tuple[Array, Array]:
     return values, places
 
 
-def _cumulative(combine: Callable[[Array, Array], Array], first: int) -> OnnxRule:
+def _cumulative(kind: Literal["Sum", "Prod"]) -> OnnxRule:
     def emit(use: NodeUse) -> Array:
         x = use[0]
         axis = use.axis(int(use.known(1, "the axis").reshape(())), x.ndim)
-        reverse, exclusive = bool(use.attr("reverse", 0)), bool(use.attr("exclusive", 0))
-        if not x.size:
-            return x
-        rows = mnp.moveaxis(x, axis, 0)
-
-        def step(total: Array, row: Array) -> tuple[Array, Array]:
-            after = combine(total, row)
-            return after, total if exclusive else after
-
-        begin = mnp.full(rows.shape[1:], first, x.dtype)
-        _, found = scan(step, begin, rows, reverse=reverse)
-        return mnp.moveaxis(found, 0, axis)
+        how = {name: bool(use.attr(name, 0)) for name in ("reverse", "exclusive")}
+        return mnp.cumulate(x, kind=kind, axis=axis, **how)
 
     return OnnxRule(emit)
 
 
 RULES = {
     "TopK": OnnxRule(_top_k),
-    "CumSum": _cumulative(lambda total, row: total + row, 0),
-    "CumProd": _cumulative(lambda total, row: total * row, 1),
+    "CumSum": _cumulative("Sum"),
+    "CumProd": _cumulative("Prod"),
 }

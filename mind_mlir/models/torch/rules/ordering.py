@@ -182,10 +182,7 @@ def _masked_scatter(to: OperatorUse, x: TracedArray, mask: TracedArray, source: 
     if not x.size or not source.size:
         return x
     flat = reshaped(mask, (x.size,)).astype(DType.SI64)
-    count, reach = flat, 1
-    while reach < x.size:
-        moved = sliced(count, 0, reach, None) + sliced(count, 0, 0, x.size - reach)
-        count, reach = _joined(count, moved, 0, reach), 2 * reach
+    count = op("Cumulate", flat, kind="Sum", axis=0)
     places = choose(compare("NotEqual", flat, number(0, DType.SI64)), count - 1, number(0, DType.SI64))
     taken = op("Gather", reshaped(source, (source.size,)), places)
     return choose(mask, reshaped(taken, shape), x)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.activations import log_sum_exp
-from mind_mlir.models.torch.rules.shaping import sliced
 from mind_mlir.models.torch.rules.use import UnreadUse
 from mind_mlir.models.torch.rules.values import (
     axes_of,
@@ -197,28 +196,14 @@ def _std(to: OperatorUse, x: TracedArray, dims: Any = None, **how: Any) -> Trace
     return op("Sqrt", _var(to, x, dims, **how))
 
 
-def _cumulated(combine: str) -> Rule:
+def _cumulated(kind: str) -> Rule:
     """Return the rule of sums or products up to each element."""
 
     def rule(to: OperatorUse, x: TracedArray, dim: int, **_: Any) -> TracedArray:
         x = cast(x, to.dtype)
-        if not x.ndim or not x.size:
-            return x
-        dtype = dtype_of(x)
-        found = _running(cast(x, DType.F32) if dtype.is_narrow else x, axis_of(dim, x.ndim), combine)
-        return cast(found, dtype)
+        return op("Cumulate", x, kind=kind, axis=axis_of(dim, x.ndim)) if x.ndim else x
 
     return rule
-
-
-def _running(x: TracedArray, axis: int, combine: str) -> TracedArray:
-    """Combine with what is 1, 2, 4, ... places before, until nothing is further away."""
-    extent, reach = x.shape[axis], 1
-    while reach < extent:
-        head = sliced(x, axis, 0, reach)
-        rest = binary(combine, sliced(x, axis, reach, extent), sliced(x, axis, 0, extent - reach))
-        x, reach = op("Concat", head, rest, axis=axis), 2 * reach
-    return x
 
 
 def _sort(to: OperatorUse, x: TracedArray, *args: Any, **kwargs: Any) -> list[TracedArray]:
@@ -319,8 +304,8 @@ RULES: Mapping[str, Rule] = {
         for name, rule in (("var", _var), ("var_mean", _var_mean), ("std", _std))
         for overload in ("default", "dim")
     },
-    "aten.cumsum": _cumulated("Add"),
-    "aten.cumprod": _cumulated("Mul"),
+    "aten.cumsum": _cumulated("Sum"),
+    "aten.cumprod": _cumulated("Prod"),
     "aten.sort": _sort,
     "aten.argsort": lambda to, x, *args, **kwargs: _sort(to, x, *args, **kwargs)[1],
     "aten.topk": _topk,

@@ -1,0 +1,1 @@
+"""Scans along an axis: sums, products and extremes up to each element."""

@@ -1,0 +1,308 @@
+"""The nest of a scan: one pass over memory, which carries what is combined so far in registers.
+
+Along the last axis, a vector is scanned by shuffles, and its last lane is what it adds to the ones behind it.
+Across other axes, lanes are independent of one another. Where threads share blocks of the axis, a first loop
+finds what each block combines to, and a block begins with what those before it do: so bits are the same
+whichever thread computes a block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.linalg_view.values import repeat
+from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL
+from mind_mlir.lowering.schedule.scans.vectors import ScanVectors
+from mind_mlir.mlir.bindings import Value, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.scans.match import Scan
+    from mind_mlir.lowering.schedule.scans.schedule import ScanSchedule
+
+    #: What is combined so far, each vector, and the tensors that are written.
+    Pair = tuple[list[Value], list[Value]]
+    #: Emits a step: from its place, the mask of a vector that is not whole, and the pair before it.
+    Step = Callable[[Index, Value | None, list[Value], list[Value]], Pair]
+
+
+class ScanEmitter:
+    """Emits one scan as its schedule says."""
+
+    def __init__(self, emitter: Emitter, scan: Scan, schedule: ScanSchedule) -> None:
+        self._e, self._scan, self._s = emitter, scan, schedule
+        self._v = ScanVectors(emitter, scan, schedule.lanes)
+        length, lanes = scan.extents[1], schedule.lanes
+        #: The steps whose vectors are whole, and the mask of the one behind them.
+        self._whole = schedule.steps if scan.inner is not None else length // lanes
+        self._rest = None if scan.inner is not None else emitter.mask(lanes, length % lanes or lanes)
+
+    def emit(self) -> Value:
+        """Emit the nest at the insertion point and return the result tensor."""
+        e, s, shape = self._e, self._s, self._scan.extents
+        result = e.empty(shape, self._scan.element)
+        across = (0, self._scan.inner or 0)
+        if s.cut == "rows":
+            return e.chunks(
+                s.split,
+                shape[0],
+                [result],
+                lambda first, end, now: e.loop(
+                    (first, end, 1), now, lambda row, in_: self._row(row, across, in_)
+                ),
+            )[0]
+        if s.cut == "columns":
+            return e.chunks(
+                s.split,
+                across[1],
+                [result],
+                lambda first, end, now: e.loop(
+                    (0, shape[0], 1), now, lambda row, in_: self._row(row, (first, end), in_)
+                ),
+            )[0]
+        return e.loop((0, shape[0], 1), [result], self._in_blocks)[0]
+
+    # Rows, and what is beside one another in them
+
+    def _row(self, row: Index, across: tuple[Index, Index], carried: list[Value]) -> list[Value]:
+        """Emit the scan of a row, as far as ``across`` says."""
+        ends = (0, self._s.steps)
+
+        def part(at: Index, masks: Sequence[Value | None], now: list[Value]) -> list[Value]:
+            return self._scanned(row, at, masks, ends, None, now)
+
+        return self._parts(across, carried, part)
+
+    def _parts(
+        self,
+        across: tuple[Index, Index],
+        carried: list[Value],
+        body: Callable[[Index, Sequence[Value | None], list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit ``body`` for each part of a row that is scanned at once: its place, and masks of vectors."""
+        e, inner, width, lanes = self._e, self._scan.inner, self._s.width, self._s.lanes
+        if inner is None:
+            return body(0, [None], carried)
+        first, end = across
+        whole = inner - inner % width
+        every: list[Value | None] = [None] * self._s.vectors
+        carried = e.loop((first, e.minimum(end, whole), width), carried, lambda at, now: body(at, every, now))
+        left = inner - whole
+        if not left:
+            return carried
+        masks = [e.mask(lanes, min(lanes, left - place)) for place in range(0, left, lanes)]
+        # Only what holds the end of the row has an iteration of this.
+        return e.loop((e.maximum(first, whole), end, width), carried, lambda at, now: body(at, masks, now))
+
+    # Blocks of the axis
+
+    def _in_blocks(self, row: Index, carried: list[Value]) -> list[Value]:
+        """Emit the scan of a row whose blocks threads share."""
+        e, s, inner = self._e, self._s, self._scan.inner
+        across = (0, inner or 0)
+        if s.blocks == 1:
+            return self._row(row, across, carried)
+        totals = e.empty([s.blocks, *([] if inner is None else [inner])], self._scan.element)
+
+        def total(first: Index, end: Index, now: list[Value]) -> list[Value]:
+            block = e.floordiv(first, s.split.step)
+            return self._parts(
+                across, now, lambda at, masks, in_: self._total(row, at, masks, (first, end), block, in_)
+            )
+
+        (totals,) = e.chunks(s.split, s.steps, [totals], total)
+
+        def scanned(first: Index, end: Index, now: list[Value]) -> list[Value]:
+            block = e.floordiv(first, s.split.step)
+
+            def part(at: Index, masks: Sequence[Value | None], in_: list[Value]) -> list[Value]:
+                base = self._before(totals, block, at, masks)
+                return self._scanned(row, at, masks, (first, end), base, in_)
+
+            return self._parts(across, now, part)
+
+        return e.chunks(s.split, s.steps, carried, scanned)
+
+    def _total(
+        self,
+        row: Index,
+        at: Index,
+        masks: Sequence[Value | None],
+        ends: tuple[Index, Index],
+        block: Index,
+        carried: list[Value],
+    ) -> list[Value]:
+        """Emit what ``block``, the steps within ``ends``, combines to."""
+        e, (totals,) = self._e, carried
+        if self._scan.inner is None:
+            _, own = self._v.along(self._total_along(row, ends))
+            return [e.insert(vector.ExtractOp(own, [], [0]).result, totals, [block])]
+        step = self._totalling(lambda place: self._v.read(row, place, at, masks))
+        found, _ = self._steps(ends, self._s.levels, [], len(masks), lambda _: step)
+        for number, (value, mask) in enumerate(zip(found, masks, strict=True)):
+            totals = e.write(value, totals, [block, e.add(at, number * self._s.lanes)], mask)
+        return [totals]
+
+    def _total_along(self, row: Index, ends: tuple[Index, Index]) -> Value:
+        """Emit what the vectors within ``ends`` combine to lane by lane, some of them side by side."""
+        e, (first, end) = self._e, ends
+        fours = e.floordiv(e.sub(e.minimum(end, self._whole), first), BESIDE)
+
+        def four(number: Index) -> list[Value]:
+            place = e.add(first, e.mul(number, BESIDE))
+            return [self._v.read(row, e.add(place, each), 0, [None])[0] for each in range(BESIDE)]
+
+        quick, _ = self._steps(
+            (0, fours), self._s.levels, [], BESIDE, lambda _: self._totalling(four), ragged=False
+        )
+        rest = (e.add(first, e.mul(fours, BESIDE)), end)
+
+        def one(place: Index, mask: Value | None, so_far: list[Value], _: list[Value]) -> Pair:
+            (value,) = self._v.read(row, place, 0, [mask])
+            return self._v.combined(so_far, [value]), []
+
+        slow, _ = self._single(rest, [self._v.neutral], [], one, ragged=True)
+        while len(quick) > 1:
+            quick = self._v.combined(quick[::2], quick[1::2])
+        return self._v.combined(quick, slow)[0]
+
+    def _totalling(self, read: Callable[[Index], list[Value]]) -> Step:
+        """Return a step that combines what is read with what is combined so far, and writes nothing."""
+
+        def step(place: Index, _: Value | None, so_far: list[Value], tensors: list[Value]) -> Pair:
+            del tensors
+            return self._v.combined(so_far, read(place)), []
+
+        return step
+
+    def _before(self, totals: Value, block: Index, at: Index, masks: Sequence[Value | None]) -> list[Value]:
+        """Emit what the blocks before ``block`` combine to, each vector of a part."""
+        e = self._e
+        ends = (e.add(block, 1), self._s.blocks) if self._scan.reverse else (0, block)
+        if self._scan.inner is None:
+            (number,) = e.loop(
+                (*ends, 1),
+                [self._scan.neutral],
+                lambda place, now: [repeat(self._scan.combiner, [now[0], e.extract(totals, [place])], ())[0]],
+            )
+            return [e.broadcast(self._v.type, number)]
+
+        def step(place: Index, now: list[Value]) -> list[Value]:
+            read = [
+                e.read(
+                    self._v.type, totals, [place, e.add(at, number * self._s.lanes)], self._scan.neutral, mask
+                )
+                for number, mask in enumerate(masks)
+            ]
+            return self._v.combined(now, read)
+
+        return e.loop((*ends, 1), [self._v.neutral] * len(masks), step)
+
+    # Steps
+
+    def _scanned(
+        self,
+        row: Index,
+        at: Index,
+        masks: Sequence[Value | None],
+        ends: tuple[Index, Index],
+        base: list[Value] | None,
+        carried: list[Value],
+    ) -> list[Value]:
+        """Emit the scan of the steps within ``ends``; ``base`` is what those before them combine to."""
+
+        def steps(base: list[Value] | None) -> Step:
+            def step(place: Index, mask: Value | None, so_far: list[Value], tensors: list[Value]) -> Pair:
+                each = masks if mask is None else [mask]
+                read = self._v.read(row, place, at, each)
+                if self._scan.inner is None:
+                    inside, own = self._v.along(read[0])
+                    after = self._v.combined(so_far, [own])
+                    found = self._v.combined(so_far, [inside])
+                else:
+                    after = self._v.combined(so_far, read)
+                    found = so_far if self._scan.exclusive else after
+                if base is not None:
+                    found = self._v.combined(base, found)
+                return after, [self._v.written(row, place, at, each, found, tensors[0])]
+
+            return step
+
+        _, found = self._steps(ends, self._s.levels, carried, len(masks), steps, base)
+        return found
+
+    def _steps(
+        self,
+        ends: tuple[Index, Index],
+        levels: int,
+        tensors: list[Value],
+        count: int,
+        make: Callable[[list[Value] | None], Step],
+        base: list[Value] | None = None,
+        *,
+        ragged: bool = True,
+    ) -> Pair:
+        """Emit the steps within ``ends`` and return what they combine to, and the tensors that they write.
+
+        Args:
+            ends: The first one, and the one behind the last, wherever they begin.
+            levels: In how many levels they are combined: ``LEVEL`` to so many at most.
+            tensors: What they write.
+            count: How many vectors are scanned side by side.
+            make: Returns a step, from what everything before the level combines to.
+            base: What everything before the steps combines to; None for nothing.
+            ragged: Whether they may have the vector that is not whole.
+        """
+        e, start = self._e, [self._v.neutral] * count
+        if levels == 1:
+            if base is not None and not self._scan.rounds:
+                return self._single(ends, base, tensors, make(None), ragged=ragged)
+            return self._single(ends, start, tensors, make(base), ragged=ragged)
+        size = LEVEL ** (levels - 1)
+
+        def level(done: Index, now: list[Value]) -> list[Value]:
+            so_far, written = now[:count], now[count:]
+            if self._scan.reverse:
+                last = e.sub(ends[1], done)
+                part = (e.sub(last, e.minimum(e.sub(last, ends[0]), size)), last)
+            else:
+                first = e.add(ends[0], done)
+                part = (first, e.minimum(e.add(first, size), ends[1]))
+            before = so_far if base is None else self._v.combined(base, so_far)
+            found, written = self._steps(part, levels - 1, written, count, make, before, ragged=ragged)
+            return [*self._v.combined(so_far, found), *written]
+
+        found = e.loop((0, e.sub(ends[1], ends[0]), size), [*start, *tensors], level)
+        return found[:count], found[count:]
+
+    def _single(
+        self, ends: tuple[Index, Index], start: list[Value], tensors: list[Value], step: Step, *, ragged: bool
+    ) -> Pair:
+        """Emit one step after the other, from the last one on where the scan begins there."""
+        e, count, whole = self._e, len(start), self._whole
+        first, end = ends
+        masked = ragged and whole < self._s.steps
+
+        def one(place: Index, mask: Value | None, now: list[Value]) -> list[Value]:
+            after, written = step(place, mask, now[:count], now[count:])
+            return [*after, *written]
+
+        def rest(now: list[Value]) -> list[Value]:
+            """Emit the step whose vector is not whole, if it is among these."""
+            if not masked:
+                return now
+            return e.loop(
+                (e.maximum(first, whole), end, 1), now, lambda place, in_: one(place, self._rest, in_)
+            )
+
+        stop = e.minimum(end, whole) if masked else end
+        now = [*start, *tensors]
+        if self._scan.reverse:
+            now = rest(now)
+            last = e.sub(e.add(first, stop), 1)
+            now = e.loop((first, stop, 1), now, lambda place, in_: one(e.sub(last, place), None, in_))
+        else:
+            now = rest(e.loop((first, stop, 1), now, lambda place, in_: one(place, None, in_)))
+        return now[:count], now[count:]
