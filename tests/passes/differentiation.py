@@ -110,7 +110,7 @@ def moved(values: Mapping[str, Array], direction: Mapping[str, Array], step: flo
 def finite_difference(
     module: Module, values: Mapping[str, Array], direction: Mapping[str, Array], step: float = 1e-5
 ) -> list[Array]:
-    """Return the central difference of each output along ``direction``; equal infinities differ by nothing."""
+    """Return the central difference of each output along ``direction``: zero where both are one infinity."""
     above = interpret(module, moved(values, direction, step))
     below = interpret(module, moved(values, direction, -step))
     return [
