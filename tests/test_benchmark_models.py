@@ -66,6 +66,10 @@ def test_results_of_another_kind_are_wrong() -> None:
     assert compared(whole, other, lambda: other).state == "wrong"
 
 
+def test_what_a_framework_gets_wrong_by_itself_is_not_compared() -> None:
+    assert compared(arrays(1.0), arrays(2.0), exact(1.0)).state == "absent"
+
+
 def test_errors_of_ours_are_refusals_and_others_failures() -> None:
     refusal = UnsupportedError(Diagnostic("E7001", "aten.x is not read"))
     outer = RuntimeError("the backend failed")
@@ -91,7 +95,7 @@ def found() -> list[Outcome]:
 
 
 def test_the_page_tells_all() -> None:
-    text = page(found(), ["a machine"], "a command")
+    text = page(found(), ["a machine"])
     assert "| bert | 1,234 | 2e-07 |  |  |  |  |  | 1.0 / 9.0 |" in text
     assert "| flax_gru | 12 | 2e-07 | 2e-07 | 2e-07 | 2e-07 | 2.00 | 2.00 |  |" in text
     assert "| odd | 5 | **refused** E7001 |  |  |  |  |  |  |" in text

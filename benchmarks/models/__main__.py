@@ -36,8 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (options.render or options.update) and data.exists():
         stored = json.loads(data.read_text(encoding="utf-8"))
     if not options.render:
-        words = sys.argv[1:] if arguments is None else arguments
-        stored["command"] = " ".join(["python -m benchmarks.models", *words])
         stored["machine"] = [*machine.facts(), _versions()]
         found = {each["name"]: _outcome(each) for each in stored["found"]}
         for outcome in _found(options):
@@ -45,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             known.take(dataclasses.asdict(outcome))
             stored["found"] = [dataclasses.asdict(found[name]) for name in sorted(found)]
             data.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-    text = page([_outcome(each) for each in stored["found"]], stored["machine"], stored["command"])
+    text = page([_outcome(each) for each in stored["found"]], stored["machine"])
     (options.output / f"{_NAME}.md").write_text(text, encoding="utf-8")
     print(text)
     states = [stage["state"] for each in stored["found"] for stage in each["stages"].values()]

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: How a stage ends. `right` and `wrong` are differences from the framework, `refused` is an error of ours
-#: with a code, `failed` all else that is not to happen, and `absent` what the framework itself cannot do.
+#: with a code, `failed` all else that is not to happen, and `absent` what the framework itself cannot do, or
+#: computes with results that are far from those in f64.
 RIGHT, WRONG, REFUSED, FAILED, ABSENT = STATES = ("right", "wrong", "refused", "failed", "absent")
 #: The stages that are judged, in their order.
 STAGES = ("forward", "bf16", "gradients", "step")

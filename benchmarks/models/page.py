@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from benchmarks.models.outcome import Outcome, Stage
 
+_WRITTEN = """\
+Written by `python -m benchmarks.models --threads 1 2`, or in parts with `--only` and `--update`; do not
+edit."""
 _READING = """\
 Models are built from their configurations, small ones, with random weights; biases, scales and statistics
 of norms are moved from where they start, so that all of them count. `forward` compares all results with the
@@ -35,19 +38,18 @@ _COMPILERS = ("inductor", "jax")
 _QUIET = 0.3
 
 
-def page(found: Sequence[Outcome], machine: Sequence[str], command: str) -> str:
+def page(found: Sequence[Outcome], machine: Sequence[str]) -> str:
     """Return the page.
 
     Args:
         found: What became of the models, sorted by name.
         machine: Facts about machine and frameworks, a line each.
-        command: What runs them again.
     """
-    return "\n".join(_lines(found, machine, command)) + "\n"
+    return "\n".join(_lines(found, machine)) + "\n"
 
 
-def _lines(found: Sequence[Outcome], machine: Sequence[str], command: str) -> Iterator[str]:
-    yield from ("# Models", "", f"Written by `{command}`; do not edit.", "", _READING, "")
+def _lines(found: Sequence[Outcome], machine: Sequence[str]) -> Iterator[str]:
+    yield from ("# Models", "", _WRITTEN, "", _READING, "")
     yield from (f"- {fact}" for fact in machine)
     yield from ("", *_summary(found), "")
     counts = _counts(found)

@@ -42,6 +42,9 @@ def _inputs(kind: str, config: Any, *, real: bool) -> dict[str, Any]:
         return {"input_ids": text, "decoder_input_ids": text[:, : length // 2]}
     if kind == "image":
         return {"pixel_values": _image(config)}
+    if kind == "image and noise":  # which says how patches are shuffled, and is drawn unless it is given
+        image = _image(config)
+        return {"pixel_values": image, "noise": torch.rand(2, (image.shape[-1] // config.patch_size) ** 2)}
     if kind == "text and image":
         image = _image(getattr(config, "vision_config", config))
         return {"input_ids": text, "pixel_values": image}

@@ -126,7 +126,7 @@ ENTRIES = (
     _row("t5", "T5ForConditionalGeneration", "two texts", _T5, quick=True),
     _row("vilt", "Vilt", "text and image", {**_VIT, **_WORDS}, trains=False),
     _row("vit", "ViT", "image", _VIT, quick=True),
-    _row("vit_mae", "ViTMAE", "image", _VIT, trains=False, mask_ratio=0.0),
+    _row("vit_mae", "ViTMAE", "image and noise", _VIT, trains=False, mask_ratio=0.0),
     _row("wav2vec2", "Wav2Vec2", "sound", _SOUND),
     _row(
         "whisper",
