@@ -36,6 +36,8 @@ def check(request: Request, say: Callable[..., None]) -> None:
             **request.entry.settings(real=request.real)
         )
         variables = enlivened(jax.jit(module.init)(jax.random.key(0), *args))
+        # What a process does once is in nobody's time: jax has compiled by now.
+        mind_mlir.compile(mind_mlir.from_jax(jnp.sin, jnp.ones(3)))
         say(parameters=sum(each.size for each in jax.tree.leaves(variables.get("params", {}))))
     except Exception as error:
         say(forward=absent(error))

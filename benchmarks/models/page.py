@@ -29,7 +29,7 @@ times as far from results in f64 as the framework is itself.
 over ours, by the number of threads: above 1, we are quicker. ONNX Runtime, which lays weights out when a
 session is made, is compared with our program of frozen weights. `compile` is the seconds from the module to
 the first result, ours (with `torch.export` or jax's tracing) and, behind the stroke, those of inductor or
-jax."""
+jax; beside jax, both have compiled another program before."""
 #: A ratio of calls below which a model is slow.
 _LEVEL = 0.9
 #: The compilers whose seconds stand beside ours.

@@ -5,11 +5,13 @@ Large ones are cut in chunks that threads share. The margins of padded tensors a
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.indices import zero
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.mlir.bindings import arith, ir, linalg, memref, scf, vector
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major, outer_rank
@@ -67,27 +69,49 @@ def _strided(source: Value, target: Value) -> None:
 
 
 def _emit_loops(source: Value, target: Value) -> None:
-    """Emit loops around a `memcpy` of what lies together in both buffers; over elements if that is little."""
+    """Emit loops around a `memcpy` of what lies together in both buffers.
+
+    Where that is little, they are around vectors that are a row each; around elements where no rows are.
+    """
     shape = list(source.type.shape)
     outer = max(outer_rank(source.type), outer_rank(target.type))
-    run = math.prod(shape[outer:]) * element_bytes(source.type.element_type)
-    if run < _RUN_BYTES:
-        linalg.copy(source, outs=[target])
+    element = source.type.element_type
+    if math.prod(shape[outer:]) * element_bytes(element) >= _RUN_BYTES:
+        _loops(shape[:outer], lambda places: _move_run(source, target, places))
+    elif outer < len(shape) and shape[-1] > 1 and not isinstance(element, ir.ComplexType):
+        _loops(shape[:-1], lambda places: _move_row(source, target, places))
     else:
-        _emit_runs(source, target, shape[:outer], [])
+        linalg.copy(source, outs=[target])
 
 
-def _emit_runs(source: Value, target: Value, extents: list[int], places: list[Value]) -> None:
-    if not extents:
-        sizes = [1] * len(places)
-        memref.copy(_part(source, places, sizes), _part(target, places, sizes))
-        return
+def _loops(extents: list[int], body: Callable[[list[Value]], None]) -> None:
+    """Emit loops around ``body``, which is given the numbers of their iterations."""
+    places: list[Value] = []
     index = ir.IndexType.get()
-    zero, one, end = (arith.ConstantOp(index, value).result for value in (0, 1, extents[0]))
-    loop = scf.ForOp(zero, end, one)
-    with ir.InsertionPoint(loop.body):
-        _emit_runs(source, target, extents[1:], [*places, loop.induction_variable])
-        scf.YieldOp([])
+    with contextlib.ExitStack() as inside:
+        for extent in extents:
+            zero, one, end = (arith.ConstantOp(index, value).result for value in (0, 1, extent))
+            loop = scf.ForOp(zero, end, one)
+            with ir.InsertionPoint(loop.body):
+                end_of_loop = scf.YieldOp([])
+            inside.enter_context(ir.InsertionPoint(end_of_loop))
+            places.append(loop.induction_variable)
+        body(places)
+
+
+def _move_run(source: Value, target: Value, places: list[Value]) -> None:
+    sizes = [1] * len(places)
+    memref.copy(_part(source, places, sizes), _part(target, places, sizes))
+
+
+def _move_row(source: Value, target: Value, places: list[Value]) -> None:
+    type_ = source.type
+    places = [*places, arith.ConstantOp(ir.IndexType.get(), 0).result]
+    nothing = arith.ConstantOp(type_.element_type, zero(type_.element_type)).result
+    rows = ir.AffineMap.get_minor_identity(type_.rank, 1)
+    lanes = ir.VectorType.get([type_.shape[-1]], type_.element_type)
+    row = vector.TransferReadOp(lanes, source, places, rows, nothing, [True]).result
+    vector.TransferWriteOp(None, row, target, places, rows, [True])
 
 
 def emit_chunks(chosen: Split, buffers: list[Value], emit: Callable[..., object]) -> None:

@@ -48,6 +48,8 @@ def _may_stream(store: Operation) -> bool:
     """Return whether ``store`` writes a whole vector to a result of the function that nothing reads."""
     if store.name != "vector.transfer_write" or len(store.operands) != 2 + _rank(store.operands[1]):
         return False  # a scalar, or masked
+    if ir.VectorType(store.operands[0].type).element_type == ir.IntegerType.get_signless(1):
+        return False  # which becomes bytes first
     root = store.operands[1]
     while not isinstance(root, ir.BlockArgument):
         if root.owner.operation.name not in _VIEWS:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.booleans import move_as_bytes
 from mind_mlir.lowering.copies import expand_copies, expand_fills
 from mind_mlir.lowering.custom_calls import define_custom_calls, take_custom_calls
 from mind_mlir.lowering.functions.captures import ALIASING_ATTRIBUTE
@@ -99,6 +100,7 @@ def to_llvm(
         tables = cut_into_parts(module)
         names, found = _survey(module)
         _hoist_stack_buffers(found["memref.alloca"])
+        move_as_bytes(op for name in TRANSFERS for op in found[name])
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)

@@ -11,7 +11,10 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.metadata
+import importlib.util
 import os
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.stack import check_stack
@@ -73,6 +76,21 @@ memref: Any = _load("dialects.memref")
 scf: Any = _load("dialects.scf")
 tensor: Any = _load("dialects.tensor")
 vector: Any = _load("dialects.vector")
+
+
+#: Dialects whose operations have no classes in the bindings.
+_CLASSLESS = ("chlo", "mind", "sdy", "stablehlo", "vhlo")
+
+
+def _note_classless() -> None:
+    """Let the bindings know the dialects without classes: else they search for these at each operation."""
+    for dialect in _CLASSLESS:
+        name = f"{NAMESPACE}.dialects.{dialect}"
+        if importlib.util.find_spec(name) is None:
+            sys.modules[name] = ModuleType(name, "A dialect whose operations have no classes of their own.")
+
+
+_note_classless()
 
 
 def stablehlo() -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mind_mlir.passes.layers.code import bytes_of
@@ -20,7 +19,9 @@ _SHORTEST = 16
 #: There are so many of a layer at least.
 _FEWEST = 3
 #: So many distances between equal steps are looked at.
-_DISTANCES = 8
+_DISTANCES = 16
+#: Distances are those to so many of the next equal contractions: a layer may have several that are equal.
+_NEXT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def _runs(code: Code) -> Iterator[_Run]:
             places[key].append(number)
     distances: Counter[int] = Counter()
     for found in places.values():
-        distances.update(after - before for before, after in pairwise(found))
+        for ahead in range(1, _NEXT + 1):
+            distances.update(after - before for before, after in zip(found, found[ahead:], strict=False))
     for distance, _ in sorted(distances.items(), key=lambda item: (-item[1], item[0]))[:_DISTANCES]:
         start = None
         for number in range(len(keys) - distance + 1):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType
 from mind_mlir.passes.simplify.pattern import Pattern, beneath, same_type
 from mind_mlir.passes.simplify.shapes import positions_of, sliced
 
@@ -95,6 +97,32 @@ def _pad_of_pad(at: Rewrite, inner: CoreOperation) -> ValueId | None:
     )
 
 
+#: What says of a padding where it pads.
+_PLACES = ("low", "high", "interior")
+
+
+def _choice_of_pads(at: Rewrite) -> ValueId | None:
+    condition, *choices = at.operands
+    mask = at.maker(condition, "Pad")
+    inside = None if mask is None else at.truth(mask.operands[0])
+    if (
+        mask is None
+        or inside is None
+        or TensorLiteral.of(not inside, DType.I1) != mask.attributes["pad_value"]
+    ):
+        return None
+    value, around = choices if inside else reversed(choices)
+    pad, number = at.maker(value, "Pad"), at.number(around)
+    if (
+        pad is None
+        or number is None
+        or any(pad.attributes[each] != mask.attributes[each] for each in _PLACES)
+    ):
+        return None
+    places = {each: pad.attributes[each] for each in _PLACES}
+    return at.emit("Pad", pad.operands, at.type, **places, pad_value=TensorLiteral.of(number, at.type.dtype))
+
+
 def _sums(left: Any, right: Any) -> tuple[int, ...]:
     return tuple([one + other for one, other in zip(left, right, strict=True)])
 
@@ -122,6 +150,14 @@ PATTERNS = (
         ("Concat",),
         _concat_of_slices,
         "a gap between them, another order, or other elements of another axis",
+    ),
+    Pattern(
+        "select(pad(true) with false, pad(x), v), select(pad(false) with true, v, pad(x))",
+        "pad(x) with v",
+        "of the same places; v is a constant, the same everywhere",
+        ("Select",),
+        _choice_of_pads,
+        "other places; what pads the truth values is one of them",
     ),
     Pattern("pad(x) of nothing", "x", "no element is added", ("Pad",), same_type),
     Pattern(

@@ -74,6 +74,22 @@ def pad(
     return g("Pad", x, low=tuple(low), high=tuple(high), interior=tuple(gaps), pad_value=value)
 
 
+CHOSEN = "select(pad(true) with false, pad(x), v), select(pad(false) with true, v, pad(x))"
+
+
+def chosen(*, inside: bool, edge: float) -> Callable[[Bench, Value], Value]:
+    """Return what chooses what is padded where truth values are, whose padding is ``edge``."""
+
+    def build(g: Bench, x: Value) -> Value:
+        places = ((2, 0), (0, 1), (0, 2))
+        truths = pad(g, g.full(inside, DType.I1, x.shape), *places, inside if edge else not inside)
+        padded = pad(g, x, *places, 1.0)
+        around = g.full(-0.0, x.type.dtype, padded.shape)
+        return g("Select", truths, padded, around) if inside else g("Select", truths, around, padded)
+
+    return build
+
+
 def indices(g: Bench, numbers: Any, dtype: DType = DType.SI64) -> Value:
     return g.builder.constant(np.array(numbers, dtype.numpy), dtype)
 
@@ -254,6 +270,8 @@ FIRES = [
         lambda g, x: pad(g, pad(g, x, (1, 0), (0, 2), (1, 0), -0.0), (0, 3), (4, 0), (0, 0), -0.0),
         ("Pad",),
     ),
+    Case(CHOSEN, ((3, 2),), chosen(inside=True, edge=0.0), ("Pad",)),
+    Case(CHOSEN, ((3, 2),), chosen(inside=False, edge=0.0), ("Pad",)),
     Case(SUNK, ((3, 1),), lambda g, x: g("Exp", spread(g, x, 3, 5)), ("Exp", "BroadcastTo")),
     Case(
         SUNK,
@@ -346,6 +364,18 @@ STAYS = [
         "pad(pad(x))",
         ((3,),),
         lambda g, x: pad(g, pad(g, x, (1,), (0,), (0,), 0.0), (1,), (0,), (1,), 0.0),
+        None,
+    ),
+    Case(CHOSEN, ((3, 2),), chosen(inside=True, edge=1.0), None),
+    Case(
+        CHOSEN,
+        ((3,),),
+        lambda g, x: g(
+            "Select",
+            pad(g, g.full(True, DType.I1, (3,)), (1,), (0,), (0,), False),
+            pad(g, x, (0,), (1,), (0,), 0.0),
+            g.full(0.0, x.type.dtype, (4,)),
+        ),
         None,
     ),
     Case(SUNK, ((3,),), lambda g, x: g("Add", spread(g, x, 2, 3), g.parameter((2, 3))), None),

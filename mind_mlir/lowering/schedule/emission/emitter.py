@@ -57,7 +57,6 @@ class Emitter(Constants):
         self._vector_types: dict[tuple[int, Type], Type] = {}
         self._transfer_maps: dict[int, Attribute] = {}
         self._in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
-        self._live: dict[Value, int] = {}  # lanes that are on in the masks that are constants
         #: What parallel loops are marked with that may be one.
         self.together: Attribute | None = None
 
@@ -185,10 +184,7 @@ class Emitter(Constants):
         """Read the vector of ``type_`` that starts at ``indices`` and runs along the last dimension.
 
         Lanes whose ``mask`` is off read as ``padding``; without a mask all lanes lie inside the tensor.
-        Masks of booleans are constants.
         """
-        if ir.VectorType(type_).element_type == self._boolean:
-            return self._read_booleans(type_, source, indices, mask)
         return vector.TransferReadOp(
             type_,
             source,
@@ -203,8 +199,6 @@ class Emitter(Constants):
         self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None = None
     ) -> Value:
         """Return ``target`` with the vector ``value`` written at ``indices`` along the last dimension."""
-        if ir.VectorType(value.type).element_type == self._boolean:
-            return self._write_booleans(value, target, indices, mask)
         return vector.TransferWriteOp(
             target.type,
             value,
@@ -214,28 +208,6 @@ class Emitter(Constants):
             self._in_bounds,
             mask=mask,
         ).result
-
-    # A boolean is a byte in memory but a bit in a vector: they move one by one.
-
-    def _read_booleans(
-        self, type_: Type, source: Value, indices: Sequence[Index], mask: Value | None
-    ) -> Value:
-        lanes = [self.extract(source, place) for place in self._places(type_, indices, mask)]
-        lanes += [self.constant(self._boolean, ir.BoolAttr.get(True))] * (type_.shape[0] - len(lanes))
-        return vector.FromElementsOp(type_, lanes).result
-
-    def _write_booleans(
-        self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None
-    ) -> Value:
-        for lane, place in enumerate(self._places(value.type, indices, mask)):
-            target = self.insert(vector.ExtractOp(value, [], [lane]).result, target, place)
-        return target
-
-    def _places(self, type_: Type, indices: Sequence[Index], mask: Value | None) -> list[list[Index]]:
-        """Return the indices of each live lane of a vector that starts at ``indices``."""
-        *outer, last = indices
-        live = ir.VectorType(type_).shape[0] if mask is None else self._live[mask]
-        return [[*outer, self.add(last, lane)] for lane in range(live)]
 
     def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool, once: bool = False) -> None:
         """Prefetch the cache line of ``source`` that its element at ``indices`` is in.
@@ -292,9 +264,7 @@ class Emitter(Constants):
         if isinstance(live, int):
             if live >= lanes:
                 return None
-            mask = self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
-            self._live[mask] = max(live, 0)
-            return mask
+            return self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
         return vector.CreateMaskOp(type_, [live]).result
 
     def _minor_map(self, rank: int) -> Attribute:
