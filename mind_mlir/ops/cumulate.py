@@ -114,7 +114,12 @@ def _form(kind: str, axis: int, *, exclusive: bool = False, reverse: bool = Fals
     return {"kind": kind, "axis": axis, "exclusive": exclusive, "reverse": reverse}
 
 
-_WAYS = ({}, {"exclusive": True}, {"reverse": True}, {"exclusive": True, "reverse": True})
+_WAYS: tuple[dict[str, bool], ...] = (
+    {},
+    {"exclusive": True},
+    {"reverse": True},
+    {"exclusive": True, "reverse": True},
+)
 
 OPERATIONS = (
     OpDef(

@@ -177,7 +177,9 @@ def _load_modules(step: Callable[[Path], bool]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             fault_steps.prepare(step, Path(folder))
             step(Path(folder))
-        shared.write({"modules": " ".join(sys.modules)})
+        # What was never a file has no specification.
+        names = (name for name, each in sys.modules.items() if getattr(each, "__spec__", None))
+        shared.write({"modules": " ".join(names)})
         os._exit(0)
     os.waitpid(child, 0)
     for name in shared.read()["modules"].split():
