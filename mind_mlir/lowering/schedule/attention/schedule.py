@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.lowering.schedule.contraction.costs import tile_cost
 from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
@@ -13,6 +14,8 @@ from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.target import Target
 
 
@@ -31,6 +34,8 @@ class Shape:
         kept: How many of them are results, or summed over batches.
         members: Heads whose elements are summed; one where each has elements of its own.
         bits: Width of an accumulator in bits.
+        online: Whether it may be computed block by block of keys.
+        visible: Which keys a query sees at most (see `AttentionProgram.visible`).
         halves: How many arrays are needed in pairs of queries, besides, where terms go in pairs.
         short: Whether the factors are bf16.
         pairs: Whether two of their terms may go into a word.
@@ -46,6 +51,8 @@ class Shape:
     kept: int
     members: int
     bits: int
+    online: bool
+    visible: int | None
     halves: int
     short: bool
     pairs: bool
@@ -120,39 +127,33 @@ class AttentionSchedule:
         )
 
 
-def choose_attention_schedule(
-    shape: Shape, target: Target, *, online: bool, visible: int | None
-) -> AttentionSchedule | None:
-    """Return the schedule of an attention; None if it is rather computed one operation after the other.
-
-    Args:
-        shape: Its extents.
-        target: The processor.
-        online: Whether it may be computed block by block of keys.
-        visible: Which keys a query sees at most (see `Program.visible`).
-    """
-    lanes = target.lanes(shape.bits)
-    if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
+def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule | None:
+    """Return the schedule of an attention; None if it is rather computed one operation after the other."""
+    lanes, visible = target.lanes(shape.bits), shape.visible
+    if min(shape.queries, shape.keys) < FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
         return None
-    rows, vectors = _score_tile(-(-shape.queries // lanes), target)
-    out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
+    rows, vectors = _tile(_SCORE_TILES, [-(-shape.queries // lanes)], target)
+    widths = [-(-width // lanes) for width in shape.widths]
+    common = math.gcd(*widths)
+    whole = [tile for tile in _OUT_TILES if target.masks or common % tile[1] == 0]
+    out_rows, out_vectors = _tile(whole, widths, target)
     room = _room(shape, target, lanes, lanes * out_vectors)
     if shape.short and target.bf16_dots and not room.pairs and visible is None:
         return None  # products one after the other have an instruction that is twice as fast
-    while not (online or room.has(vectors)) and vectors > 1:
+    while not (shape.online or room.has(vectors)) and vectors > 1:
         rows, vectors = _NARROWER[vectors]  # rows have to stay whole: fewer of them at a time
-    keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
+    keys = _BLOCK if shape.online and shape.keys > _WHOLE else shape.keys
     at_once = -(-shape.queries // (lanes * vectors))
-    blocks = at_once if all(shape.by_row) else 1
-    nanoseconds = _nanoseconds(shape, lanes, at_once, visible)
+    nanoseconds = _nanoseconds(shape, lanes, at_once)
     together = 0
     if shape.members > 1:
         together = _heads_together(shape, room.array * vectors * shape.kept, target)
         if not together:
             return None
         nanoseconds *= together / shape.batch / at_once
+    parts = together or shape.batch * (at_once if all(shape.by_row) else 1)
     return AttentionSchedule(
         lanes=lanes,
         rows=rows,
@@ -161,7 +162,7 @@ def choose_attention_schedule(
         out_vectors=out_vectors,
         keys=min(keys, shape.keys),
         kc=ACCUMULATED,
-        units=split(together or shape.batch * blocks, nanoseconds).step,
+        units=split(parts, nanoseconds).step,
         together=together,
         visible=visible or 0,
         skips=visible is not None and visible < shape.keys - 1,
@@ -201,17 +202,19 @@ def _room(shape: Shape, target: Target, lanes: int, columns: int) -> _Room:
     plain = _Room(array, arrays, 0, pairs=False)
     if not (shape.pairs and target.bf16_dots and target.masks):
         return plain
+    arrays += shape.halves / 2
     if not all(shape.by_row):
-        return _Room(array, arrays + shape.halves / 2, 0, pairs=True)
-    words = _Room(array, arrays, _word_bytes(shape, columns), pairs=True)
-    return words._replace(arrays=arrays + shape.halves / 2) if words.has(1) else plain
+        return _Room(array, arrays, 0, pairs=True)
+    panels = sum(-(-width // columns) * columns for width in shape.widths)
+    words = _Room(array, arrays, -(-shape.keys // 2) * 4 * panels, pairs=True)
+    return words if words.has(1) else plain
 
 
-def _nanoseconds(shape: Shape, lanes: int, at_once: int, visible: int | None) -> float:
+def _nanoseconds(shape: Shape, lanes: int, at_once: int) -> float:
     """Return how long all of it takes one thread, where queries are computed in so many parts."""
     products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
     seen = 1.0
-    if visible is not None and visible < shape.keys // 2:
+    if shape.visible is not None and shape.visible < shape.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
     nanoseconds = shape.batch * seen * products / lanes * FMA_NS
@@ -228,38 +231,16 @@ def _heads_together(shape: Shape, tile: float, target: Target) -> int:
     return together if together + -(-shape.members // together) <= roundings(shape.members) else 0
 
 
-def _word_bytes(shape: Shape, columns: int) -> int:
-    """Return the bytes of the values of a head as words of two keys, in panels of so many columns."""
-    return sum(-(-shape.keys // 2) * 4 * -(-width // columns) * columns for width in shape.widths)
-
-
-def _score_tile(vectors: int, target: Target) -> tuple[int, int]:
-    """Return rows and vectors of a tile of scores that wastes the least of the last block of queries."""
-    fitting = [tile for tile in _SCORE_TILES if _fits(tile, target)]
+def _tile(tiles: Sequence[tuple[int, int]], widths: Sequence[int], target: Target) -> tuple[int, int]:
+    """Return the tile, rows and vectors, that wastes the least of rows that are so many vectors wide."""
 
     def cost(tile: tuple[int, int]) -> float:
-        rows, width = tile
-        return -(-vectors // width) * width * max(rows * width / 2, (rows + width) / 2, 4.0) / (rows * width)
+        rows, vectors = tile
+        steps = sum(-(-width // vectors) * vectors for width in widths)
+        return steps * tile_cost(rows, vectors) / (rows * vectors)
 
+    fitting = (tile for tile in tiles if tile[0] * tile[1] + tile[1] + 1 <= target.vector_registers)
     return min(fitting, key=cost)
-
-
-def _out_tile(widths: list[int], target: Target) -> tuple[int, int]:
-    """Return rows and vectors of a tile of outputs so many vectors wide."""
-    common = math.gcd(*widths)
-    fitting = [tile for tile in _OUT_TILES if _fits(tile, target) and (target.masks or common % tile[1] == 0)]
-
-    def cost(tile: tuple[int, int]) -> float:
-        rows, width = tile
-        steps = sum(-(-each // width) * width for each in widths)
-        return steps * max(rows * width / 2, (rows + width) / 2, 4.0) / (rows * width)
-
-    return min(fitting, key=cost)
-
-
-def _fits(tile: tuple[int, int], target: Target) -> bool:
-    rows, width = tile
-    return rows * width + width + 1 <= target.vector_registers
 
 
 #: Keys and vectors of queries of the tiles of scores that there are.
@@ -269,7 +250,7 @@ _NARROWER = {4: (8, 2), 3: (8, 2), 2: (8, 1)}
 #: Rows and vectors of the tiles of outputs that there are.
 _OUT_TILES = ((6, 4), (8, 3), (8, 2), (4, 3), (6, 2), (8, 1), (4, 2), (4, 1))
 #: Fewer queries or keys than this are computed one operation after the other.
-_FEWEST = 16
+FEWEST = 16
 #: Factors of more columns are no rows of an attention.
 WIDEST = 512
 #: Bytes of the scores of some queries that a thread keeps.

@@ -60,7 +60,10 @@ class Combiner:
 
     def combine(self, left: Value, right: Value) -> Value:
         """Emit the combination of two scalars or vectors."""
-        return combined(self.name, left, right, either_zero=self.either_zero, location=self.location)
+        attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if self.either_zero else {}
+        return ir.Operation.create(
+            self.name, [left.type], [left, right], attributes, loc=self.location
+        ).result
 
     def horizontal(self, value: Value) -> Value:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
@@ -71,14 +74,6 @@ class Combiner:
         )
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
         return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
-
-
-def combined(
-    name: str, left: Value, right: Value, *, either_zero: bool = False, location: MLIRLocation | None = None
-) -> Value:
-    """Emit operation ``name`` of two scalars or vectors; the rest is as `Combiner` has it."""
-    attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if either_zero else {}
-    return ir.Operation.create(name, [left.type], [left, right], attributes, loc=location).result
 
 
 def _lowest(width: int) -> int:

@@ -53,7 +53,7 @@ class Axes:
 
     Args:
         extents: Their extents.
-        batches: How many of them, the first ones, may become several, and are none where they are of one.
+        batches: How many of them, the first ones, may become several; none is of one.
 
     Attributes:
         extents: Their extents; those that are added follow.
@@ -79,7 +79,6 @@ class Axes:
         Raises:
             SplitError: It is known if an axis is several.
         """
-        access = self.without_units(access)
         found = Source(value, access)
         while (op := definition(value)) is not None:
             try:
@@ -93,12 +92,22 @@ class Axes:
                 found = Source(value, access)
         return found
 
-    def without_units(self, access: Access) -> Access:
-        """Return ``access`` without batches of one, which would make two of what is the same."""
-        units = [axis for axis in range(self.batches) if self.extents[axis] == 1]
-        if not any(axis in units for index in access for axis, _ in index.terms):
-            return access
-        return substituted(access, dict.fromkeys(units, _ZERO))
+    def batches_in(self, extents: Sequence[int]) -> list[Linear] | None:
+        """Return all batches in order, as an index of each of the dimensions ``extents``.
+
+        A dimension may be several batches, or none if it is of one; None if they do not fit.
+        """
+        left, found = list(range(self.batches)), []
+        for extent in extents:
+            terms: list[tuple[int, int]] = []
+            rest = extent
+            while rest > 1 and left and rest % self.extents[left[0]] == 0:
+                rest //= self.extents[left[0]]
+                terms.append((left.pop(0), rest))
+            if rest != 1:
+                return None
+            found.append(Linear(tuple(terms)))
+        return None if left else found
 
     def moved(self, op: Operation, access: Access) -> tuple[Value, Access] | None:
         """Return the operand of ``op`` and its element, if ``op`` moves elements only."""

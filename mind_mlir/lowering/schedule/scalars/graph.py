@@ -32,6 +32,7 @@ class Scalar:
         op: The operation of a body to repeat.
         value: Of a constant, its attribute.
         combiner: Of a fold, the name of the operation that combines two terms.
+        either_zero: Of a fold, whether either zero may be the greater of two.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Scalar:
     op: Operation | None = None
     value: Attribute | None = None
     combiner: str = ""
+    either_zero: bool = False
 
     @property
     def name(self) -> str:
@@ -88,10 +90,11 @@ class Scalars:
             raise OpaqueError
         return self._only(("constant", attribute), Scalar("constant", attribute.type, value=attribute))
 
-    def fold(self, combiner: str, type_: Type, term: Scalar, axis: int) -> Scalar:
+    def fold(self, combiner: str, term: Scalar, axis: int, *, either_zero: bool = False) -> Scalar:
         """Return what ``combiner`` makes of all terms along an axis."""
-        scalar = Scalar("fold", type_, (term,), term.axes - {axis}, axis, combiner=combiner)
-        return self._only(("fold", combiner, term, axis), scalar)
+        axes = term.axes - {axis}
+        scalar = Scalar("fold", term.type, (term,), axes, axis, combiner=combiner, either_zero=either_zero)
+        return self._only(("fold", combiner, term, axis, either_zero), scalar)
 
     def op(self, op: Operation, operands: Sequence[Scalar]) -> Scalar:
         """Return what ``op`` computes from ``operands``."""
@@ -104,8 +107,11 @@ class Scalars:
         return self._known.setdefault(key, scalar)
 
 
-def ordered(roots: Iterable[Scalar], *, stop: Collection[Scalar] = ()) -> list[Scalar]:
-    """Return what ``roots`` are computed from, operands first, roots included; nothing below ``stop``."""
+def ordered(roots: Iterable[Scalar], *, stop: Collection[Scalar] = (), folds: bool = True) -> list[Scalar]:
+    """Return what ``roots`` are computed from, operands first, roots included.
+
+    Nothing below ``stop``, and nothing below folds unless ``folds``: these are known then.
+    """
     found: dict[Scalar, None] = {}
     work: list[tuple[Scalar, bool]] = [(root, False) for root in reversed(list(roots))]
     while work:
@@ -114,22 +120,9 @@ def ordered(roots: Iterable[Scalar], *, stop: Collection[Scalar] = ()) -> list[S
             found[scalar] = None
         elif scalar not in found:
             work.append((scalar, True))
-            if scalar not in stop:
+            if scalar not in stop and (folds or scalar.kind != "fold"):
                 work += [(operand, False) for operand in reversed(scalar.operands)]
     return list(found)
-
-
-def elements_below(roots: Iterable[Scalar], stop: Collection[Scalar]) -> set[Scalar]:
-    """Return what ``roots`` are computed from by elements, down to ``stop``; folds are known."""
-    found: set[Scalar] = set()
-    work = list(roots)
-    while work:
-        scalar = work.pop()
-        if scalar not in found:
-            found.add(scalar)
-            if scalar not in stop and scalar.kind != "fold":
-                work += scalar.operands
-    return found
 
 
 def levels(roots: Sequence[Scalar]) -> dict[Scalar, int]:

@@ -1,8 +1,9 @@
-"""What is known of scalars in the limit, where some of them are zero or minus infinity."""
+"""What is known of scalars where positions hide them, and where some are zero or minus infinity."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import ir
@@ -11,6 +12,61 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
+
+
+def hides(node: Scalar, row: int, column: int) -> int | None:
+    """Return ``c`` if ``node`` is minus infinity wherever ``j > i + c``, ``i`` along ``row``."""
+    if node.name != "arith.select":
+        return None
+    condition, on, off = node.operands
+    for hidden, negated in ((off, False), (on, True)):
+        if is_lowest(hidden):
+            return _visible(condition, row, column, negated=negated)
+    return None
+
+
+def is_lowest(node: Scalar) -> bool:
+    """Return whether ``node`` is minus infinity."""
+    return isinstance(node.value, ir.FloatAttr) and float(node.value.value) == -math.inf
+
+
+def _visible(condition: Scalar, row: int, column: int, *, negated: bool) -> int | None:
+    """Return ``c`` if ``condition``, or its contrary, is false wherever ``j > i + c``."""
+    if condition.name == ("arith.ori" if negated else "arith.andi"):
+        for operand in condition.operands:
+            found = _visible(operand, row, column, negated=negated)
+            if found is not None:
+                return found
+    difference = _sum(condition)
+    if condition.op is None or condition.name != "arith.cmpi" or difference is None:
+        return None
+    sign, strict = _SIGNS.get(int(ir.IntegerAttr(condition.op.attributes["predicate"]).value), (0, False))
+    if negated:
+        sign, strict = -sign, not strict
+    constant = difference.pop(None, 0)
+    factors = {axis: factor for axis, factor in difference.items() if factor}
+    return sign * constant - strict if sign and factors == {row: sign, column: -sign} else None
+
+
+def _sum(node: Scalar) -> Counter[int | None] | None:
+    """Return an integer, of a comparison the difference of its sides, as a sum.
+
+    It has the factor of each axis, and by None what is added to that.
+    """
+    if node.kind == "index":
+        return Counter({node.number: 1})
+    if isinstance(node.value, ir.IntegerAttr):
+        return Counter({None: int(node.value.value)})
+    if node.name in ("arith.index_cast", "arith.extsi"):
+        return _sum(node.operands[0])
+    if node.name not in ("arith.addi", "arith.subi", "arith.cmpi"):
+        return None
+    left, right = (_sum(operand) for operand in node.operands)
+    if left is None or right is None:
+        return None
+    for axis, factor in right.items():
+        left[axis] += factor if node.name == "arith.addi" else -factor
+    return left
 
 
 def limits(
@@ -109,3 +165,5 @@ _BOTH: dict[str, Callable[[float, float], float | None]] = {
 }
 #: The numbers of the predicates "ordered and equal" and "unordered or not equal".
 _EQUAL, _UNEQUAL = 1, 13
+#: The sign that a difference has where signed comparisons hold, by their numbers, and whether it is not zero.
+_SIGNS = {2: (-1, True), 3: (-1, False), 4: (1, True), 5: (1, False)}
