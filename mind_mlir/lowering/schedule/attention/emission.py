@@ -66,7 +66,7 @@ class AttentionEmission:
         if s.together:
             HeadsTogether(nest, self._rooms).emit(self._prepared_block)
             return
-        by_row = all(output.by_row for output in nest.outputs)
+        by_row = nest.program.by_row
         blocks = -(-nest.queries // s.queries)
         counts = [blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
         total = math.prod(counts)

@@ -12,19 +12,19 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
-from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.linalg_view.values import end_of, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.bodies import body_reader
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
-from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
+from mind_mlir.mlir.records import attribute_of, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.attention.reading import Score
+    from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 
 
 #: The schedule of an attention, a dictionary.
@@ -192,8 +192,3 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
 
 def _number_of(score: Operation) -> int:
     return int(ir.IntegerAttr(score.attributes[_SCORE]).value)
-
-
-def schedule_of(op: Operation) -> AttentionSchedule:
-    """Return the schedule of a marked operation."""
-    return read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])

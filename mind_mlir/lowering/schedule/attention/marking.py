@@ -11,7 +11,6 @@ from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, Fa
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.reading import element_of
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
-from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused
@@ -54,16 +53,15 @@ def mark_attentions(
         return schedule is not None
 
     found: dict[Value, Callable[[], Decision]] = {}
-    ones = Ones(block)
+    ones: dict[Type, Value] = {}
     for attention in find_attentions(block, views, ones, fits):
         factors, (schedule, shape) = attention.factors, chosen[attention.place]
         stored = element_of(factors.values[0].value)
         kernels.update(dict.fromkeys(AttentionKernels(attention.program, schedule, stored).all(factors)))
         operations = computed(attention.operations)
         found[_replace(attention, factors, schedule)] = partial(_decision, operations, schedule, shape)
-    if found:
-        erase_unused(block, ("linalg.", "tensor."))
-    ones.erase_unused()
+    if found or ones:
+        erase_unused(block, ("linalg.", "tensor.", "arith.constant"))
     # What nobody reads, as an output whose own reader became an attention, is gone.
     there = [op.results[0] for op in block.operations if ATTENTION_ATTRIBUTE in op.attributes]
     return {result: found[result] for result in there}
@@ -76,25 +74,18 @@ def _decision(operations: tuple[Computed, ...], schedule: AttentionSchedule, sha
 
 def _shape(program: AttentionProgram, factors: Factors) -> Shape:
     row = program.row
-    first = row + 2
-    last = first + len(factors.scores)
-    short = str(factors.values[0].value.type.element_type) == "bf16"
-    kept = [set(batches_of(access, row)) for access, _ in factors.kept]
-    summed = [dim for dim in range(row) if kept and dim not in kept[0]]
+    batches, (queries, keys, *rest) = factors.extents[:row], factors.extents[row:]
+    kept = [batches_of(access, row) for access, _ in factors.kept]
+    members = [extent for dim, extent in enumerate(batches) if kept and dim not in kept[0]]
+    depths, short = len(factors.scores), str(factors.values[0].value.type.element_type) == "bf16"
     return Shape(
-        batch=math.prod(factors.extents[:row]),
-        queries=factors.extents[row],
-        keys=factors.extents[row + 1],
-        depths=factors.extents[first:last],
-        widths=factors.extents[last:],
-        by_row=tuple(output.by_row for output in program.outputs),
-        arrays=len(program.places),
-        kept=len(set(program.kept)),
-        members=math.prod(factors.extents[dim] for dim in summed),
-        bits=program.scores[0].type.width,
-        online=program.is_online,
-        visible=program.visible,
-        halves=len(set(program.column_terms)),
+        program=program,
+        batch=math.prod(batches),
+        queries=queries,
+        keys=keys,
+        depths=tuple(rest[:depths]),
+        widths=tuple(rest[depths:]),
+        members=math.prod(members),
         short=short,
         pairs=short and _in_pairs(program, factors),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, Root, roots_of
 from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs, element_of, match_product
-from mind_mlir.lowering.schedule.attention.sums import Ones, sums_of, with_elements, with_returned, with_sums
+from mind_mlir.lowering.schedule.attention.sums import sums_of, with_elements, with_returned, with_sums
 from mind_mlir.lowering.schedule.linalg_view.view import Linear, Views
 from mind_mlir.lowering.schedule.scalars.axes import Axes, SplitError, substituted
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, ordered
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.attention.marked import Factors
-    from mind_mlir.mlir.bindings import Block, Operation
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 
 def find_attentions(
-    block: Block, views: Views, ones: Ones, fits: Callable[[Attention], bool]
+    block: Block, views: Views, ones: dict[Type, Value], fits: Callable[[Attention], bool]
 ) -> list[Attention]:
-    """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs."""
+    """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs.
+
+    Constants that they need, of each element type, are added to ``ones``.
+    """
     search = _Search(BlockViews(block, views))
     search.find_products()
     search.add_others(ones)
@@ -67,7 +70,7 @@ class _Search:
                     self.found.append(attention)
                 break
 
-    def add_others(self, ones: Ones) -> None:
+    def add_others(self, ones: dict[Type, Value]) -> None:
         """Add to attentions whose scores something else needs, if that is known, sums and elements."""
         covered = self._covered()
         others = [number for number, each in enumerate(self.found) if not _is_closed(each, covered)]
@@ -86,7 +89,7 @@ class _Search:
             if not _is_closed(self.found[number], covered):
                 self._becomes(number, with_elements(self.found[number], covered))
 
-    def _add_sums(self, roots: list[Root], others: list[int], ones: Ones) -> None:
+    def _add_sums(self, roots: list[Root], others: list[int], ones: dict[Type, Value]) -> None:
         covered = self._covered()
         for root in roots:
             for number in [] if root.view.op in covered else reversed(others):

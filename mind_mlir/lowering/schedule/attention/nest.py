@@ -6,10 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
-from mind_mlir.lowering.schedule.attention.marked import read, schedule_of
+from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
+from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
+from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, ir
+from mind_mlir.mlir.records import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +126,7 @@ class AttentionNest:
     def __init__(self, op: Operation, accesses: Sequence[Access], emitter: Emitter, library: Library) -> None:
         self.e = emitter
         self.program, scales = read(op, accesses)
-        self.schedule = s = schedule_of(op)
+        self.schedule = s = read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])
         self.row, self.column = self.program.row, self.program.column
         self.extents = _extents(op, accesses)
         self.element = self.program.scores[0].type
@@ -144,7 +147,7 @@ class AttentionNest:
         self.kept = list(rest)
         self.lanes = Lanes(emitter, s.lanes, s.vectors, self.element)
         self.kernels = AttentionKernels(self.program, s, self.stored)
-        self.calls = KernelCalls(emitter, library, self.element, s.kc // 2 if s.pairs else s.kc)
+        self.calls = KernelCalls(emitter, library, self.element, ACCUMULATED // (1 + s.pairs))
         nodes = self.program.inputs
         self.tiled = [each for each in nodes if self.kernels.has_tiles(each, self.inputs[each.number].access)]
 

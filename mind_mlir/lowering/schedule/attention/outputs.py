@@ -88,7 +88,7 @@ def finish(nest: AttentionNest, block: QueryBlock, output: OutputOperands, limit
     if scaling is not None:
         block.elements.compute([scaling.factor], (), nest.column)
         lanes.store_row(block.elements.vectors(scaling.factor), block.own["row", 0], 0)
-    skips = nest.schedule.skips and not nest.program.needs_finite
+    skips = nest.schedule.skips and nest.program.by_row
     if scaling is None and not skips and not output.rounds:
         return
 

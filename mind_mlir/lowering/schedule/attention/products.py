@@ -91,15 +91,10 @@ class AttentionProducts:
         adds: Value,
         info: Value | None = None,
     ) -> None:
-        """Emit the product of what scores became and values.
+        """Emit the product of what scores became, an array, and values: of the first key and so many.
 
-        Args:
-            block: The queries.
-            output: The operands.
-            array: The array of the thread that has the left factor.
-            keys: The first key, and how many there are.
-            adds: Whether an output with rows for queries is added to what there is.
-            info: The packing info of the array, if it has words.
+        An output with rows for queries is added to what there is where ``adds``. ``info`` is the packing info
+        of the array, if it has words.
         """
         e, nest, own, words = self._e, self._nest, block.own, self._words
         first, count = keys

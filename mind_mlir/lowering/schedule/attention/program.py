@@ -77,6 +77,11 @@ class AttentionProgram:
         return self.row + 1
 
     @property
+    def by_row(self) -> bool:
+        """Whether all outputs have a row for each query."""
+        return all(output.by_row for output in self.outputs)
+
+    @property
     def terms(self) -> tuple[Scalar, ...]:
         """What is multiplied for each output."""
         return tuple(output.term for output in self.outputs)
@@ -135,19 +140,14 @@ class AttentionProgram:
         """Return what a reduction along rows combines its terms with."""
         return combiner_named(row.combiner, either_zero=row.either_zero)
 
-    @property
-    def needs_finite(self) -> bool:
-        """Whether `visible` holds only where all queries, keys and values are finite."""
-        return not all(output.by_row for output in self.outputs)
-
     @cached_property
     def visible(self) -> int | None:
         """The number ``c`` for which no key ``j > i + c`` counts; None if there is none.
 
         That is so where a selection makes scores there minus infinity, which has no share in a maximum, and
         whose exponential has none in a sum. Where a row's maximum is not finite, all of the row becomes NaN,
-        of the keys that are looked at, too. Outputs for keys have no such row: of them it is said of finite
-        tensors only (`needs_finite`). Elements that are results are all computed.
+        of the keys that are looked at, too. Outputs for keys have no such row: where there are any, it is
+        said of finite queries, keys and values only. Elements that are results are all computed.
         """
         for node in () if self.kept else self.nodes:
             bound = hides(node, self.row, self.column)
@@ -160,7 +160,7 @@ class AttentionProgram:
 
         Outputs for keys have a share of rows that see no key, whose sums are not finite.
         """
-        if not self.needs_finite:
+        if self.by_row:
             return True
         below = ordered(node.operands[0] for node in self.nodes if node.kind == "fold")
         others = [node for node in below if node.name in ("arith.select", "input") and node is not hidden]
@@ -180,7 +180,7 @@ class AttentionProgram:
         """Return whether ``node`` may be taken to be finite: where it is not, `visible` says what happens."""
         if node.kind == "fold" or (node.scored and self.column not in node.axes):
             return True
-        return self.needs_finite and all(each.kind != "input" for each in ordered([node]))
+        return not self.by_row and all(each.kind != "input" for each in ordered([node]))
 
 
 def _scaling(node: Scalar) -> Scaling | None:

@@ -125,10 +125,12 @@ class BlockViews:
     """Views of what computes values in a block, each made once; good for as long as nothing changes.
 
     Attributes:
+        block: The block.
         places: The operations of the block, each with its place.
     """
 
     def __init__(self, block: Block, views: Views) -> None:
+        self.block = block
         self.places = {op.operation: place for place, op in enumerate(block.operations)}
         self._views = views
         self._seen: dict[Value, View | None] = {}

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
-from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, FMA_NS, VECTOR_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
@@ -16,46 +16,45 @@ from mind_mlir.target.abi import OWN_BYTES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mind_mlir.lowering.schedule.attention.program import AttentionProgram
     from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """The extents of an attention.
+    """What is computed, and its extents.
 
     Attributes:
+        program: What is computed.
         batch: Heads, of all examples.
         queries: Rows of scores.
         keys: Columns of scores.
         depths: Products in a score, of each kind of scores.
         widths: Columns of each output.
-        by_row: For each output, whether it has a row for each query, rather than for each key.
-        arrays: Arrays of scores that are kept.
-        kept: How many of them are results, or summed over batches.
         members: Heads whose elements are summed; one where each has elements of its own.
-        bits: Width of an accumulator in bits.
-        online: Whether it may be computed block by block of keys.
-        visible: Which keys a query sees at most (see `AttentionProgram.visible`).
-        halves: How many arrays are needed in pairs of queries, besides, where terms go in pairs.
         short: Whether the factors are bf16.
         pairs: Whether two of their terms may go into a word.
     """
 
+    program: AttentionProgram
     batch: int
     queries: int
     keys: int
     depths: tuple[int, ...]
     widths: tuple[int, ...]
-    by_row: tuple[bool, ...]
-    arrays: int
-    kept: int
     members: int
-    bits: int
-    online: bool
-    visible: int | None
-    halves: int
     short: bool
     pairs: bool
+
+    @property
+    def bits(self) -> int:
+        """Width of an accumulator in bits."""
+        return int(self.program.scores[0].type.width)
+
+    @property
+    def kept(self) -> int:
+        """How many arrays of scores are results, or summed over batches."""
+        return len(set(self.program.kept))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +70,6 @@ class AttentionSchedule:
         out_rows: Rows of the tile of the outputs.
         out_vectors: Vectors in a row of it.
         keys: Keys in a block: all of them, or some, after which what was computed is scaled anew.
-        kc: Products that one accumulator of an output sums before it is added to what there is.
         units: Blocks of queries, or heads, in a chunk, the unit of threads.
         together: Heads that are computed side by side, block after block of queries, where elements of them
             are summed; else none.
@@ -90,7 +88,6 @@ class AttentionSchedule:
     out_rows: int
     out_vectors: int
     keys: int
-    kc: int
     units: int
     together: int
     visible: int
@@ -129,7 +126,7 @@ class AttentionSchedule:
 
 def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule | None:
     """Return the schedule of an attention; None if it is rather computed one operation after the other."""
-    lanes, visible = target.lanes(shape.bits), shape.visible
+    lanes, program = target.lanes(shape.bits), shape.program
     if min(shape.queries, shape.keys) < FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
@@ -140,11 +137,11 @@ def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule
     whole = [tile for tile in _OUT_TILES if target.masks or common % tile[1] == 0]
     out_rows, out_vectors = _tile(whole, widths, target)
     room = _room(shape, target, lanes, lanes * out_vectors)
-    if shape.short and target.bf16_dots and not room.pairs and visible is None:
+    if shape.short and target.bf16_dots and not room.pairs and program.visible is None:
         return None  # products one after the other have an instruction that is twice as fast
-    while not (shape.online or room.has(vectors)) and vectors > 1:
+    while not (program.is_online or room.has(vectors)) and vectors > 1:
         rows, vectors = _NARROWER[vectors]  # rows have to stay whole: fewer of them at a time
-    keys = _BLOCK if shape.online and shape.keys > _WHOLE else shape.keys
+    keys = _BLOCK if program.is_online and shape.keys > _WHOLE else shape.keys
     at_once = -(-shape.queries // (lanes * vectors))
     nanoseconds = _nanoseconds(shape, lanes, at_once)
     together = 0
@@ -153,7 +150,7 @@ def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule
         if not together:
             return None
         nanoseconds *= together / shape.batch / at_once
-    parts = together or shape.batch * (at_once if all(shape.by_row) else 1)
+    parts = together or shape.batch * (at_once if program.by_row else 1)
     return AttentionSchedule(
         lanes=lanes,
         rows=rows,
@@ -161,11 +158,10 @@ def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule
         out_rows=out_rows,
         out_vectors=out_vectors,
         keys=min(keys, shape.keys),
-        kc=ACCUMULATED,
         units=split(parts, nanoseconds).step,
         together=together,
-        visible=visible or 0,
-        skips=visible is not None and visible < shape.keys - 1,
+        visible=program.visible or 0,
+        skips=program.visible is not None and program.visible < shape.keys - 1,
         brief=nanoseconds < WAKING_NS,
         fma=target.fma,
         masks=target.masks,
@@ -197,13 +193,13 @@ class _Room(NamedTuple):
 def _room(shape: Shape, target: Target, lanes: int, columns: int) -> _Room:
     """Return what a thread has place for, where panels of values have so many columns."""
     # Tiles that all threads see are no memory of a thread.
-    arrays: float = shape.arrays - (shape.kept if shape.members > 1 else 0)
+    arrays: float = len(shape.program.places) - (shape.kept if shape.members > 1 else 0)
     array = shape.keys * lanes * shape.bits // 8
     plain = _Room(array, arrays, 0, pairs=False)
     if not (shape.pairs and target.bf16_dots and target.masks):
         return plain
-    arrays += shape.halves / 2
-    if not all(shape.by_row):
+    arrays += len(shape.program.column_terms) / 2  # in pairs of queries, besides
+    if not shape.program.by_row:
         return _Room(array, arrays, 0, pairs=True)
     panels = sum(-(-width // columns) * columns for width in shape.widths)
     words = _Room(array, arrays, -(-shape.keys // 2) * 4 * panels, pairs=True)
@@ -214,7 +210,7 @@ def _nanoseconds(shape: Shape, lanes: int, at_once: int) -> float:
     """Return how long all of it takes one thread, where queries are computed in so many parts."""
     products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
     seen = 1.0
-    if shape.visible is not None and shape.visible < shape.keys // 2:
+    if shape.program.visible is not None and shape.program.visible < shape.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
     nanoseconds = shape.batch * seen * products / lanes * FMA_NS

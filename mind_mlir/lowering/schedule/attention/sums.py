@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Product, Root
 from mind_mlir.lowering.schedule.attention.marked import batches_of
 from mind_mlir.lowering.schedule.attention.reading import element_of, match_reduction
-from mind_mlir.lowering.schedule.linalg_view.values import used
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.lowering.schedule.scalars.axes import Source, SplitError, substituted
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, ordered
@@ -32,29 +31,6 @@ ONES = 16
 _MOST = 2
 #: Products of scores of an attention that writes tensors of elements which are not summed.
 _FEWEST_SCORES = 2
-
-
-class Ones:
-    """Makes constants of ones at the head of a block, one for each element type."""
-
-    def __init__(self, block: Block) -> None:
-        self._block = block
-        self._known: dict[Type, Value] = {}
-
-    def of(self, element: Type) -> Value:
-        """Return `ONES` ones."""
-        if element not in self._known:
-            type_ = ir.RankedTensorType.get([ONES], element)
-            ones = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, 1.0))
-            with ir.InsertionPoint.at_block_begin(self._block), ir.Location.unknown():
-                self._known[element] = arith.ConstantOp(type_, ones).result
-        return self._known[element]
-
-    def erase_unused(self) -> None:
-        """Erase those that nothing uses."""
-        for value in self._known.values():
-            if not used(value):
-                value.owner.erase()
 
 
 def sums_of(op: Operation, views: BlockViews) -> Root | None:
@@ -79,8 +55,11 @@ def sums_of(op: Operation, views: BlockViews) -> Root | None:
     return Root(view, 0, tuple(batch), outer, reduced, len(view.extents), by_row, sums=True)
 
 
-def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
-    """Return ``attention`` with the sums ``root``; None if these are none of what its scores become."""
+def with_sums(attention: Attention, root: Root, ones: dict[Type, Value]) -> Attention | None:
+    """Return ``attention`` with the sums ``root``; None if these are none of what its scores become.
+
+    They are products with ``ones``, of each element type, to which new ones are added.
+    """
     graphs, view = attention.graphs.copy(), root.view
     places = _element_access(view.shapes[0], graphs.axes)
     if places is None:
@@ -98,8 +77,20 @@ def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
         return None
     width = Linear(((graphs.axes.add(ONES), 1),))
     stored = element_of(graphs.scores[attention.program.scores[0].number].keys.value)
-    product = Product(root, node, {**env, root.width: width}, Source(ones.of(stored), (width,)))
+    product = Product(
+        root, node, {**env, root.width: width}, Source(_ones(graphs.views.block, stored, ones), (width,))
+    )
     return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
+
+
+def _ones(block: Block, element: Type, known: dict[Type, Value]) -> Value:
+    """Return a constant of `ONES` ones, at the head of the block unless it is ``known``."""
+    if element not in known:
+        type_ = ir.RankedTensorType.get([ONES], element)
+        ones = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, 1.0))
+        with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
+            known[element] = arith.ConstantOp(type_, ones).result
+    return known[element]
 
 
 def _with_kept(attention: Attention, graphs: ScoreGraphs, kept: Kept) -> Attention | None:
