@@ -143,15 +143,10 @@ class Product:
                 permutation = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
                 access = tuple(access[place] for place in permutation)
             elif user.name == "tensor.expand_shape":
-                shape = list(user.results[0].type.shape)
-                parts = zip(access, reassociation(user), strict=True)
                 try:
-                    digits = [
-                        axes.digits(index, tuple(shape[place] for place in group)) for index, group in parts
-                    ]
+                    access = axes.split(access, reassociation(user), user.results[0].type.shape)
                 except (OpaqueError, SplitError):
                     break
-                access = tuple(digit for each in digits for digit in each)
             elif not _is_narrowing(user):
                 break
             value = user.results[0]

@@ -7,8 +7,8 @@ Scores, and what becomes of them, are memory of a thread: ``[key][query]``, a bl
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
@@ -100,11 +100,12 @@ class AttentionEmission:
         """Emit what words of a head need once: before its first block, and where ``others`` are the same."""
         if self._words is None:
             return
-        needed = None
-        if not isinstance(block, int):  # else it is the only one
+        prepare = partial(self._words.prepare, env, own)
+        if isinstance(block, int):  # it is the only one
+            prepare()
+        else:
             equal = [self._e.compare("eq", *each) for each in (*others, (block, 0))]
-            needed = functools.reduce(lambda left, right: arith.OrIOp(left, right).result, equal)
-        self._words.prepare(env, own, needed)
+            self._e.when(reduce(lambda left, right: arith.OrIOp(left, right).result, equal), prepare)
 
     def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None = None) -> list[Value]:
         """Emit the block of queries of a number; ``finite`` says whether all keys are, if that matters."""
@@ -136,7 +137,7 @@ class AttentionEmission:
             else:
                 self._passes.run(block, stage, (0, limit))
         for output in nest.outputs:
-            term, adds = output.term, self._e.flag(False)
+            term, adds = output.program.term, self._e.flag(False)
             self._products.output(block, output, program.places[term], (0, limit), adds, info.get(term))
             finish(nest, block, output, limit)
         if not nest.schedule.together:

@@ -15,8 +15,7 @@ from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Outp
 from mind_mlir.lowering.schedule.linalg_view.values import end_of, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
-from mind_mlir.lowering.schedule.scalars.bodies import body_reader
-from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
 

@@ -161,16 +161,8 @@ def _rounded(value: Value, element: Type) -> Value:
     """Emit ``value`` with elements of a type, which may be narrower."""
     if value.type.element_type == element:
         return value
-    shape = list(value.type.shape)
-    maps = [ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(shape)))] * 2
-    kinds = [ir.Attribute.parse("#linalg.iterator_type<parallel>")] * len(shape)
-    init = tensor.EmptyOp(shape, element).result
-    op = linalg.GenericOp([init.type], [value], [init], ir.ArrayAttr.get(maps), ir.ArrayAttr.get(kinds))
-    types = [value.type.element_type, element]
-    block = ir.Block.create_at_start(op.regions[0], types, [op.location] * 2)
-    with ir.InsertionPoint(block):
-        linalg.YieldOp([arith.TruncFOp(element, block.arguments[0]).result])
-    found: Value = op.results[0]
+    init = tensor.EmptyOp(list(value.type.shape), element).result
+    found: Value = linalg.copy(value, outs=[init])
     return found
 
 

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.program import Scaling
+    from mind_mlir.lowering.schedule.attention.program import Output
     from mind_mlir.lowering.schedule.contraction.kernels.library import Library
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
-    from mind_mlir.lowering.schedule.scalars.graph import Scalar
     from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 
 
@@ -53,10 +52,9 @@ class OutputOperands:
 
     Attributes:
         number: Which one.
-        term: What is multiplied with values.
-        values: These.
+        program: What is computed.
+        values: What is multiplied.
         out: The result.
-        scaling: What is done to a row of it at the end, if anything.
         rows: The dimension of its rows: of queries, or of keys.
         summed: The other one of these.
         dim: The dimension of its columns.
@@ -66,10 +64,9 @@ class OutputOperands:
     """
 
     number: int
-    term: Scalar
+    program: Output
     values: Buffer
     out: Buffer
-    scaling: Scaling | None
     rows: int
     summed: int
     dim: int
@@ -80,7 +77,7 @@ class OutputOperands:
     @property
     def by_row(self) -> bool:
         """Whether it has a row for each query."""
-        return self.rows < self.summed
+        return self.program.by_row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,10 +152,9 @@ class AttentionNest:
         output, dim = self.program.outputs[number], out.access[-1].dim or 0
         return OutputOperands(
             number,
-            output.term,
+            output,
             values,
             out,
-            output.scaling,
             *((self.row, self.column) if output.by_row else (self.column, self.row)),
             dim,
             self.extents[dim],

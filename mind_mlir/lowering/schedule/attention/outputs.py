@@ -84,7 +84,7 @@ def all_finite(nest: AttentionNest, env: Env, rows: int, first: Index, count: In
 
 def finish(nest: AttentionNest, block: QueryBlock, output: OutputOperands, limit: Index) -> None:
     """Emit what is done to a complete output: it is scaled, and has a share of keys from ``limit`` on."""
-    lanes, scaling = nest.lanes, output.scaling
+    lanes, scaling = nest.lanes, output.program.scaling
     if scaling is not None:
         block.elements.compute([scaling.factor], (), nest.column)
         lanes.store_row(block.elements.vectors(scaling.factor), block.own["row", 0], 0)
@@ -151,7 +151,7 @@ def _rows(
 
     def row(local: Index, _: list[Value]) -> list[Value]:
         factor = None
-        if output.scaling is not None:
+        if output.program.scaling is not None:
             factor = lanes.broadcast(lanes.element_at(block.own["row", 0], [0, local]))
         for place, column in enumerate(columns):
             env = {**block.env, nest.row: e.add(block.env[nest.row], local), output.dim: column}

@@ -21,8 +21,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
 )
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
 from mind_mlir.lowering.schedule.scalars.axes import Axes, Source, axes_of, substituted
-from mind_mlir.lowering.schedule.scalars.bodies import body_reader
-from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars, ordered
+from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir
 from mind_mlir.mlir.values import definition
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
 from mind_mlir.lowering.schedule.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
@@ -133,20 +132,22 @@ def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule
         return None
     rows, vectors = _tile(_SCORE_TILES, [-(-shape.queries // lanes)], target)
     widths = [-(-width // lanes) for width in shape.widths]
-    common = math.gcd(*widths)
-    whole = [tile for tile in _OUT_TILES if target.masks or common % tile[1] == 0]
+    whole = [tile for tile in _OUT_TILES if target.masks or not any(each % tile[1] for each in widths)]
     out_rows, out_vectors = _tile(whole, widths, target)
-    room = _room(shape, target, lanes, lanes * out_vectors)
-    if shape.short and target.bf16_dots and not room.pairs and program.visible is None:
+    columns, pairs = lanes * out_vectors, shape.pairs and target.bf16_dots and target.masks
+    if program.by_row and pairs:
+        pairs = _bytes(shape, lanes, columns, pairs=True) <= _ROOM
+    if shape.short and target.bf16_dots and not pairs and program.visible is None:
         return None  # products one after the other have an instruction that is twice as fast
-    while not (program.is_online or room.has(vectors)) and vectors > 1:
-        rows, vectors = _NARROWER[vectors]  # rows have to stay whole: fewer of them at a time
+    if not program.is_online:  # rows have to stay whole: fewer of them at a time
+        while vectors > 1 and _bytes(shape, lanes * vectors, columns, pairs=pairs) > _ROOM:
+            rows, vectors = _NARROWER[vectors]
     keys = _BLOCK if program.is_online and shape.keys > _WHOLE else shape.keys
     at_once = -(-shape.queries // (lanes * vectors))
     nanoseconds = _nanoseconds(shape, lanes, at_once)
     together = 0
     if shape.members > 1:
-        together = _heads_together(shape, room.array * vectors * shape.kept, target)
+        together = _heads_together(shape, lanes * vectors, target)
         if not together:
             return None
         nanoseconds *= together / shape.batch / at_once
@@ -166,44 +167,21 @@ def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule
         fma=target.fma,
         masks=target.masks,
         half=target.half,
-        pairs=room.pairs,
+        pairs=pairs,
     )
 
 
-class _Room(NamedTuple):
-    """What a thread has place for.
-
-    Attributes:
-        array: Bytes of an array of scores, of a vector of queries.
-        arrays: How many of them there are.
-        words: Bytes of the values of a head as words.
-        pairs: Whether products are of words.
-    """
-
-    array: int
-    arrays: float
-    words: int
-    pairs: bool
-
-    def has(self, vectors: int) -> bool:
-        """Return whether there is place for whole rows of so many vectors of queries."""
-        return self.array * vectors * self.arrays + self.words <= _ROOM
-
-
-def _room(shape: Shape, target: Target, lanes: int, columns: int) -> _Room:
-    """Return what a thread has place for, where panels of values have so many columns."""
+def _bytes(shape: Shape, queries: int, columns: int, *, pairs: bool) -> float:
+    """Return the bytes of whole rows of so many queries in a thread, and of panels of so many columns."""
+    program, words = shape.program, 0
     # Tiles that all threads see are no memory of a thread.
-    arrays: float = len(shape.program.places) - (shape.kept if shape.members > 1 else 0)
-    array = shape.keys * lanes * shape.bits // 8
-    plain = _Room(array, arrays, 0, pairs=False)
-    if not (shape.pairs and target.bf16_dots and target.masks):
-        return plain
-    arrays += len(shape.program.column_terms) / 2  # in pairs of queries, besides
-    if not shape.program.by_row:
-        return _Room(array, arrays, 0, pairs=True)
-    panels = sum(-(-width // columns) * columns for width in shape.widths)
-    words = _Room(array, arrays, -(-shape.keys // 2) * 4 * panels, pairs=True)
-    return words if words.has(1) else plain
+    arrays: float = len(program.places) - (shape.kept if shape.members > 1 else 0)
+    if pairs:
+        arrays += len(program.column_terms) / 2
+    if pairs and program.by_row:
+        panels = sum(-(-width // columns) * columns for width in shape.widths)
+        words = -(-shape.keys // 2) * 4 * panels
+    return shape.keys * queries * shape.bits // 8 * arrays + words
 
 
 def _nanoseconds(shape: Shape, lanes: int, at_once: int) -> float:
@@ -217,9 +195,9 @@ def _nanoseconds(shape: Shape, lanes: int, at_once: int) -> float:
     return nanoseconds + shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
 
 
-def _heads_together(shape: Shape, tile: float, target: Target) -> int:
-    """Return how many heads, with a tile of so many bytes each, are summed at once; 0 for too rough a sum."""
-    room = int(target.l3_bytes // 4 // tile)
+def _heads_together(shape: Shape, queries: int, target: Target) -> int:
+    """Return of how many heads so many queries are summed at once; 0 for too rough a sum."""
+    room = target.l3_bytes // 4 // (shape.keys * queries * shape.bits // 8 * shape.kept)
     together = max(1, min(_MOST_TOGETHER, room, shape.batch))
     if together > shape.members:
         return together - together % shape.members

@@ -45,14 +45,11 @@ class Words:
         self._words = nest.lanes.type(self._word)
         self._is_even = nest.keys % 2 == 0  # then so is the number of keys in each block of them
 
-    def prepare(self, env: Env, own: Scratch, needed: Value | None) -> None:
-        """Emit what is done once for all queries of a head, where it is ``needed``: always if that is None.
+    def prepare(self, env: Env, own: Scratch) -> None:
+        """Emit what is done once for all queries of a head.
 
         Values are packed, and the least magnitude among the keys is stored.
         """
-        if needed is not None:
-            self._e.when(needed, lambda: self.prepare(env, own, None))
-            return
         for score in self._nest.scores:
             self._reduce_keys(score, env, own)
         for output in self._nest.outputs:
@@ -193,7 +190,7 @@ class Words:
         """
         e, lanes = self._e, self._nest.lanes
         first, second, count = keys
-        by_row = any(output.by_row and output.term is term for output in self._nest.outputs)
+        by_row = any(output.by_row and output.program.term is term for output in self._nest.outputs)
         for c, (low, high) in enumerate(both):
             at, there = c * lanes.count, high
             if not self._is_even:  # else there is a second key always

@@ -48,25 +48,21 @@ class Source:
         return Source(self.value, substituted(self.access, env))
 
 
+@dataclasses.dataclass
 class Axes:
     """The axes of a nest.
 
-    Args:
-        extents: Their extents.
-        batches: How many of them, the first ones, may become several; none is of one.
-
     Attributes:
         extents: Their extents; those that are added follow.
-        batches: As given.
+        batches: How many of them, the first ones, may become several; none is of one.
     """
 
-    def __init__(self, extents: Sequence[int], batches: int) -> None:
-        self.extents = list(extents)
-        self.batches = batches
+    extents: list[int]
+    batches: int
 
     def copy(self) -> Axes:
         """Return the same axes, to which others may be added."""
-        return Axes(self.extents, self.batches)
+        return Axes(list(self.extents), self.batches)
 
     def add(self, extent: int) -> int:
         """Return a new axis."""
@@ -122,9 +118,13 @@ class Axes:
         shape = list(source.type.shape)
         if not groups:  # of one element
             return source, (_ZERO,) * len(shape)
+        return source, self.split(access, groups, shape)
+
+    def split(self, access: Access, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> Access:
+        """Return an index for each dimension of ``shape``, given one for each group of these."""
         parts = zip(access, groups, strict=True)
         digits = [self.digits(index, tuple(shape[each] for each in group)) for index, group in parts]
-        return source, tuple(digit for each in digits for digit in each)
+        return tuple(digit for each in digits for digit in each)
 
     def digits(self, index: Linear, extents: tuple[int, ...]) -> list[Linear]:
         """Return ``index``, a number below the product of ``extents``, as one digit for each of these.

@@ -1,17 +1,21 @@
-"""Graphs of scalars: each stands for a number for every iteration of the axes that it depends on."""
+"""Graphs of scalars: each stands for a number for every iteration of the axes that it depends on.
+
+Bodies of linalg operations are read as such.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import attributes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
-    from mind_mlir.mlir.bindings import Attribute, Operation, Type
+    from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type
 
 
 class OpaqueError(Exception):
@@ -135,3 +139,44 @@ def levels(roots: Sequence[Scalar]) -> dict[Scalar, int]:
         if scalar.kind == "fold":
             found[scalar] = below
     return found
+
+
+def body_reader(
+    scalars: Scalars,
+    block: Block,
+    argument: Callable[[int], Scalar],
+    axis: Callable[[int], int | None],
+    marked: Callable[[Operation], Scalar | None] = lambda _: None,
+) -> Callable[[Value], Scalar]:
+    """Return what reads values of a body, each once; it raises `OpaqueError` where there is no scalar.
+
+    Args:
+        scalars: Makes the scalars.
+        block: The body.
+        argument: Returns the scalar that an argument is, by its number.
+        axis: Returns the axis that a dimension of the operation is.
+        marked: Returns what an operation stands for, if it is not to be repeated as it is.
+    """
+
+    @cache
+    def read(value: Value) -> Scalar:
+        if isinstance(value, ir.BlockArgument):
+            if value.owner != block:
+                raise OpaqueError
+            return argument(value.arg_number)
+        op = value.owner.operation
+        if op.name == "arith.constant":
+            return scalars.constant(op.attributes["value"])
+        if op.name == "linalg.index":
+            place = axis(int(ir.IntegerAttr(op.attributes["dim"]).value))
+            if place is None:
+                raise OpaqueError
+            return scalars.index(place, value.type)
+        found = marked(op)
+        if found is not None:
+            return found
+        if len(op.results) != 1 or len(op.regions) or not op.name.startswith(("arith.", "math.")):
+            raise OpaqueError
+        return scalars.op(op, [read(operand) for operand in op.operands])
+
+    return read
