@@ -6,24 +6,24 @@ Scores, and what becomes of them, are memory of a thread: ``[key][query]``, a bl
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Squares, Tiles
+from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.memory import Rooms
 from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
-from mind_mlir.lowering.schedule.attention.online import KeyBlocks
-from mind_mlir.lowering.schedule.attention.outputs import HiddenKeys, OutputRows
-from mind_mlir.lowering.schedule.attention.passes import Inputs, Keys, ScorePasses
+from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
+from mind_mlir.lowering.schedule.attention.passes import ScorePasses
 from mind_mlir.lowering.schedule.attention.products import AttentionProducts
 from mind_mlir.lowering.schedule.attention.words import Words
-from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
-from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 from mind_mlir.mlir.bindings import Module, Value, arith, func, ir, linalg
 from mind_mlir.mlir.passes import find_all
 
@@ -53,26 +53,20 @@ class AttentionEmission:
     """Emits one attention at the insertion point, from parts that each emit one thing."""
 
     def __init__(self, nest: AttentionNest) -> None:
-        s = nest.schedule
-        calls = KernelCalls(nest.e, nest.library, nest.element, s.kc // 2 if s.pairs else s.kc)
         self._e = nest.e
         self._nest = nest
         self._rooms = Rooms(nest)
-        self._inputs = Inputs(nest, calls)
-        self._passes = ScorePasses(nest, self._inputs)
-        self._words = Words(nest, calls, self._passes) if s.pairs else None
-        self._products = AttentionProducts(nest, calls, self._words)
-        self._hidden = HiddenKeys(nest)
-        self._rows = OutputRows(nest, self._hidden)
-        self._squares = Squares(nest)
+        self._passes = ScorePasses(nest)
+        self._words = Words(nest, self._passes) if nest.schedule.pairs else None
+        self._products = AttentionProducts(nest, self._words)
 
     def emit(self) -> None:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
         e, nest, s = self._e, self._nest, self._nest.schedule
         if s.together:
-            HeadsTogether(nest, self._rooms, self._squares).emit(self._prepared_block)
+            HeadsTogether(nest, self._rooms).emit(self._prepared_block)
             return
-        by_row = all(output.by_row for output in nest.outputs)
+        by_row = nest.program.by_row
         blocks = -(-nest.queries // s.queries)
         counts = [blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
         total = math.prod(counts)
@@ -82,14 +76,13 @@ class AttentionEmission:
         def one(first: Index, number: Index, own: Scratch) -> list[Value]:
             digits = e.digits(number, counts)
             env = dict(zip(reversed(range(nest.row)), digits[1:], strict=True))
-            if self._words is not None:
-                self._words.prepare(env, own, self._is_new(number, first, digits[0]))
+            self._prepare(env, digits[0], own, (number, first))
             if by_row:
-                return self._block(env, digits[0], own, None)
+                return self._block(env, digits[0], own)
             finite = None
             if s.skips:
-                self._hidden.clear(env)
-                finite = self._hidden.all_finite(env, nest.column, 0, nest.keys)
+                clear(nest, env)
+                finite = all_finite(nest, env, nest.column, 0, nest.keys)
             return e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
 
         def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
@@ -98,38 +91,36 @@ class AttentionEmission:
 
         e.chunks(Split(s.units, count, "", s.brief), total, [], chunk)
 
-    def _is_new(self, number: Index, first: Index, block: Index) -> Value | None:
-        """Emit whether a chunk that starts with block ``first`` is at another head; None if it always is."""
-        if isinstance(block, int):
-            return None
-        e = self._e
-        return arith.OrIOp(e.compare("eq", number, first), e.compare("eq", block, 0)).result
-
     def _prepared_block(self, env: Env, block: Index, own: Scratch) -> None:
         """Emit a block of queries of one of several heads that are computed side by side."""
-        if self._words is not None:
-            is_first = None if isinstance(block, int) else self._e.compare("eq", block, 0)
-            self._words.prepare(env, own, is_first)
-        self._block(env, block, own, None)
+        self._prepare(env, block, own)
+        self._block(env, block, own)
 
-    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None) -> list[Value]:
+    def _prepare(self, env: Env, block: Index, own: Scratch, *others: tuple[Index, Index]) -> None:
+        """Emit what words of a head need once: before its first block, and where ``others`` are the same."""
+        if self._words is None:
+            return
+        prepare = partial(self._words.prepare, env, own)
+        if isinstance(block, int):  # it is the only one
+            prepare()
+        else:
+            equal = [self._e.compare("eq", *each) for each in (*others, (block, 0))]
+            self._e.when(reduce(lambda left, right: arith.OrIOp(left, right).result, equal), prepare)
+
+    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None = None) -> list[Value]:
         """Emit the block of queries of a number; ``finite`` says whether all keys are, if that matters."""
         e, nest, s = self._e, self._nest, self._nest.schedule
         first = e.mul(number, s.queries)
         live = e.minimum(e.sub(nest.queries, first), s.queries) if nest.is_ragged else s.queries
-        here = {**env, nest.row: first}
+        block = self._passes.block({**env, nest.row: first}, live, own)
         for score in nest.scores:
-            self._products.pack_queries(score, here, live, own)
-        limit = self._hidden.limit(first, live)
+            self._products.pack_queries(block, score)
+        limit = visible_keys(nest, first, live)
         if finite is not None:
-            finite = arith.AndIOp(finite, self._hidden.all_finite(here, nest.row, first, live)).result
+            finite = arith.AndIOp(finite, all_finite(nest, block.env, nest.row, first, live)).result
             limit = arith.SelectOp(finite, e.index(limit), e.index(nest.keys)).result
-        elements = ScalarValues(nest.lanes, nest.row).inside(
-            here, lambda node: self._inputs.read(own, live, node, here, 0)
-        )
-        block = QueryBlock(here, live, own, elements)
         if s.keys < nest.keys:
-            KeyBlocks(nest, self._passes, self._products, self._rows).run(block, limit)
+            self._by_blocks(block, limit)
         else:
             self._whole(block, limit)
         return []
@@ -139,21 +130,65 @@ class AttentionEmission:
         nest, program = self._nest, self._nest.program
         for score in nest.scores:
             self._products.score(block, score, 0, limit)
-        stored = {node: array for array, node in enumerate(program.scores)}
         info: dict[Scalar, Value] = {}
         for stage in program.stages:
             if self._words is not None and stage is program.stages[-1]:
-                info = self._words.last_pass(block, stage, Keys(0, limit, stored))
+                info = self._words.last_pass(block, stage, limit)
             else:
-                self._passes.run(block, stage, Keys(0, limit, stored))
-            kept = {array for array, _ in stage.stores}
-            stored = {node: array for node, array in stored.items() if array not in kept}
-            stored |= {node: array for array, node in stage.stores}
+                self._passes.run(block, stage, (0, limit))
         for output in nest.outputs:
-            adds = self._e.flag(False)
-            self._products.output(block, output, stored[output.term], (0, limit), adds, info.get(output.term))
-            self._rows.finish(block, output, limit)
+            term, adds = output.program.term, self._e.flag(False)
+            self._products.output(block, output, program.places[term], (0, limit), adds, info.get(term))
+            finish(nest, block, output, limit)
         if not nest.schedule.together:
             for out, node in zip(nest.kept, program.kept, strict=True):
-                tiles = Tiles(block.own["array", stored[node]])
-                self._squares.write(out, tiles, block.env, (0, nest.keys))
+                tiles = Tiles(block.own["array", program.places[node]])
+                write_elements(nest, out, tiles, block.env, (0, nest.keys))
+
+    def _by_blocks(self, block: QueryBlock, limit: Index) -> None:
+        """Emit all keys before ``limit``, some at a time, as a stable softmax allows.
+
+        Sums, and the output, are scaled when a row's maximum grows.
+        """
+        nest, lanes, own = self._nest, self._nest.lanes, block.own
+        begin, following, *_ = nest.program.stages
+        fold = OnlineExponentials(nest.e, lanes.type(begin.folds[0].type))
+        for at in self._vectors():
+            lanes.store(fold.begin()[0], own["greatest", 0], at)
+            lanes.store(lanes.splat(0.0), own["sums", 0], at)
+        bounds = (0, limit, nest.schedule.keys)
+        nest.e.loop(bounds, [], lambda first, _: self._some_keys(block, fold, first, limit))
+        for stage, name in ((begin, "greatest"), (following, "sums")):
+            block.elements.know(stage.folds[0], lanes.row(own[name, 0], 0))
+        finish(nest, block, nest.outputs[0], limit)
+
+    def _some_keys(
+        self, block: QueryBlock, fold: OnlineExponentials, first: Index, limit: Index
+    ) -> list[Value]:
+        """Emit a block of keys, from key ``first`` on."""
+        nest, lanes, own = self._nest, self._nest.lanes, block.own
+        (score,), (output,), (begin, following, *_) = nest.scores, nest.outputs, nest.program.stages
+        here = dataclasses.replace(block, elements=block.elements.inside({}))
+        keys = first, nest.e.minimum(nest.e.sub(limit, first), nest.schedule.keys)
+        self._products.score(here, score, *keys)
+        maxima = []
+        (row,) = begin.folds
+        for at, value in zip(self._vectors(), self._passes.run(here, begin, keys), strict=True):
+            before = lanes.load(own["greatest", 0], at)
+            greatest = nest.program.fold(row).combine(before, value)
+            lanes.store(greatest, own["greatest", 0], at)
+            maxima.append(fold.subtracted(greatest))
+            lanes.store(fold.factor(before, maxima[-1]), own["row", 0], at)
+        here.elements.know(row, maxima)
+        for at, value in zip(self._vectors(), self._passes.run(here, following, keys), strict=True):
+            so_far, factor = (lanes.load(own[name, 0], at) for name in ("sums", "row"))
+            total = arith.AddFOp(fold.scaled(so_far, factor), value).result
+            lanes.store(total, own["sums", 0], at)
+        later = nest.e.compare("ne", first, 0)
+        shrink(nest, here, output, later)
+        self._products.output(here, output, 0, keys, later)
+        return []
+
+    def _vectors(self) -> list[list[Index]]:
+        """Return where vectors of queries are in a room of one row."""
+        return [[0, c * self._nest.lanes.count] for c in range(self._nest.lanes.vectors)]

@@ -7,34 +7,30 @@ threads see; then each thread sums some keys of all of these tiles, in the order
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.lowering.schedule.attention.marked import batches_of
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.movement.transposition import transpose
-from mind_mlir.mlir.bindings import Value, arith, vector
+from mind_mlir.mlir.bindings import Value, arith
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.attention.memory import Rooms, Scratch
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest
-    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
-    from mind_mlir.mlir.bindings import Value
 
     #: Emits a block of queries of a head: its batches, the number of the block, and memory.
     Head = Callable[[Env, Index, Scratch], object]
-    from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.linalg_view.view import Env
 
 
-@dataclasses.dataclass(frozen=True)
-class Tiles:
+class Tiles(NamedTuple):
     """Elements of some heads for a block of queries.
 
     Attributes:
@@ -50,70 +46,54 @@ class Tiles:
     adds: Value | None = None
 
 
-class Squares:
-    """Emits what is written of elements."""
+def write_elements(
+    nest: AttentionNest, out: Buffer, tiles: Tiles, env: Env, keys: tuple[Index, Index]
+) -> None:
+    """Emit the rows of a tensor for a block of queries, of some keys, which are squares."""
+    e, lanes = nest.e, nest.lanes
 
-    def __init__(self, nest: AttentionNest) -> None:
-        self._e = nest.e
-        self._nest = nest
-        #: Whether the last vector of keys is not whole.
-        self._is_ragged = nest.keys % nest.lanes.count > 0
+    def square(key: Index, _: list[Value]) -> list[Value]:
+        for c in range(0, lanes.vectors * lanes.count, lanes.count):
+            for lane, value in enumerate(transpose(_sums(nest, tiles, key, c))):
+                row = e.add(env[nest.row], c + lane)
+                here = {**env, nest.row: row, nest.column: key}
+                _where(e, [(row, nest.queries)] * nest.is_ragged, partial(put, value, here))
+        return []
 
-    def write(self, out: Buffer, tiles: Tiles, env: Env, keys: tuple[Index, Index]) -> None:
-        """Emit the rows of a tensor for a block of queries, of some keys, which are squares."""
-        e, nest, lanes = self._e, self._nest, self._nest.lanes
-        first = env[nest.row]
+    def put(value: Value, here: Env) -> None:
+        live = e.sub(nest.keys, here[nest.column]) if nest.keys % lanes.count else None
+        indices = out.indices(e, here)
+        if tiles.adds is not None:
+            old = lanes.load(out.value, indices, live)
+            value = arith.AddFOp(value, arith.SelectOp(tiles.adds, old, lanes.splat(0.0)).result).result
+        lanes.store(e.cast(value, out.element), out.value, indices, live)
 
-        def square(key: Index, _: list[Value]) -> list[Value]:
-            for c in range(0, lanes.vectors * lanes.count, lanes.count):
-                for lane, value in enumerate(transpose(self._sums(tiles, key, c))):
-                    row = e.add(first, c + lane)
-                    there = [(row, nest.queries)] * nest.is_ragged
-                    here = {**env, nest.row: row, nest.column: key}
-                    nest.where(there, partial(self._put, value, out, here, tiles.adds))
-            return []
+    e.loop((*keys, lanes.count), [], square)
 
-        e.loop((*keys, lanes.count), [], square)
 
-    def _sums(self, tiles: Tiles, key: Index, query: int) -> list[Value]:
-        """Emit sums over heads: a vector of queries for each of as many keys."""
-        e, lanes, keys = self._e, self._nest.lanes, self._nest.keys
-        places = [e.add(key, lane) for lane in range(lanes.count)]
-        if self._is_ragged:  # nothing lies behind the last key
-            places = [e.minimum(place, keys - 1) for place in places]
+def _sums(nest: AttentionNest, tiles: Tiles, key: Index, query: int) -> list[Value]:
+    """Emit sums over heads: a vector of queries for each of as many keys."""
+    e, lanes, keys = nest.e, nest.lanes, nest.keys
+    places = [e.add(key, lane) for lane in range(lanes.count)]
+    if keys % lanes.count:  # nothing lies behind the last key
+        places = [e.minimum(place, keys - 1) for place in places]
 
-        def one(head: Index) -> list[Value]:
-            start = e.add(tiles.first, e.mul(head, keys))
-            return [lanes.load(tiles.room, [e.add(start, place), query]) for place in places]
+    def one(head: Index) -> list[Value]:
+        start = e.add(tiles.first, e.mul(head, keys))
+        return [lanes.load(tiles.room, [e.add(start, place), query]) for place in places]
 
-        def more(head: Index, sums: list[Value]) -> list[Value]:
-            return [arith.AddFOp(*each).result for each in zip(sums, one(head), strict=True)]
+    def more(head: Index, sums: list[Value]) -> list[Value]:
+        return [arith.AddFOp(*each).result for each in zip(sums, one(head), strict=True)]
 
-        return e.loop((1, tiles.heads, 1), one(0), more)
+    return e.loop((1, tiles.heads, 1), one(0), more)
 
-    def _put(self, value: Value, out: Buffer, env: Env, adds: Value | None) -> None:
-        """Emit a store of elements of a row, added to what there is where ``adds``."""
-        e, lanes = self._e, self._nest.lanes
-        live: Index = lanes.count
-        if self._is_ragged:
-            live = e.minimum(e.sub(self._nest.keys, env[self._nest.column]), lanes.count)
-        indices = [e.index(each) for each in out.indices(e, env)]
-        mask = e.mask(lanes.count, live)
-        if adds is not None:
-            old = self._old(out, indices, mask)
-            value = arith.AddFOp(value, arith.SelectOp(adds, old, lanes.splat(0.0)).result).result
-        value = e.cast(value, out.element)
-        if mask is None:
-            lanes.store(value, out.value, indices)
-        else:
-            vector.MaskedStoreOp(out.value, indices, mask, value)
 
-    def _old(self, out: Buffer, indices: list[Value], mask: Value | None) -> Value:
-        lanes = self._nest.lanes
-        if mask is None:
-            return lanes.load(out.value, indices)
-        nothing = lanes.splat(0.0)
-        return vector.MaskedLoadOp(nothing.type, out.value, indices, mask, nothing).result
+def _where(e: Emitter, bounds: Sequence[tuple[Index, int]], body: Callable[[], object]) -> None:
+    """Emit ``body``, where numbers are below their bounds."""
+    if bounds:
+        e.when(e.all([e.compare("ult", *each) for each in bounds]), body)
+    else:
+        body()
 
 
 class HeadsTogether:
@@ -123,13 +103,14 @@ class HeadsTogether:
     ``within`` of the latter are computed together.
     """
 
-    def __init__(self, nest: AttentionNest, rooms: Rooms, squares: Squares) -> None:
+    def __init__(self, nest: AttentionNest, rooms: Rooms) -> None:
         self._e = nest.e
         self._nest = nest
         self._rooms = rooms
-        self._squares = squares
+        self._own = batches_of(nest.kept[0].access, nest.row)
+        self._summed = [dim for dim in range(nest.row) if dim not in self._own]
         self._heads, self._members = (
-            math.prod(nest.extents[dim] for dim in dims) for dims in (nest.own, nest.summed)
+            math.prod(nest.extents[dim] for dim in dims) for dims in (self._own, self._summed)
         )
         self._within = min(self._members, nest.schedule.together)
         self._across = nest.schedule.together // self._within
@@ -146,14 +127,15 @@ class HeadsTogether:
                 own = whole or self._rooms.own(shared, parallel=True)
 
                 def one(number: Index, _: list[Value]) -> list[Value]:
-                    self._one(head, number, first, queries, (own, shared))
+                    env, there = self._place(number, first)
+                    _where(e, there, lambda: head(env, queries, self._rooms.part(own, shared, number)))
                     return []
 
                 return e.loop((start, end, 1), [], one)
 
             e.chunks(Split(s.units, count, "", s.brief), s.together, [], chunk)
-            for out, place in zip(nest.kept, self._rooms.kept, strict=True):
-                self._sum(out, shared["array", place], first, queries)
+            for out, node in zip(nest.kept, nest.program.kept, strict=True):
+                self._sum(out, shared["array", nest.program.places[node]], first, queries)
             return []
 
         def rows(first: Index, member: Index) -> list[Value]:
@@ -165,25 +147,20 @@ class HeadsTogether:
 
         e.loop((0, self._heads, self._across), [], parts)
 
-    def _one(
-        self,
-        head: Head,
-        number: Index,
-        first: tuple[Index, Index],
-        queries: Index,
-        rooms: tuple[Scratch, Scratch],
-    ) -> None:
-        """Emit a block of queries of the head of a number among those that are computed together."""
-        e, nest = self._e, self._nest
+    def _place(self, number: Index, first: tuple[Index, Index]) -> tuple[Env, list[tuple[Index, int]]]:
+        """Return the batches of one of the heads computed together, and bounds within which there is one."""
+        e = self._e
         place = e.add(first[0], e.floordiv(number, self._within))
         member = e.add(first[1], e.modulo(number, self._within))
-        env = {**self._digits(place, nest.own), **self._digits(member, nest.summed)}
-        env |= {dim: 0 for dim in range(nest.row) if dim not in env}
-        there = [(place, self._heads)] * (self._heads % self._across > 0)
-        there += [(member, self._members)] * (self._members % self._within > 0)
-        nest.where(there, lambda: head(env, queries, self._rooms.part(*rooms, number)))
+        env = {**self._digits(place, self._own), **self._digits(member, self._summed)}
+        there = [(member, self._members)] * (self._members % self._within > 0)
+        return env, self._bounds(place) + there
 
-    def _digits(self, number: Index, dims: Sequence[int]) -> dict[int, Index]:
+    def _bounds(self, place: Index) -> list[tuple[Index, int]]:
+        """Return a bound within which there is a head of such batches, if not always."""
+        return [(place, self._heads)] * (self._heads % self._across > 0)
+
+    def _digits(self, number: Index, dims: Sequence[int]) -> Env:
         """Return the batches ``dims``, the last one of which counts fastest."""
         order = dims[::-1]
         digits = self._e.digits(number, [self._nest.extents[dim] for dim in order])
@@ -204,10 +181,9 @@ class HeadsTogether:
 
             def head(place: Index, _: list[Value]) -> list[Value]:
                 batch = e.add(first[0], place)
-                env = {**self._digits(batch, nest.own), nest.row: rows}
+                env = {**self._digits(batch, self._own), nest.row: rows}
                 found = Tiles(tiles, e.mul(place, within * nest.keys), several, adds)
-                there = [(batch, self._heads)] * (self._heads % self._across > 0)
-                nest.where(there, lambda: self._squares.write(out, found, env, keys))
+                _where(e, self._bounds(batch), lambda: write_elements(nest, out, found, env, keys))
                 return []
 
             return e.loop((0, self._across, 1), [], head)

@@ -37,17 +37,16 @@ class AttentionKernels:
     def all(self, factors: Factors) -> list[Kernel]:
         """Return all kernels that the attention calls, whose tensors are ``factors``."""
         found: list[Kernel] = [self.score(dot) for dot in self.dots]
-        for queries, _ in factors.scores:
-            found.append(self.queries(transposed=queries.access[-1].dim != self._p.row))
-        for output, access in zip(self._p.outputs, factors.outputs, strict=True):
+        found += [
+            self.queries(transposed=each.queries.access[-1].dim != self._p.row) for each in factors.scores
+        ]
+        for output, (access, _) in zip(self._p.outputs, factors.outputs, strict=True):
             width = factors.extents[access[-1].dim or 0]
             found += [self.output(width, dot, by_row=output.by_row) for dot in self.dots]
         if self._s.pairs:
             found.append(self.values())
-        for node, source in zip(self._p.inputs, factors.inputs, strict=True):
-            if self.has_tiles(node, source.access):
-                found.append(self.tile(node, source.access))
-        return found
+        pairs = zip(self._p.inputs, (source.access for source in factors.inputs), strict=True)
+        return found + [self.tile(*each) for each in pairs if self.has_tiles(*each)]
 
     def score(self, dot: str) -> ProductKernel:
         """Return the kernel that multiplies keys, where they lie, and packed queries."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, Root, element_of, roots_of
-from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs, SeenViews
-from mind_mlir.lowering.schedule.attention.sums import Ones, sums_of, with_elements, with_returned, with_sums
-from mind_mlir.lowering.schedule.linalg_view.values import match_multiply_add
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, Root, roots_of
+from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs, element_of, match_product
+from mind_mlir.lowering.schedule.attention.sums import sums_of, with_elements, with_returned, with_sums
 from mind_mlir.lowering.schedule.linalg_view.view import Linear, Views
 from mind_mlir.lowering.schedule.scalars.axes import Axes, SplitError, substituted
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, ordered
@@ -23,14 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.attention.marked import Factors
-    from mind_mlir.mlir.bindings import Block, Operation
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 
 def find_attentions(
-    block: Block, views: Views, ones: Ones, fits: Callable[[Attention], bool]
+    block: Block, views: Views, ones: dict[Type, Value], fits: Callable[[Attention], bool]
 ) -> list[Attention]:
-    """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs."""
-    search = _Search(block, SeenViews(views))
+    """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs.
+
+    Constants that they need, of each element type, are added to ``ones``.
+    """
+    search = _Search(BlockViews(block, views))
     search.find_products()
     search.add_others(ones)
     found = [each for each in search.found if search.is_in_place(each) and fits(each)]
@@ -38,7 +40,7 @@ def find_attentions(
         covered = {op for each in found for op in each.operations}
         kept = [each for each in found if _is_closed(each, covered)]
         if len(kept) == len(found):
-            return kept
+            return sorted(kept, key=lambda each: each.place)
         found = kept
 
 
@@ -49,16 +51,15 @@ class _Search:
         found: The attentions so far, each of which may become one with more outputs.
     """
 
-    def __init__(self, block: Block, views: SeenViews) -> None:
+    def __init__(self, views: BlockViews) -> None:
         self.found: list[Attention] = []
-        self._places = {op.operation: place for place, op in enumerate(block.operations)}
         self._views = views
 
     def find_products(self) -> None:
         """Find products that are outputs."""
         of_score: dict[Operation, int] = {}
-        for op, place in self._places.items():
-            for root in roots_of(op, place, self._views):
+        for op in self._views.places:
+            for root in roots_of(op, self._views):
                 attention = _attention(root, self._views)
                 if attention is None:
                     continue
@@ -69,26 +70,26 @@ class _Search:
                     self.found.append(attention)
                 break
 
-    def add_others(self, ones: Ones) -> None:
+    def add_others(self, ones: dict[Type, Value]) -> None:
         """Add to attentions whose scores something else needs, if that is known, sums and elements."""
         covered = self._covered()
         others = [number for number, each in enumerate(self.found) if not _is_closed(each, covered)]
         if not others:
             return
-        roots = [sums_of(op, place, self._views) for op, place in self._places.items() if op not in covered]
-        sums = [root for root in roots if root is not None]
-        returned = list(list(self._places)[-1].operands)
-        self._add_sums([root for root in sums if not root.is_along_rows], others, ones)
+        ops = list(self._views.places)
+        sums = [sums_of(op, self._views) for op in ops if op not in covered]
+        roots = [root for root in sums if root is not None]
+        self._add_sums([root for root in roots if not root.is_along_rows], others, ones)
         for number in others:
-            self._becomes(number, with_returned(self.found[number], returned, self._places))
+            self._becomes(number, with_returned(self.found[number], list(ops[-1].operands)))
         # Unless what has been added is computed from them.
-        self._add_sums([root for root in sums if root.is_along_rows], others, ones)
+        self._add_sums([root for root in roots if root.is_along_rows], others, ones)
         covered = self._covered()
         for number in others:
             if not _is_closed(self.found[number], covered):
-                self._becomes(number, with_elements(self.found[number], covered, self._places))
+                self._becomes(number, with_elements(self.found[number], covered))
 
-    def _add_sums(self, roots: list[Root], others: list[int], ones: Ones) -> None:
+    def _add_sums(self, roots: list[Root], others: list[int], ones: dict[Type, Value]) -> None:
         covered = self._covered()
         for root in roots:
             for number in [] if root.view.op in covered else reversed(others):
@@ -108,62 +109,25 @@ class _Search:
 
     def is_in_place(self, attention: Attention) -> bool:
         """Return whether all that an attention reads is there before the first of its products."""
-        factors, places = attention.factors, self._places
+        factors, places = attention.factors, self._views.places
         ops = (definition(source.value) for source in factors.sources)
         read = [places[op.operation] for op in ops if op is not None and op.operation in places]
         return max(read, default=-1) < attention.place and _has_kernels(factors, attention.graphs.row)
 
 
-def _attention(root: Root, views: SeenViews) -> Attention | None:
+def _attention(root: Root, views: BlockViews) -> Attention | None:
     """Return ``root`` as an attention with a single output, or None."""
-    batch: list[tuple[int, ...]] = [(root.view.extents[dim],) for dim in root.batch]
+    batches = [extent for extent in (root.view.extents[dim] for dim in root.batch) if extent != 1]
     for _ in range(8):
-        flat = [extent for extents in batch for extent in extents]
-        graphs = ScoreGraphs(
-            views, Axes([*flat, *(root.view.extents[dim] for dim in root.domain())], len(flat))
-        )
+        extents = [*batches, *(root.view.extents[dim] for dim in root.domain())]
+        graphs = ScoreGraphs(views, Axes(extents, len(batches)))
         try:
             return Attention(graphs, (_product(root, graphs),))
         except SplitError as split:
-            batch = _split(batch, split)
+            batches[split.axis : split.axis + 1] = split.extents
         except OpaqueError:
             return None
     return None
-
-
-def _split(batch: list[tuple[int, ...]], split: SplitError) -> list[tuple[int, ...]]:
-    found, number = [], 0
-    for extents in batch:
-        new: list[int] = []
-        for extent in extents:
-            new += split.extents if number == split.axis else (extent,)
-            number += 1
-        found.append(tuple(new))
-    return found
-
-
-def _axes(root: Root, axes: Axes) -> dict[int, Linear]:
-    """Return where the dimensions of ``root`` are among ``axes``.
-
-    Raises:
-        OpaqueError: They do not fit.
-    """
-    found: dict[int, Linear] = {}
-    number = 0
-    for dim in root.batch:
-        first, rest = number, root.view.extents[dim]
-        terms: list[tuple[int, int]] = []
-        while rest > 1 or number == first:
-            if number == axes.batches or rest % axes.extents[number]:
-                raise OpaqueError
-            rest //= axes.extents[number]
-            terms.append((number, rest))
-            number += 1
-        found[dim] = Linear(tuple(terms))
-    sizes = [root.view.extents[dim] for dim in root.domain()]
-    if number != axes.batches or sizes != axes.extents[number : number + 2]:
-        raise OpaqueError
-    return found | {dim: Linear(((number + place, 1),)) for place, dim in enumerate(root.domain())}
 
 
 def _product(root: Root, graphs: ScoreGraphs) -> Product:
@@ -173,18 +137,22 @@ def _product(root: Root, graphs: ScoreGraphs) -> Product:
         OpaqueError: It is not computed from scores, with reductions of their rows on the way.
         SplitError: A batch dimension is several.
     """
-    view, factor = root.view, root.factor
-    env = _axes(root, graphs.axes)
+    view, factor, axes = root.view, root.factor, graphs.axes
+    batches = axes.batches_in([view.extents[dim] for dim in root.batch])
+    sizes = [view.extents[dim] for dim in root.domain()]
+    if batches is None or sizes != axes.extents[graphs.row : graphs.row + 2]:
+        raise OpaqueError
+    env = dict(zip(root.batch, batches, strict=True))
+    env |= {dim: Linear(((axis, 1),)) for axis, dim in enumerate(root.domain(), graphs.row)}
     node = graphs.build(view.operands[factor], substituted(view.accesses[factor], env))
     reduces = any(each.kind == "fold" for each in ordered([node]))
-    if not reduces or not {graphs.row, graphs.column} <= node.axes:
+    product = match_product(view)
+    if product is None or not reduces or not {graphs.row, graphs.column} <= node.axes:
         raise OpaqueError
-    env[root.width] = Linear(((graphs.axes.add(view.extents[root.width]), 1),))
-    product = match_multiply_add(view.body)
-    assert product is not None, "roots are products"
+    env[root.width] = Linear(((axes.add(view.extents[root.width]), 1),))
     node = graphs.converted(product.casts[factor], node)
     other = substituted(view.accesses[1 - factor], env)
-    return Product(root, node, env, graphs.axes.source(view.operands[1 - factor], other))
+    return Product(root, node, env, axes.source(view.operands[1 - factor], other))
 
 
 def _joined(attention: Attention, root: Root) -> Attention | None:
@@ -205,13 +173,12 @@ def _has_kernels(factors: Factors, row: int) -> bool:
     Queries are contiguous along their depth or from query to query, values and outputs along their width;
     and all have elements of one type.
     """
-    depth = row + 2
-    for number, (queries, _) in enumerate(factors.scores):
-        if queries.access[-1].dim not in (depth + number, row):
+    for depth, score in enumerate(factors.scores, row + 2):
+        if score.queries.access[-1].dim not in (depth, row):
             return False
-    first = depth + len(factors.scores)
-    for number, (values, output) in enumerate(zip(factors.values, factors.outputs, strict=True)):
-        if not values.access[-1].dim == output[-1].dim == first + number:
+    width = row + 2 + len(factors.scores)
+    for dim, (values, (output, _)) in enumerate(zip(factors.values, factors.outputs, strict=True), width):
+        if not values.access[-1].dim == output[-1].dim == dim:
             return False
     return len({str(element_of(source.value)) for source in (*factors.pairs, *factors.values)}) == 1
 

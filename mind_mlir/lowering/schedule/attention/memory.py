@@ -8,7 +8,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.library import private_memo
 from mind_mlir.mlir.bindings import Type, Value, ir, memref
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -50,64 +50,16 @@ class Rooms:
 
     def __init__(self, nest: AttentionNest) -> None:
         self._nest = nest
-        program = nest.program
-        self._rooms = dict(self._all(nest))
-        #: The arrays where elements that are results are.
-        self.kept = nest.places_of(program.kept)
-        self._shared: list[Key] = []
-        if nest.schedule.together:
-            self._shared += [("array", place) for place in self.kept]
-            if nest.schedule.pairs:
-                self._shared += [("values", each.number) for each in nest.outputs if each.by_row]
-                self._shared.append(("least", 0))
-
-    @staticmethod
-    def _all(nest: AttentionNest) -> list[tuple[Key, Room]]:
-        program, s = nest.program, nest.schedule
-        element, word, half = nest.element, *(ir.IntegerType.get_signless(bits) for bits in (32, 16))
-        square = nest.kernels.queries(transposed=True).square
-
-        def squares(rows: int) -> int:
-            return -(-rows // square) * square
-
-        pairs: list[tuple[Key, Room]] = []
-        halves: list[tuple[Key, Room]] = []
-        if s.pairs:
-            columns = s.out_vectors * s.lanes
-            pairs = [(("values", each.number), Room(each.word_rows, columns, word)) for each in nest.outputs]
-            places = nest.places_of(program.column_terms)
-            halves = [(("halves", place), Room(2 * nest.value_words, s.queries, half)) for place in places]
-        per, type_ = (2, word) if s.pairs else (1, element)
-        tiled = nest.tiled_inputs
-        rounded = [each for each in nest.outputs if each.rounds]
-        queries = [
-            (("queries", each.number), Room(squares(each.depth // per) + s.pairs, s.queries, type_))
-            for each in nest.scores
-        ]
-        rows = [((name, 0), Room(1, s.queries, element)) for name in ("row", "greatest", "sums")]
-        return [
-            *pairs,
-            *(queries if s.pairs else []),
-            *rows,
-            *([] if s.pairs else queries),
-            (("least", 0), Room(len(nest.scores), 1, word)),
-            *((("array", place), Room(s.keys, s.queries, element)) for place in range(program.arrays)),
-            *halves,
-            *(
-                (("tiles", each.number), Room(squares(TERMS), s.queries, _stored(each.type)))
-                for each in tiled
-            ),
-            *(
-                (("output", each.number), Room(s.queries, -(-each.width // s.lanes) * s.lanes, element))
-                for each in rounded
-            ),
-        ]
+        self._rooms = dict(_rooms(nest))
 
     def shared(self) -> Scratch:
         """Emit the rooms that all threads see: arrays that are summed, and what is prepared once a head."""
-        rooms = ((key, self._rooms[key]) for key in self._shared)
-        together = self._nest.schedule.together
-        return {key: _emitted(room._replace(rows=together * room.rows)) for key, room in rooms}
+        nest, s = self._nest, self._nest.schedule
+        keys = [("array", nest.program.places[node]) for node in nest.program.kept]
+        if s.pairs:
+            keys += [*(("values", each.number) for each in nest.outputs if each.by_row), ("least", 0)]
+        rooms = {key: self._rooms[key] for key in keys}
+        return {key: _emitted(room._replace(rows=s.together * room.rows)) for key, room in rooms.items()}
 
     def own(self, shared: Scratch, *, parallel: bool) -> Scratch:
         """Emit the rooms of a thread, but for those that are ``shared``."""
@@ -126,14 +78,43 @@ class Rooms:
         return parts
 
 
+def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
+    """Return the rooms, in the order in which they are emitted."""
+    s, element, word = nest.schedule, nest.element, ir.IntegerType.get_signless(32)
+    square, columns = nest.kernels.queries(transposed=True).square, s.out_vectors * s.lanes
+    per, type_ = (2, word) if s.pairs else (1, element)
+    queries = [
+        (("queries", each.number), Room(_up(each.depth // per, square) + s.pairs, s.queries, type_))
+        for each in nest.scores
+    ]
+    rows = [((name, 0), Room(1, s.queries, element)) for name in ("row", "greatest", "sums")]
+    if s.pairs:
+        for each in nest.outputs:
+            words = _up(each.width, columns) // columns * each.words
+            yield ("values", each.number), Room(words + 1, columns, word)
+    yield from (*queries, *rows) if s.pairs else (*rows, *queries)
+    yield ("least", 0), Room(len(nest.scores), 1, word)
+    for place in range(len(nest.program.places)):
+        yield ("array", place), Room(s.keys, s.queries, element)
+    for node in nest.program.column_terms if s.pairs else ():
+        room = Room(2 * nest.value_words, s.queries, ir.IntegerType.get_signless(16))
+        yield ("halves", nest.program.places[node]), room
+    for node in nest.tiled:  # a condition is a byte
+        stored = ir.IntegerType.get_signless(8) if str(node.type) == "i1" else node.type
+        yield ("tiles", node.number), Room(_up(TERMS, square), s.queries, stored)
+    for each in nest.outputs:
+        if each.rounds:
+            yield ("output", each.number), Room(s.queries, _up(each.width, s.lanes), element)
+
+
+def _up(number: int, step: int) -> int:
+    """Return the next multiple of a step."""
+    return -(-number // step) * step
+
+
 def _emitted(room: Room, *, private: bool = False) -> Value:
     type_ = ir.MemRefType.get([room.rows, room.columns], room.type)
     return private_memory(type_) if private else memref.AllocOp(type_, [], []).result
-
-
-def _stored(type_: Type) -> Type:
-    """Return the type of elements that are kept: a condition is a byte."""
-    return ir.IntegerType.get_signless(8) if str(type_) == "i1" else type_
 
 
 def _rows(room: Value, first: Value, size: int) -> Value:

@@ -6,19 +6,22 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
-from mind_mlir.lowering.schedule.attention.marked import batches_of, read
+from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
+from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
+from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
+from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, ir
+from mind_mlir.mlir.records import read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.program import Scaling
+    from mind_mlir.lowering.schedule.attention.program import Output
     from mind_mlir.lowering.schedule.contraction.kernels.library import Library
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
-    from mind_mlir.lowering.schedule.scalars.graph import Scalar
     from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 
 
@@ -49,36 +52,32 @@ class OutputOperands:
 
     Attributes:
         number: Which one.
-        term: What is multiplied with values.
-        values: These.
+        program: What is computed.
+        values: What is multiplied.
         out: The result.
-        scaling: What is done to a row of it at the end, if anything.
         rows: The dimension of its rows: of queries, or of keys.
         summed: The other one of these.
         dim: The dimension of its columns.
         width: Its extent.
         rounds: Whether sums are rounded when they are complete.
         words: The words in a column of the values: of two keys, or of two queries.
-        word_rows: The rows of these words, panel after panel, and one for packing info.
     """
 
     number: int
-    term: Scalar
+    program: Output
     values: Buffer
     out: Buffer
-    scaling: Scaling | None
     rows: int
     summed: int
     dim: int
     width: int
     rounds: bool
     words: int
-    word_rows: int
 
     @property
     def by_row(self) -> bool:
         """Whether it has a row for each query."""
-        return self.rows < self.summed
+        return self.program.by_row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +102,7 @@ class AttentionNest:
 
     Attributes:
         e: The emitter.
-        library: The kernels of the module.
+        calls: Calls kernels.
         program: What it computes.
         schedule: How.
         kernels: The kernels that it calls.
@@ -114,54 +113,53 @@ class AttentionNest:
         stored: The type of the elements of all factors.
         lanes: Vectors of buffers.
         scores: The operands of each kind of scores.
+        inputs: The operands that elements of the graph are read from.
         outputs: The operands of each output.
         kept: The tensors of elements that are results.
+        tiled: The inputs that go through tiles in memory of the thread.
         value_words: Words of two keys of a value, which fill a column of its panel.
     """
 
     def __init__(self, op: Operation, accesses: Sequence[Access], emitter: Emitter, library: Library) -> None:
-        marked = read(op, accesses)
-        self.e, self.library = emitter, library
-        self.program = program = marked.program
-        self.schedule = marked.schedule
-        buffers = [Buffer.of(*each) for each in zip(op.operands, accesses, strict=True)]
-        self.row, self.column = program.row, program.column
+        self.e = emitter
+        self.program, scales = read(op, accesses)
+        self.schedule = s = read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])
+        self.row, self.column = self.program.row, self.program.column
         self.extents = _extents(op, accesses)
-        self.element = program.scores[0].type
-        self.stored = buffers[marked.values[0]].element
-        self.lanes = Lanes(emitter, marked.schedule.lanes, marked.schedule.vectors, self.element)
-        self.kernels = AttentionKernels(program, marked.schedule, self.stored)
-        self.value_words = -(-self.keys // 2)
+        self.element = self.program.scores[0].type
+        buffers = [Buffer.of(*each) for each in zip(op.operands, accesses, strict=True)]
+        written = len(self.program.outputs) + len(self.program.kept)
+        inputs = len(buffers) - 2 * len(scales) - len(self.program.outputs) - written
+        rest = iter(buffers)
+        depths = enumerate(scales, self.row + 2)
         self.scores = [
-            ScoreOperands(number, buffers[queries], buffers[keys], scale, dim, self.extents[dim])
-            for number, ((queries, keys), scale) in enumerate(zip(marked.scores, marked.scales, strict=True))
-            for dim in [self.row + 2 + number]
+            ScoreOperands(number, next(rest), next(rest), scale, dim, self.extents[dim])
+            for number, (dim, scale) in enumerate(depths)
         ]
-        self.outputs = [
-            self._output(number, buffers[values], buffers[out])
-            for number, (values, out) in enumerate(zip(marked.values, marked.outputs, strict=True))
-        ]
-        self.kept = [buffers[number] for number in marked.kept]
-        self._inputs = [buffers[number] for number in marked.inputs]
+        self.inputs = [next(rest) for _ in range(inputs)]
+        values = [next(rest) for _ in self.program.outputs]
+        self.stored = values[0].element
+        self.value_words = -(-self.keys // 2)
+        self.outputs = [self._output(*each, next(rest)) for each in enumerate(values)]
+        self.kept = list(rest)
+        self.lanes = Lanes(emitter, s.lanes, s.vectors, self.element)
+        self.kernels = AttentionKernels(self.program, s, self.stored)
+        self.calls = KernelCalls(emitter, library, self.element, ACCUMULATED // (1 + s.pairs))
+        nodes = self.program.inputs
+        self.tiled = [each for each in nodes if self.kernels.has_tiles(each, self.inputs[each.number].access)]
 
     def _output(self, number: int, values: Buffer, out: Buffer) -> OutputOperands:
-        s = self.schedule
-        by_row = self.program.outputs[number].by_row
-        dim = out.access[-1].dim or 0
-        words = self.value_words if by_row else s.queries // 2
-        panels = -(-self.extents[dim] // (s.out_vectors * s.lanes))
+        output, dim = self.program.outputs[number], out.access[-1].dim or 0
         return OutputOperands(
             number,
-            self.program.terms[number],
+            output,
             values,
             out,
-            self.program.scalings[number],
-            *((self.row, self.column) if by_row else (self.column, self.row)),
+            *((self.row, self.column) if output.by_row else (self.column, self.row)),
             dim,
             self.extents[dim],
             rounds=out.element != self.element,
-            words=words,
-            word_rows=panels * words + 1,
+            words=self.value_words if output.by_row else self.schedule.queries // 2,
         )
 
     @property
@@ -179,46 +177,12 @@ class AttentionNest:
         """Whether the last block of queries has fewer than the others."""
         return self.queries % self.schedule.queries > 0
 
-    @property
-    def own(self) -> tuple[int, ...]:
-        """The batches of tensors of elements."""
-        return batches_of(self.kept[0].access, self.row) if self.kept else ()
-
-    @property
-    def summed(self) -> tuple[int, ...]:
-        """The batches that these are summed over."""
-        own = self.own
-        return tuple(dim for dim in range(self.row) if dim not in own and self.extents[dim] > 1)
-
-    @property
-    def tiled_inputs(self) -> list[Scalar]:
-        """The inputs that go through tiles in memory of the thread."""
-        return [each for each in self.program.inputs if self.kernels.has_tiles(each, self.input(each).access)]
-
-    def input(self, node: Scalar) -> Buffer:
-        """Return the operand that ``node`` is an element of."""
-        return self._inputs[node.number]
-
-    def places_of(self, nodes: Iterable[Scalar]) -> list[int]:
-        """Return the arrays where nodes that passes compute are in the end."""
-        places = {node: place for place, node in enumerate(self.program.scores)}
-        places |= {node: place for stage in self.program.stages for place, node in stage.stores}
-        return [places[node] for node in nodes]
-
-    def where(self, bounds: Sequence[tuple[Index, int]], body: Callable[[], object]) -> None:
-        """Emit ``body``, where numbers are below their bounds."""
-        if not bounds:
-            body()
-            return
-        self.e.when(self.e.all([self.e.compare("ult", *each) for each in bounds]), body)
-
 
 def _extents(op: Operation, accesses: Sequence[Access]) -> list[int]:
     """Return the extent of each dimension of a marked operation."""
-    found: dict[int, int] = {}
+    extents = [1] * len(ir.ArrayAttr(op.attributes["iterator_types"]))  # nobody has to index one of one
     for operand, access in zip(op.operands, accesses, strict=True):
         for extent, index in zip(operand.type.shape, access, strict=True):
             if index.dim is not None:
-                found[index.dim] = extent
-    dims = len(ir.ArrayAttr(op.attributes["iterator_types"]))
-    return [found.get(dim, 1) for dim in range(dims)]  # nobody has to index a dimension of one
+                extents[index.dim] = extent
+    return extents

@@ -1,29 +1,23 @@
 """The computation of an attention from its scores, in passes over them.
 
 A reduction along a row needs all of the row, so that what depends on it is computed by a later pass. What
-later passes need of earlier ones takes the place of the scores, where one value is all that they need.
+later passes need of earlier ones takes the place of the scores, where one value is all that they need. Keys
+that a mask hides from queries, whatever their scores, may be left out.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from functools import cached_property
 
-from mind_mlir.lowering.schedule.attention.visibility import Visibility
 from mind_mlir.lowering.schedule.folds.reductions import Combiner, combiner_named
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
+from mind_mlir.lowering.schedule.scalars.limits import hides, is_lowest, limits
 from mind_mlir.lowering.schedule.scalars.passes import ScalarPass, passes_over
 from mind_mlir.mlir.bindings import ir
 
 _SUM, _MAX = "arith.addf", "arith.maximumf"
-
-
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """A sum of products of ``node`` and something: along ``j`` for each row, or else along ``i``."""
-
-    node: Scalar
-    by_row: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,121 +40,150 @@ class Scaling:
 
 
 @dataclasses.dataclass(frozen=True)
+class Output:
+    """A sum of products of ``node`` and something: along ``j`` for each row, or else along ``i``."""
+
+    node: Scalar
+    by_row: bool
+
+    @cached_property
+    def scaling(self) -> Scaling | None:
+        """What it is scaled by at the end, if anything: of a stable softmax, the sums of its rows."""
+        return _scaling(self.node) if self.by_row else None
+
+    @property
+    def term(self) -> Scalar:
+        """The node that is multiplied: its own, or the term of its scaling."""
+        return self.node if self.scaling is None else self.scaling.term
+
+
+@dataclasses.dataclass(frozen=True)
 class AttentionProgram:
-    """Outputs as graphs over dimensions, of which ``row`` counts queries and ``column`` keys.
+    """Outputs as graphs over dimensions.
 
     Attributes:
         outputs: What is computed.
-        row: The dimension ``i``.
-        column: The dimension ``j``.
+        row: The dimension ``i``, which counts queries; the next one is ``j``, which counts keys.
         kept: Elements that are results themselves, or of which batches are summed.
     """
 
     outputs: tuple[Output, ...]
     row: int
-    column: int
     kept: tuple[Scalar, ...] = ()
 
-    @cached_property
-    def scalings(self) -> tuple[Scaling | None, ...]:
-        """For each output, what it is scaled by at the end: of a stable softmax, the sums of its rows."""
-        return tuple(_scaling(each.node, self.column) if each.by_row else None for each in self.outputs)
+    @property
+    def column(self) -> int:
+        """The dimension ``j``."""
+        return self.row + 1
 
-    @cached_property
+    @property
+    def by_row(self) -> bool:
+        """Whether all outputs have a row for each query."""
+        return all(output.by_row for output in self.outputs)
+
+    @property
     def terms(self) -> tuple[Scalar, ...]:
-        """The node that is multiplied for each output: its own, or the term of its scaling."""
-        pairs = zip(self.outputs, self.scalings, strict=True)
-        return tuple(output.node if scaling is None else scaling.term for output, scaling in pairs)
+        """What is multiplied for each output."""
+        return tuple(output.term for output in self.outputs)
 
     @property
     def column_terms(self) -> tuple[Scalar, ...]:
         """The terms that are multiplied for outputs with rows for keys: sums along the queries."""
-        pairs = zip(self.outputs, self.terms, strict=True)
-        return tuple(dict.fromkeys(term for output, term in pairs if not output.by_row))
+        return tuple(dict.fromkeys(output.term for output in self.outputs if not output.by_row))
 
     @cached_property
     def nodes(self) -> list[Scalar]:
         """All nodes, operands first."""
         return ordered([*(output.node for output in self.outputs), *self.kept])
 
-    @property
-    def ends(self) -> tuple[Scalar, ...]:
-        """The nodes that have to be known of each score when all passes are done."""
-        return (*self.terms, *self.kept)
-
     @cached_property
     def scores(self) -> list[Scalar]:
         """The scores, by number."""
-        return sorted((node for node in self.nodes if node.kind == "product"), key=lambda node: node.number)
+        return self._numbered("product")
 
     @cached_property
     def inputs(self) -> list[Scalar]:
         """The elements of other tensors, by number."""
-        return sorted((node for node in self.nodes if node.kind == "input"), key=lambda node: node.number)
+        return self._numbered("input")
+
+    def _numbered(self, kind: str) -> list[Scalar]:
+        return sorted((node for node in self.nodes if node.kind == kind), key=lambda node: node.number)
 
     def is_wide(self, node: Scalar) -> bool:
-        """Return whether ``node`` differs from element to element."""
-        return self.row in node.axes and self.column in node.axes
-
-    def _fits(self, node: Scalar) -> bool:
-        """Return whether an array of scores can hold ``node``: floats, of f64 where scores are."""
-        if not self.is_wide(node):
-            return False
-        widest = max(32, *(ir.FloatType(score.type).width for score in self.scores))
-        return isinstance(node.type, ir.FloatType) and node.type.width <= widest
+        """Return whether ``node`` is a float that differs from element to element."""
+        return isinstance(node.type, ir.FloatType) and {self.row, self.column} <= node.axes
 
     @cached_property
-    def stages(self) -> tuple[ScalarPass, ...]:
+    def stages(self) -> list[ScalarPass]:
         """The passes over the scores; the last one has no reductions, and may store nothing."""
-        scalings = [each.factor for each in self.scalings if each is not None]
-        return passes_over(self.scores, self.ends, scalings, self._fits)
+        scalings = [each.scaling.factor for each in self.outputs if each.scaling is not None]
+        widest = max(32, *(score.type.width for score in self.scores))  # of f64 where scores are
+
+        def fits(node: Scalar) -> bool:
+            return self.is_wide(node) and node.type.width <= widest
+
+        return passes_over(self.scores, (*self.terms, *self.kept), scalings, fits)
 
     @cached_property
-    def arrays(self) -> int:
-        """The number of arrays of scores."""
-        places = [place for stage in self.stages for place, _ in stage.stores]
-        return max([len(self.scores), *(place + 1 for place in places)])
+    def places(self) -> dict[Scalar, int]:
+        """The arrays where what passes compute is in the end."""
+        return self.stages[-1].after
 
     @cached_property
     def is_online(self) -> bool:
         """Return whether rows may be computed block by block: each output is a stable softmax."""
         rows = [node for node in self.nodes if node.kind == "fold"]
-        scaling = self.scalings[0]
         is_alone = len(self.outputs) == len(self.scores) == 1 and not self.kept
-        return is_alone and scaling is not None and len(rows) == 2
-
-    @cached_property
-    def vanishing(self) -> frozenset[Scalar]:
-        """The maxima of rows whose sign is not seen where they are zero (see `ignore_signs_of_zeros`)."""
-        seen = {output.node for output in self.outputs}
-        found = []
-        for row in (node for node in self.nodes if node.combiner == _MAX):
-            differences = self._users(row)
-            users = [user for each in differences for user in self._users(each)]
-            names = {each.name for each in differences}, {each.name for each in users}
-            if names == ({"arith.subf"}, {"math.exp"}) and seen.isdisjoint([row, *differences]):
-                found.append(row)
-        return frozenset(found)
+        return is_alone and self.outputs[0].scaling is not None and len(rows) == 2
 
     def fold(self, row: Scalar) -> Combiner:
         """Return what a reduction along rows combines its terms with."""
-        return combiner_named(row.combiner, either_zero=row in self.vanishing)
-
-    def _users(self, node: Scalar) -> list[Scalar]:
-        return [user for user in self.nodes if node in user.operands]
+        return combiner_named(row.combiner, either_zero=row.either_zero)
 
     @cached_property
     def visible(self) -> int | None:
-        """The number ``c`` for which no key ``j > i + c`` counts; None if there is none."""
-        return Visibility(self).bound()
+        """The number ``c`` for which no key ``j > i + c`` counts; None if there is none.
 
-    @property
-    def needs_finite(self) -> bool:
-        """Whether `visible` holds only where all queries, keys and values are finite."""
-        return not all(output.by_row for output in self.outputs)
+        That is so where a selection makes scores there minus infinity, which has no share in a maximum, and
+        whose exponential has none in a sum. Where a row's maximum is not finite, all of the row becomes NaN,
+        of the keys that are looked at, too. Outputs for keys have no such row: where there are any, it is
+        said of finite queries, keys and values only. Elements that are results are all computed.
+        """
+        for node in () if self.kept else self.nodes:
+            bound = hides(node, self.row, self.column)
+            if bound is not None and self._counts_without(node) and self._leaves_some(node, bound):
+                return bound
+        return None
+
+    def _leaves_some(self, hidden: Scalar, bound: int) -> bool:
+        """Return whether rows have a key that ``hidden`` leaves, and nothing else hides, where that matters.
+
+        Outputs for keys have a share of rows that see no key, whose sums are not finite.
+        """
+        if self.by_row:
+            return True
+        below = ordered(node.operands[0] for node in self.nodes if node.kind == "fold")
+        others = [node for node in below if node.name in ("arith.select", "input") and node is not hidden]
+        return bound >= 0 and hidden.operands[0].name == "arith.cmpi" and not others
+
+    def _counts_without(self, hidden: Scalar) -> bool:
+        """Return whether an element has no share in anything where ``hidden`` is minus infinity."""
+        condition, on, _ = hidden.operands
+        values = limits(self.nodes, {hidden: -math.inf, condition: float(is_lowest(on))}, self._is_finite)
+        folds = [node for node in self.nodes if node.kind == "fold"]
+        neutral = [0.0 if fold.combiner == _SUM else -math.inf for fold in folds]
+        return [values.get(fold.operands[0]) for fold in folds] == neutral and all(
+            values.get(output.node) == 0.0 for output in self.outputs
+        )
+
+    def _is_finite(self, node: Scalar) -> bool:
+        """Return whether ``node`` may be taken to be finite: where it is not, `visible` says what happens."""
+        if node.kind == "fold" or (node.scored and self.column not in node.axes):
+            return True
+        return not self.by_row and all(each.kind != "input" for each in ordered([node]))
 
 
-def _scaling(node: Scalar, column: int) -> Scaling | None:
+def _scaling(node: Scalar) -> Scaling | None:
     """Return how a weight of a stable softmax is an exponential, scaled by what its row has in common.
 
     The largest exponential of a row is one, so that sums are neither too large nor zero.
@@ -171,7 +194,7 @@ def _scaling(node: Scalar, column: int) -> Scaling | None:
         factor = node.operands[1 - place]
         rows = [each for each in ordered([factor], stop=[term]) if each.kind == "fold"]
         sums = all(row.combiner == _SUM and row.operands[0] is term for row in rows)
-        if _is_stable(term) and rows and sums and column not in factor.axes:
+        if _is_stable(term) and rows and sums and rows[0].number not in factor.axes:
             return Scaling(term, node)
     return None
 

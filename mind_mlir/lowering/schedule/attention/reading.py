@@ -6,6 +6,7 @@ Scores are products of queries, which may be scaled on their way, and keys.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.emitter import zero
@@ -20,13 +21,15 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
 )
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
 from mind_mlir.lowering.schedule.scalars.axes import Axes, Source, axes_of, substituted
-from mind_mlir.lowering.schedule.scalars.bodies import BodyReader
-from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars, ordered
-from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir
+from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars, body_reader, ordered
+from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from mind_mlir.lowering.schedule.folds.reductions import Combiner
+    from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Score:
 #: Operations of an element and a number, and where the number may stand.
 _SCALING = {"arith.mulf": (1, 0), "arith.divf": (1,)}
 _FLOATS = ("f32", "f64")
+#: Values that a graph has at most: more would not stay in registers anyway.
+_LIMIT = 192
 
 
 def match_scale(view: View) -> tuple[int, Scale] | None:
@@ -65,11 +70,13 @@ def match_scale(view: View) -> tuple[int, Scale] | None:
     if view.reductions or view.results != 1 or len(view.body.operations) != 2:
         return None
     op = view.body.operations[0].operation
-    if op.name not in _SCALING or str(op.results[0].type) not in _FLOATS:
+    if str(op.results[0].type) not in _FLOATS:
         return None
-    for place in _SCALING[op.name]:
-        argument = op.operands[1 - place]
-        value = _number(op.operands[place], view)
+    for place in _SCALING.get(op.name, ()):
+        argument, number = op.operands[1 - place], op.operands[place]
+        if isinstance(number, ir.BlockArgument):
+            number = view.operands[number.arg_number]
+        value = _number(number)
         if value is None or not isinstance(argument, ir.BlockArgument):
             continue
         magnitude = abs(float(ir.FloatAttr(value).value))
@@ -78,34 +85,52 @@ def match_scale(view: View) -> tuple[int, Scale] | None:
     return None
 
 
-def _number(value: Value, view: View) -> Attribute | None:
-    """Return the number that ``value`` in the body of ``view`` is everywhere; None if it is no such."""
-    if not isinstance(value, ir.BlockArgument):
-        return constant_value(value)
-    operand = view.operands[value.arg_number]
-    if not isinstance(operand.type, ir.RankedTensorType):
-        return constant_value(operand)
-    found, op = filling_constant(operand), definition(operand)
-    if found is not None or op is None or op.name != "arith.constant":
-        return found
-    return splat_of(op.attributes["value"])
+def _number(value: Value) -> Attribute | None:
+    """Return the number that ``value`` is, or that all elements of it are, if that is known."""
+    attribute = constant_value(value)
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return attribute.get_splat_value() if attribute.is_splat else None
+    is_number = isinstance(attribute, ir.FloatAttr | ir.IntegerAttr)
+    return attribute if is_number else filling_constant(value)
 
 
-def splat_of(attribute: Attribute) -> Attribute | None:
-    """Return the number that all elements of a literal are; None if they differ."""
-    is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
-    return ir.DenseElementsAttr(attribute).get_splat_value() if is_splat else None
+def match_product(view: View) -> MultiplyAdd | None:
+    """Return ``view`` as sums of products of floats along one dimension that start at zero, in f32 or f64."""
+    product = match_multiply_add(view.body)
+    element = element_of(view.inits[0])
+    if product is None or not product.extends or str(element) not in _FLOATS:
+        return None
+    is_one = len(view.inputs) == 2 and len(view.reductions) == 1
+    return product if is_one and is_filled_with(view.inits[0], zero(element)) else None
 
 
-#: Values that a graph has at most: more would not stay in registers anyway.
-_LIMIT = 192
-_FLOATS = ("f32", "f64")
+def match_reduction(view: View, number: int = 0) -> Combiner | None:
+    """Return how ``view`` reduces floats to its result ``number``: to sums, or maxima, of nothing else."""
+    combiners, init = match_combiners(view.body, view.results), view.inits[number]
+    element = element_of(init)
+    if combiners is None or str(element) not in _FLOATS:
+        return None
+    neutral = {"arith.addf": (-0.0, 0.0), "arith.maximumf": (-math.inf,)}.get(combiners[number].name, ())
+    starts = (ir.FloatAttr.get(element, each) for each in neutral)
+    return combiners[number] if is_filled_with(init, *starts) else None
 
 
-class SeenViews:
-    """Views of what computes values, each made once; good for as long as nothing changes."""
+def element_of(value: Value) -> ir.Type:
+    """Return the type of the elements of a tensor."""
+    return ir.ShapedType(value.type).element_type
 
-    def __init__(self, views: Views) -> None:
+
+class BlockViews:
+    """Views of what computes values in a block, each made once; good for as long as nothing changes.
+
+    Attributes:
+        block: The block.
+        places: The operations of the block, each with its place.
+    """
+
+    def __init__(self, block: Block, views: Views) -> None:
+        self.block = block
+        self.places = {op.operation: place for place, op in enumerate(block.operations)}
         self._views = views
         self._seen: dict[Value, View | None] = {}
 
@@ -129,24 +154,18 @@ class ScoreGraphs:
         visited: The operations that graphs have taken the place of and that depend on scores.
     """
 
-    def __init__(self, views: SeenViews, axes: Axes) -> None:
-        self.axes = axes
+    def __init__(self, views: BlockViews, axes: Axes) -> None:
+        self.views, self.axes = views, axes
         self.row, self.column = axes.batches, axes.batches + 1
         self.scores: list[Score] = []
         self.inputs: list[Source] = []
         self.visited: dict[Operation, None] = {}
-        self._views = views
         self._scalars = Scalars()
         self._built: dict[tuple[Value, Access], Scalar] = {}
 
-    @property
-    def extents(self) -> list[int]:
-        """The extents of the axes."""
-        return self.axes.extents
-
     def copy(self) -> ScoreGraphs:
         """Return one that knows as much, and whose graphs share scalars with these."""
-        other = ScoreGraphs(self._views, self.axes.copy())
+        other = ScoreGraphs(self.views, self.axes.copy())
         other.scores, other.inputs = list(self.scores), list(self.inputs)
         other.visited, other._built = dict(self.visited), dict(self._built)
         other._scalars = self._scalars.copy()
@@ -159,7 +178,6 @@ class ScoreGraphs:
             OpaqueError: There is none.
             SplitError: There is one if an axis is several.
         """
-        access = self.axes.without_units(access)
         key = (value, access)
         if key not in self._built:
             if len(self._built) > _LIMIT:
@@ -183,20 +201,16 @@ class ScoreGraphs:
         return scalar
 
     def _build(self, value: Value, access: Access) -> Scalar:
-        op = definition(value)
-        number = filler(value)
-        if number is not None:
-            return self._scalars.constant(constant_value(number))
-        if op is None:
+        op, number = definition(value), _number(value)
+        if number is not None or filler(value) is not None:
+            return self._scalars.constant(number)
+        if op is None or op.name == "arith.constant":
             return self._input(value, access)
-        if op.name == "arith.constant":
-            splat = splat_of(op.attributes["value"])
-            return self._input(value, access) if splat is None else self._scalars.constant(splat)
         moved = self.axes.moved(op.operation, access)
         if moved is not None:
             scalar = self.build(*moved)
         else:
-            view = self._views.of(value)
+            view = self.views.of(value)
             if view is None or any(index.dim is None for index in view.accesses[-1]):
                 return self._input(value, access)
             try:
@@ -220,42 +234,29 @@ class ScoreGraphs:
         return self._fold(view, number, access, env)
 
     def _value(self, value: Value, view: View, env: Mapping[int, Linear]) -> Scalar:
-        """Return the scalar of ``value``, which the body of ``view`` computes or reads."""
-
         def argument(place: int) -> Scalar:
             operand = view.operands[place]
             if not isinstance(operand.type, ir.RankedTensorType):
                 return self._scalars.constant(constant_value(operand))
             return self.build(operand, substituted(view.accesses[place], env))
 
-        return BodyReader(self._scalars, view.body, argument, lambda dim: env[dim].dim).scalar(value)
+        return body_reader(self._scalars, view.body, argument, lambda dim: env[dim].dim)(value)
 
     def _fold(self, view: View, number: int, access: Access, env: dict[int, Linear]) -> Scalar:
-        combiners = match_combiners(view.body, view.results)
-        if combiners is None or len(view.reductions) != 1:
+        combiner = match_reduction(view, number)
+        if combiner is None or len(view.reductions) != 1:
             raise OpaqueError
-        (dim,) = view.reductions
-        if any(index.uses(self.column) for index in access) or view.extents[dim] != self.extents[self.column]:
-            raise OpaqueError
-        combiner, init = combiners[number], view.inits[number]
-        element = ir.ShapedType(init.type).element_type
-        if str(element) not in _FLOATS or combiner.name not in ("arith.addf", "arith.maximumf"):
-            raise OpaqueError
-        neutral = (combiner.neutral_attribute(element), zero(element))
-        if not is_filled_with(init, *neutral[: 2 if combiner.name == "arith.addf" else 1]):
+        (dim,), keys = view.reductions, self.axes.extents[self.column]
+        if any(index.uses(self.column) for index in access) or view.extents[dim] != keys:
             raise OpaqueError
         env[dim] = Linear(((self.column, 1),))
         term = self.term(view, number, env)
         if not term.scored or self.column not in term.axes:
             raise OpaqueError
-        return self._scalars.fold(combiner.name, element, term, self.column)
+        return self._scalars.fold(combiner.name, term, self.column, either_zero=combiner.either_zero)
 
     def _score(self, view: View, access: Access, env: dict[int, Linear]) -> Scalar:
-        product = match_multiply_add(view.body)
-        element = ir.ShapedType(view.inits[0].type).element_type
-        if product is None or not product.extends or str(element) not in _FLOATS:
-            raise OpaqueError
-        if not is_filled_with(view.inits[0], zero(element)) or len(view.reductions) != 1:
+        if match_product(view) is None:
             raise OpaqueError
         (dim,) = view.reductions
         key = ("product", view.op, access)
@@ -274,12 +275,13 @@ class ScoreGraphs:
             raise OpaqueError
         unscaled, scale = self._unscaled(queries[0])
         self.scores.append(Score(view.op, unscaled, keys[0], depth, scale))
-        return self._scalars.leaf(key, "product", element, axes_of(access), len(self.scores) - 1)
+        element, number = element_of(view.inits[0]), len(self.scores) - 1
+        return self._scalars.leaf(key, "product", element, axes_of(access), number)
 
     def _unscaled(self, source: Source) -> tuple[Source, Scale | None]:
         """Return what ``source`` is scaled from by a number, if nothing else needs it, and how."""
         is_needed = definition(source.value) is None or len(list(source.value.uses)) != 1
-        view = None if is_needed else self._views.of(source.value)
+        view = None if is_needed else self.views.of(source.value)
         found = None if view is None else match_scale(view)
         if view is None or found is None:
             return source, None
@@ -306,18 +308,14 @@ class ScoreGraphs:
 
     def _is_readable(self, source: Source) -> bool:
         """Return whether vectors along the rows can be read, or tiles that become so when transposed."""
-        users = [
+        rows, columns = (
             [place for place, index in enumerate(source.access) if index.uses(axis)]
             for axis in (self.row, self.column)
-        ]
-        last = len(source.access) - 1
-        if not users[0]:
-            return True
-        plain = all(
-            len(places) <= 1 and all(source.access[place].dim is not None for place in places)
-            for places in users
         )
-        return plain and (users[0] == [last] or users[1] == [last])
+        last = [len(source.access) - 1]
+        is_plain = all(source.access[place].dim is not None for place in (*rows, *columns))
+        is_once = max(len(rows), len(columns)) <= 1
+        return not rows or (is_plain and is_once and last in (rows, columns))
 
 
 def _bound(view: View, out: Access, access: Access) -> dict[int, Linear]:

@@ -3,52 +3,57 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, FMA_NS, VECTOR_NS, WAKING_NS
+from mind_mlir.lowering.schedule.contraction.costs import tile_cost
+from mind_mlir.lowering.schedule.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.lowering.schedule.attention.program import AttentionProgram
     from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """The extents of an attention.
+    """What is computed, and its extents.
 
     Attributes:
+        program: What is computed.
         batch: Heads, of all examples.
         queries: Rows of scores.
         keys: Columns of scores.
         depths: Products in a score, of each kind of scores.
         widths: Columns of each output.
-        by_row: For each output, whether it has a row for each query, rather than for each key.
-        arrays: Arrays of scores that are kept.
-        kept: How many of them are results, or summed over batches.
         members: Heads whose elements are summed; one where each has elements of its own.
-        bits: Width of an accumulator in bits.
-        halves: How many arrays are needed in pairs of queries, besides, where terms go in pairs.
         short: Whether the factors are bf16.
         pairs: Whether two of their terms may go into a word.
     """
 
+    program: AttentionProgram
     batch: int
     queries: int
     keys: int
     depths: tuple[int, ...]
     widths: tuple[int, ...]
-    by_row: tuple[bool, ...]
-    arrays: int
-    kept: int
     members: int
-    bits: int
-    halves: int
     short: bool
     pairs: bool
+
+    @property
+    def bits(self) -> int:
+        """Width of an accumulator in bits."""
+        return int(self.program.scores[0].type.width)
+
+    @property
+    def kept(self) -> int:
+        """How many arrays of scores are results, or summed over batches."""
+        return len(set(self.program.kept))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +69,6 @@ class AttentionSchedule:
         out_rows: Rows of the tile of the outputs.
         out_vectors: Vectors in a row of it.
         keys: Keys in a block: all of them, or some, after which what was computed is scaled anew.
-        kc: Products that one accumulator of an output sums before it is added to what there is.
         units: Blocks of queries, or heads, in a chunk, the unit of threads.
         together: Heads that are computed side by side, block after block of queries, where elements of them
             are summed; else none.
@@ -83,7 +87,6 @@ class AttentionSchedule:
     out_rows: int
     out_vectors: int
     keys: int
-    kc: int
     units: int
     together: int
     visible: int
@@ -120,39 +123,35 @@ class AttentionSchedule:
         )
 
 
-def choose_attention_schedule(
-    shape: Shape, target: Target, *, online: bool, visible: int | None
-) -> AttentionSchedule | None:
-    """Return the schedule of an attention; None if it is rather computed one operation after the other.
-
-    Args:
-        shape: Its extents.
-        target: The processor.
-        online: Whether it may be computed block by block of keys.
-        visible: Which keys a query sees at most (see `Program.visible`).
-    """
-    lanes = target.lanes(shape.bits)
-    if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
+def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule | None:
+    """Return the schedule of an attention; None if it is rather computed one operation after the other."""
+    lanes, program = target.lanes(shape.bits), shape.program
+    if min(shape.queries, shape.keys) < FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
         return None
-    rows, vectors = _score_tile(-(-shape.queries // lanes), target)
-    out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
-    room = _room(shape, target, lanes, lanes * out_vectors)
-    if shape.short and target.bf16_dots and not room.pairs and visible is None:
+    rows, vectors = _tile(_SCORE_TILES, [-(-shape.queries // lanes)], target)
+    widths = [-(-width // lanes) for width in shape.widths]
+    whole = [tile for tile in _OUT_TILES if target.masks or not any(each % tile[1] for each in widths)]
+    out_rows, out_vectors = _tile(whole, widths, target)
+    columns, pairs = lanes * out_vectors, shape.pairs and target.bf16_dots and target.masks
+    if program.by_row and pairs:
+        pairs = _bytes(shape, lanes, columns, pairs=True) <= _ROOM
+    if shape.short and target.bf16_dots and not pairs and program.visible is None:
         return None  # products one after the other have an instruction that is twice as fast
-    while not (online or room.has(vectors)) and vectors > 1:
-        rows, vectors = _NARROWER[vectors]  # rows have to stay whole: fewer of them at a time
-    keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
+    if not program.is_online:  # rows have to stay whole: fewer of them at a time
+        while vectors > 1 and _bytes(shape, lanes * vectors, columns, pairs=pairs) > _ROOM:
+            rows, vectors = _NARROWER[vectors]
+    keys = _BLOCK if program.is_online and shape.keys > _WHOLE else shape.keys
     at_once = -(-shape.queries // (lanes * vectors))
-    blocks = at_once if all(shape.by_row) else 1
-    nanoseconds = _nanoseconds(shape, lanes, at_once, visible)
+    nanoseconds = _nanoseconds(shape, lanes, at_once)
     together = 0
     if shape.members > 1:
-        together = _heads_together(shape, room.array * vectors * shape.kept, target)
+        together = _heads_together(shape, lanes * vectors, target)
         if not together:
             return None
         nanoseconds *= together / shape.batch / at_once
+    parts = together or shape.batch * (at_once if program.by_row else 1)
     return AttentionSchedule(
         lanes=lanes,
         rows=rows,
@@ -160,67 +159,45 @@ def choose_attention_schedule(
         out_rows=out_rows,
         out_vectors=out_vectors,
         keys=min(keys, shape.keys),
-        kc=ACCUMULATED,
-        units=split(together or shape.batch * blocks, nanoseconds).step,
+        units=split(parts, nanoseconds).step,
         together=together,
-        visible=visible or 0,
-        skips=visible is not None and visible < shape.keys - 1,
+        visible=program.visible or 0,
+        skips=program.visible is not None and program.visible < shape.keys - 1,
         brief=nanoseconds < WAKING_NS,
         fma=target.fma,
         masks=target.masks,
         half=target.half,
-        pairs=room.pairs,
+        pairs=pairs,
     )
 
 
-class _Room(NamedTuple):
-    """What a thread has place for.
-
-    Attributes:
-        array: Bytes of an array of scores, of a vector of queries.
-        arrays: How many of them there are.
-        words: Bytes of the values of a head as words.
-        pairs: Whether products are of words.
-    """
-
-    array: int
-    arrays: float
-    words: int
-    pairs: bool
-
-    def has(self, vectors: int) -> bool:
-        """Return whether there is place for whole rows of so many vectors of queries."""
-        return self.array * vectors * self.arrays + self.words <= _ROOM
-
-
-def _room(shape: Shape, target: Target, lanes: int, columns: int) -> _Room:
-    """Return what a thread has place for, where panels of values have so many columns."""
+def _bytes(shape: Shape, queries: int, columns: int, *, pairs: bool) -> float:
+    """Return the bytes of whole rows of so many queries in a thread, and of panels of so many columns."""
+    program, words = shape.program, 0
     # Tiles that all threads see are no memory of a thread.
-    arrays: float = shape.arrays - (shape.kept if shape.members > 1 else 0)
-    array = shape.keys * lanes * shape.bits // 8
-    plain = _Room(array, arrays, 0, pairs=False)
-    if not (shape.pairs and target.bf16_dots and target.masks):
-        return plain
-    if not all(shape.by_row):
-        return _Room(array, arrays + shape.halves / 2, 0, pairs=True)
-    words = _Room(array, arrays, _word_bytes(shape, columns), pairs=True)
-    return words._replace(arrays=arrays + shape.halves / 2) if words.has(1) else plain
+    arrays: float = len(program.places) - (shape.kept if shape.members > 1 else 0)
+    if pairs:
+        arrays += len(program.column_terms) / 2
+    if pairs and program.by_row:
+        panels = sum(-(-width // columns) * columns for width in shape.widths)
+        words = -(-shape.keys // 2) * 4 * panels
+    return shape.keys * queries * shape.bits // 8 * arrays + words
 
 
-def _nanoseconds(shape: Shape, lanes: int, at_once: int, visible: int | None) -> float:
+def _nanoseconds(shape: Shape, lanes: int, at_once: int) -> float:
     """Return how long all of it takes one thread, where queries are computed in so many parts."""
     products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
     seen = 1.0
-    if visible is not None and visible < shape.keys // 2:
+    if shape.program.visible is not None and shape.program.visible < shape.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
     nanoseconds = shape.batch * seen * products / lanes * FMA_NS
     return nanoseconds + shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
 
 
-def _heads_together(shape: Shape, tile: float, target: Target) -> int:
-    """Return how many heads, with a tile of so many bytes each, are summed at once; 0 for too rough a sum."""
-    room = int(target.l3_bytes // 4 // tile)
+def _heads_together(shape: Shape, queries: int, target: Target) -> int:
+    """Return of how many heads so many queries are summed at once; 0 for too rough a sum."""
+    room = target.l3_bytes // 4 // (shape.keys * queries * shape.bits // 8 * shape.kept)
     together = max(1, min(_MOST_TOGETHER, room, shape.batch))
     if together > shape.members:
         return together - together % shape.members
@@ -228,38 +205,16 @@ def _heads_together(shape: Shape, tile: float, target: Target) -> int:
     return together if together + -(-shape.members // together) <= roundings(shape.members) else 0
 
 
-def _word_bytes(shape: Shape, columns: int) -> int:
-    """Return the bytes of the values of a head as words of two keys, in panels of so many columns."""
-    return sum(-(-shape.keys // 2) * 4 * -(-width // columns) * columns for width in shape.widths)
-
-
-def _score_tile(vectors: int, target: Target) -> tuple[int, int]:
-    """Return rows and vectors of a tile of scores that wastes the least of the last block of queries."""
-    fitting = [tile for tile in _SCORE_TILES if _fits(tile, target)]
+def _tile(tiles: Sequence[tuple[int, int]], widths: Sequence[int], target: Target) -> tuple[int, int]:
+    """Return the tile, rows and vectors, that wastes the least of rows that are so many vectors wide."""
 
     def cost(tile: tuple[int, int]) -> float:
-        rows, width = tile
-        return -(-vectors // width) * width * max(rows * width / 2, (rows + width) / 2, 4.0) / (rows * width)
+        rows, vectors = tile
+        steps = sum(-(-width // vectors) * vectors for width in widths)
+        return steps * tile_cost(rows, vectors) / (rows * vectors)
 
+    fitting = (tile for tile in tiles if tile[0] * tile[1] + tile[1] + 1 <= target.vector_registers)
     return min(fitting, key=cost)
-
-
-def _out_tile(widths: list[int], target: Target) -> tuple[int, int]:
-    """Return rows and vectors of a tile of outputs so many vectors wide."""
-    common = math.gcd(*widths)
-    fitting = [tile for tile in _OUT_TILES if _fits(tile, target) and (target.masks or common % tile[1] == 0)]
-
-    def cost(tile: tuple[int, int]) -> float:
-        rows, width = tile
-        steps = sum(-(-each // width) * width for each in widths)
-        return steps * max(rows * width / 2, (rows + width) / 2, 4.0) / (rows * width)
-
-    return min(fitting, key=cost)
-
-
-def _fits(tile: tuple[int, int], target: Target) -> bool:
-    rows, width = tile
-    return rows * width + width + 1 <= target.vector_registers
 
 
 #: Keys and vectors of queries of the tiles of scores that there are.
@@ -269,7 +224,7 @@ _NARROWER = {4: (8, 2), 3: (8, 2), 2: (8, 1)}
 #: Rows and vectors of the tiles of outputs that there are.
 _OUT_TILES = ((6, 4), (8, 3), (8, 2), (4, 3), (6, 2), (8, 1), (4, 2), (4, 1))
 #: Fewer queries or keys than this are computed one operation after the other.
-_FEWEST = 16
+FEWEST = 16
 #: Factors of more columns are no rows of an attention.
 WIDEST = 512
 #: Bytes of the scores of some queries that a thread keeps.

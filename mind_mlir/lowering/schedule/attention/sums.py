@@ -10,10 +10,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Product, Root, element_of
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Product, Root
 from mind_mlir.lowering.schedule.attention.marked import batches_of
-from mind_mlir.lowering.schedule.folds.reductions import match_combiners
-from mind_mlir.lowering.schedule.linalg_view.values import is_filled_with, used
+from mind_mlir.lowering.schedule.attention.reading import element_of, match_reduction
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.lowering.schedule.scalars.axes import Source, SplitError, substituted
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, ordered
@@ -21,9 +20,9 @@ from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
-    from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs, SeenViews
+    from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs
     from mind_mlir.lowering.schedule.scalars.axes import Axes
 
 #: Columns of ones that sums are products with: whole vectors of every target.
@@ -32,33 +31,9 @@ ONES = 16
 _MOST = 2
 #: Products of scores of an attention that writes tensors of elements which are not summed.
 _FEWEST_SCORES = 2
-_FLOATS = ("f32", "f64")
 
 
-class Ones:
-    """Makes constants of ones at the head of a block, one for each element type."""
-
-    def __init__(self, block: Block) -> None:
-        self._block = block
-        self._known: dict[Type, Value] = {}
-
-    def of(self, element: Type) -> Value:
-        """Return `ONES` ones."""
-        if element not in self._known:
-            type_ = ir.RankedTensorType.get([ONES], element)
-            ones = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, 1.0))
-            with ir.InsertionPoint.at_block_begin(self._block), ir.Location.unknown():
-                self._known[element] = arith.ConstantOp(type_, ones).result
-        return self._known[element]
-
-    def erase_unused(self) -> None:
-        """Erase those that nothing uses."""
-        for value in self._known.values():
-            if not used(value):
-                value.owner.erase()
-
-
-def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
+def sums_of(op: Operation, views: BlockViews) -> Root | None:
     """Return ``op`` as sums of the elements of a tensor whose last dimensions are rows and columns."""
     if not op.name.startswith("linalg.") or len(op.operands) != 2 or len(op.results) != 1:
         return None
@@ -69,24 +44,24 @@ def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
     dims = [dim for dim in source if dim is not None]
     if len(dims) < max(2, len(source)) or len(set(dims)) < len(view.extents):
         return None
+    combiner = match_reduction(view)
+    if combiner is None or combiner.name != "arith.addf":
+        return None
     if target != [dim for dim in dims if dim not in view.reductions]:
-        return None
-    combiners = match_combiners(view.body, 1)
-    element = element_of(view.inits[0])
-    if combiners is None or combiners[0].name != "arith.addf" or str(element) not in _FLOATS:
-        return None
-    if not is_filled_with(view.inits[0], *(ir.FloatAttr.get(element, zero) for zero in (0.0, -0.0))):
         return None
     *batch, row, column = dims
     by_row = column in view.reductions
     outer, reduced = (row, column) if by_row else (column, row)
-    return Root(view, place, 0, tuple(batch), outer, reduced, len(view.extents), by_row, sums=True)
+    return Root(view, 0, tuple(batch), outer, reduced, len(view.extents), by_row, sums=True)
 
 
-def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
-    """Return ``attention`` with the sums ``root``; None if these are none of what its scores become."""
+def with_sums(attention: Attention, root: Root, ones: dict[Type, Value]) -> Attention | None:
+    """Return ``attention`` with the sums ``root``; None if these are none of what its scores become.
+
+    They are products with ``ones``, of each element type, to which new ones are added.
+    """
     graphs, view = attention.graphs.copy(), root.view
-    places = whole_access(view.shapes[0], graphs.axes)
+    places = _element_access(view.shapes[0], graphs.axes)
     if places is None:
         return None
     dims = (index.dim for index in view.accesses[0])
@@ -95,88 +70,81 @@ def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
         node = graphs.term(view, 0, env)
     except (OpaqueError, SplitError):
         return None
+    if root.outer not in view.reductions and root.reduced not in view.reductions:
+        kept = Kept(view.op.results[0], node, substituted(view.accesses[-1], env))
+        return _with_kept(attention, graphs, kept)
     if not _is_element(node, attention):
         return None
-    if root.outer in view.reductions or root.reduced in view.reductions:
-        width = Linear(((graphs.axes.add(ONES), 1),))
-        stored = element_of(graphs.scores[attention.program.scores[0].number].keys.value)
-        product = Product(root, node, {**env, root.width: width}, Source(ones.of(stored), (width,)))
-        return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
-    kept = Kept(view.op.results[0], root.place, node, substituted(view.accesses[-1], env))
-    return _with_kept(attention, graphs, kept)
+    width = Linear(((graphs.axes.add(ONES), 1),))
+    stored = element_of(graphs.scores[attention.program.scores[0].number].keys.value)
+    product = Product(
+        root, node, {**env, root.width: width}, Source(_ones(graphs.views.block, stored, ones), (width,))
+    )
+    return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
+
+
+def _ones(block: Block, element: Type, known: dict[Type, Value]) -> Value:
+    """Return a constant of `ONES` ones, at the head of the block unless it is ``known``."""
+    if element not in known:
+        type_ = ir.RankedTensorType.get([ONES], element)
+        ones = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, 1.0))
+        with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
+            known[element] = arith.ConstantOp(type_, ones).result
+    return known[element]
 
 
 def _with_kept(attention: Attention, graphs: ScoreGraphs, kept: Kept) -> Attention | None:
-    """Return ``attention`` with another tensor of elements.
+    """Return ``attention`` with another tensor of elements, if it is one of its scores.
 
     None unless all of them are summed over the same batches, which go side by side.
     """
     joined = dataclasses.replace(attention, graphs=graphs, kept=(*attention.kept, kept))
     batches = {batches_of(each.access, graphs.row) for each in joined.kept}
-    return joined if len(batches) == 1 and len(joined.kept) <= _MOST else None
+    fits = len(batches) == 1 and len(joined.kept) <= _MOST
+    return joined if fits and _is_element(kept.node, attention) else None
 
 
-def with_returned(
-    attention: Attention, returned: Sequence[Value], places: Mapping[Operation, int]
-) -> Attention:
-    """Return ``attention`` with those of the values ``returned`` that have an element for each of its scores.
-
-    Args:
-        attention: What to add them to.
-        returned: What the block returns.
-        places: The places of all operations of the block.
-    """
+def with_returned(attention: Attention, returned: Sequence[Value]) -> Attention:
+    """Return ``attention`` with those of the values ``returned`` that have an element for each score."""
     for value in returned:
-        joined = None if value in attention.elements else _with_element(attention, value, places)
-        attention = joined or attention
+        attention = _with_element(attention, value) or attention
     return attention
 
 
-def with_elements(
-    attention: Attention, covered: Collection[Operation], places: Mapping[Operation, int]
-) -> Attention | None:
+def with_elements(attention: Attention, covered: Collection[Operation]) -> Attention | None:
     """Return ``attention`` with all elements that anything but what is ``covered`` needs as a tensor.
 
     None if something else is needed.
-
-    Args:
-        attention: What to add them to.
-        covered: What attentions take the place of.
-        places: The places of all operations of the block.
     """
+    found: Attention | None = attention
     for op in attention.graphs.visited:
         for value in op.results:
-            users = (use.owner.operation for use in value.uses)
-            if value in attention.elements or all(user in covered for user in users):
-                continue
-            joined = _with_element(attention, value, places)
-            if joined is None:
-                return None
-            attention = joined
-    return attention
+            if found is not None and any(use.owner.operation not in covered for use in value.uses):
+                found = _with_element(found, value)
+    return found
 
 
-def _with_element(attention: Attention, value: Value, places: Mapping[Operation, int]) -> Attention | None:
+def _with_element(attention: Attention, value: Value) -> Attention | None:
     """Return ``attention`` with the elements ``value``; None if it has none for each score.
 
     None, too, where there is one product of scores alone: to write elements and to read them is faster then.
     """
+    if value in attention.elements:
+        return attention
     graphs, op = attention.graphs.copy(), definition(value)
     shape = list(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else []
-    access = whole_access(shape, graphs.axes)
-    if op is None or op.operation not in places or access is None:
+    access = _element_access(shape, graphs.axes)
+    if op is None or op.operation not in graphs.views.places or access is None:
         return None
     try:
         node = graphs.build(value, access)
     except (OpaqueError, SplitError):
         return None
-    if not _is_element(node, attention):
-        return None
-    joined = _with_kept(attention, graphs, Kept(value, places[op.operation], node, access))
+    joined = _with_kept(attention, graphs, Kept(value, node, access))
     return joined if joined is not None and len(joined.program.scores) >= _FEWEST_SCORES else None
 
 
-def whole_access(shape: Sequence[int], axes: Axes) -> Access | None:
+def _element_access(shape: Sequence[int], axes: Axes) -> Access | None:
     """Return how a tensor of ``shape`` has an element for each score: batches in order, row, column.
 
     None if it has not. Several batches may stand in one dimension, and dimensions of one anywhere.
@@ -184,22 +152,11 @@ def whole_access(shape: Sequence[int], axes: Axes) -> Access | None:
     row = axes.batches
     if list(shape[-2:]) != axes.extents[row : row + 2]:
         return None
-    batches = [axis for axis in range(row) if axes.extents[axis] > 1]
-    found: list[Linear] = []
-    for extent in shape[:-2]:
-        terms: list[tuple[int, int]] = []
-        rest = extent
-        while rest > 1 and batches and rest % axes.extents[batches[0]] == 0:
-            rest //= axes.extents[batches[0]]
-            terms.append((batches.pop(0), rest))
-        if rest != 1:
-            return None
-        found.append(Linear(tuple(terms)))
-    return None if batches else (*found, Linear(((row, 1),)), Linear(((row + 1, 1),)))
+    batches = axes.batches_in(shape[:-2])
+    return None if batches is None else (*batches, Linear(((row, 1),)), Linear(((row + 1, 1),)))
 
 
 def _is_element(node: Scalar, attention: Attention) -> bool:
     """Return whether ``node`` is a float for each score, computed of those of ``attention``."""
     program = attention.program
-    is_float = isinstance(node.type, ir.FloatType)
-    return program.is_wide(node) and is_float and not set(program.scores).isdisjoint(ordered([node]))
+    return program.is_wide(node) and not set(program.scores).isdisjoint(ordered([node]))

@@ -16,8 +16,6 @@ from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.nest import (
         AttentionNest,
@@ -25,8 +23,7 @@ if TYPE_CHECKING:
         QueryBlock,
         ScoreOperands,
     )
-    from mind_mlir.lowering.schedule.attention.passes import At, Keys, ScorePasses
-    from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
+    from mind_mlir.lowering.schedule.attention.passes import At, ScorePasses
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
@@ -38,24 +35,21 @@ if TYPE_CHECKING:
 class Words:
     """Emits the packing of factors, and the last pass over the scores."""
 
-    def __init__(self, nest: AttentionNest, calls: KernelCalls, passes: ScorePasses) -> None:
+    def __init__(self, nest: AttentionNest, passes: ScorePasses) -> None:
         self._e = nest.e
         self._nest = nest
-        self._calls = calls
         self._passes = passes
         self._half = ir.IntegerType.get_signless(16)
         self._word = ir.IntegerType.get_signless(32)
         self._halves = nest.e.vector_type(2 * nest.lanes.count, self._half)
         self._words = nest.lanes.type(self._word)
+        self._is_even = nest.keys % 2 == 0  # then so is the number of keys in each block of them
 
-    def prepare(self, env: Env, own: Scratch, needed: Value | None) -> None:
-        """Emit what is done once for all queries of a head, where it is ``needed``: always if that is None.
+    def prepare(self, env: Env, own: Scratch) -> None:
+        """Emit what is done once for all queries of a head.
 
         Values are packed, and the least magnitude among the keys is stored.
         """
-        if needed is not None:
-            self._e.when(needed, lambda: self.prepare(env, own, None))
-            return
         for score in self._nest.scores:
             self._reduce_keys(score, env, own)
         for output in self._nest.outputs:
@@ -87,7 +81,7 @@ class Words:
             "panel": words * columns,
             "info_first": e.add(first, (rows - 1) * columns),
         }
-        self._calls.pack(kernel, (source.base, start), target, bounds, **places)
+        self._nest.calls.pack(kernel, (source.base, start), target, bounds, **places)
 
     def _reduce_keys(self, score: ScoreOperands, env: Env, own: Scratch) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
@@ -99,12 +93,7 @@ class Words:
             found = []
             for column, least in zip(columns, carried, strict=True):
                 indices = keys.indices(e, {**env, self._nest.column: index, score.dim: column})
-                live = score.depth - column
-                value = (
-                    lanes.load(keys.value, indices, size)
-                    if live >= size
-                    else lanes.load_live(keys.value, indices, live, lanes=size)
-                )
+                value = lanes.load(keys.value, indices, score.depth - column, size)
                 found.append(self._least(arith.BitcastOp(self._halves, value).result, least))
             return found
 
@@ -147,21 +136,20 @@ class Words:
         columns = own["values", output.number].type.shape[1]
         return left, Matrix.of(own["values", output.number], output.words * columns, columns)
 
-    def last_pass(self, block: QueryBlock, stage: ScalarPass, keys: Keys) -> dict[Scalar, Value]:
-        """Emit the last pass: terms in words; return the packing info of each of them.
+    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> dict[Scalar, Value]:
+        """Emit the last pass over so many keys: terms in words; return the packing info of each of them.
 
         Words of two keys take half of the rows of an array; a key without another one has zero beside it.
         Two queries lie side by side in memory of their own. Elements that are results stay as they are.
         """
         e, nest = self._e, self._nest
-        arrays = {node: array for array, node in stage.stores}
+        arrays = stage.stores
         terms = [node for node in arrays if node in nest.program.terms]
-        block.elements.compute(arrays, keys.stored, nest.column)
-        is_even = nest.keys % 2 == 0  # then so is the number of ``keys``
+        block.elements.compute(arrays, stage.before, nest.column)
 
         def two(at: At, local: Index, inside: list[Value]) -> list[Value]:
             after = e.add(local, 1)
-            there = after if is_even else e.minimum(after, e.sub(keys.count, 1))
+            there = after if self._is_even else e.minimum(after, e.sub(count, 1))
             both = []
             for key in (local, there):
                 elements = at(key)
@@ -172,17 +160,19 @@ class Words:
                         nest.lanes.store_row(every[node], block.own["array", arrays[node]], key)
             following = []
             for term, least in zip(terms, inside, strict=True):
-                low, high = (self._bits(every[term]) for every in both)
-                following.append(
-                    self._paired(block, term, arrays[term], (local, after, keys.count), (low, high), least)
+                low, high = (
+                    [arith.BitcastOp(self._words, each).result for each in every[term]] for every in both
                 )
+                bits = list(zip(low, high, strict=True))
+                where = local, after, count
+                following.append(self._paired(block, term, arrays[term], where, bits, least))
             return following
 
         def some(start: Index, carried: list[Value]) -> list[Value]:
-            end = e.minimum(e.add(start, TERMS), keys.count)
-            return self._passes.each(block, list(arrays), keys, (start, end, 2), carried, two)
+            end = e.minimum(e.add(start, TERMS), count)
+            return self._passes.each(block, stage, 0, (start, end, 2), carried, two)
 
-        info = e.loop((0, keys.count, TERMS), [e.number(self._halves, -1)] * len(terms), some)
+        info = e.loop((0, count, TERMS), [e.number(self._halves, -1)] * len(terms), some)
         return {term: self._reduced(info) for term, info in zip(terms, info, strict=True)}
 
     def _paired(
@@ -191,24 +181,28 @@ class Words:
         term: Scalar,
         array: int,
         keys: tuple[Index, Index, Index],
-        both: tuple[list[Value], list[Value]],
+        both: list[tuple[Value, Value]],
         least: Value,
     ) -> Value:
         """Emit words of a term, ``both`` of two keys; return the lesser of ``least`` and their magnitudes.
 
         Of ``keys``, the last one is how many there are.
         """
-        e, nest, lanes = self._e, self._nest, self._nest.lanes
-        by_row = any(output.by_row and output.term is term for output in nest.outputs)
-        for c, (low, high) in enumerate(zip(*both, strict=True)):
-            at = c * lanes.count
-            word = self._word_of(low, self._there(high, *keys[1:]))
+        e, lanes = self._e, self._nest.lanes
+        first, second, count = keys
+        by_row = any(output.by_row and output.program.term is term for output in self._nest.outputs)
+        for c, (low, high) in enumerate(both):
+            at, there = c * lanes.count, high
+            if not self._is_even:  # else there is a second key always
+                is_there = e.compare("ult", second, count)
+                there = arith.SelectOp(is_there, high, e.number(self._words, 0)).result
+            word = self._word_of(low, there)
             least = self._least(vector.BitCastOp(self._halves, word).result, least)
             if by_row:
                 kept = arith.BitcastOp(lanes.type(lanes.element), word).result
-                lanes.store(kept, block.own["array", array], [e.floordiv(keys[0], 2), at])
+                lanes.store(kept, block.own["array", array], [e.floordiv(first, 2), at])
             if ("halves", array) in block.own:
-                for bits, key in zip((low, high), keys, strict=False):
+                for bits, key in ((low, first), (high, second)):
                     self._store_half(bits, block, array, key, at)
         return least
 
@@ -223,20 +217,8 @@ class Words:
         half = arith.TruncIOp(lanes.type(self._half), upper).result
         lanes.store(half, block.own["halves", array], [key, first])
 
-    def _there(self, high: Value, key: Index, count: Index) -> Value:
-        """Emit ``high``, of a key, or zero if there is no such key."""
-        if self._nest.keys % 2 == 0:  # then so is ``count``
-            return high
-        is_there = self._e.compare("ult", key, count)
-        return arith.SelectOp(is_there, high, self._e.number(high.type, 0)).result
-
-    def _bits(self, values: Sequence[Value]) -> list[Value]:
-        """Emit the bits of vectors of f32."""
-        return [arith.BitcastOp(self._words, each).result for each in values]
-
     def _word_of(self, low: Value, high: Value) -> Value:
         """Emit words of two numbers of bf16, each the upper half of an f32."""
-        e, type_ = self._e, low.type
-        upper = arith.AndIOp(high, e.number(type_, -(1 << 16))).result
-        lower = arith.ShRUIOp(low, e.number(type_, 16)).result
+        upper = arith.AndIOp(high, self._e.number(self._words, -(1 << 16))).result
+        lower = arith.ShRUIOp(low, self._e.number(self._words, 16)).result
         return arith.OrIOp(upper, lower).result

@@ -60,7 +60,10 @@ class Combiner:
 
     def combine(self, left: Value, right: Value) -> Value:
         """Emit the combination of two scalars or vectors."""
-        return combined(self.name, left, right, either_zero=self.either_zero, location=self.location)
+        attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if self.either_zero else {}
+        return ir.Operation.create(
+            self.name, [left.type], [left, right], attributes, loc=self.location
+        ).result
 
     def horizontal(self, value: Value) -> Value:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
@@ -71,14 +74,6 @@ class Combiner:
         )
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
         return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
-
-
-def combined(
-    name: str, left: Value, right: Value, *, either_zero: bool = False, location: MLIRLocation | None = None
-) -> Value:
-    """Emit operation ``name`` of two scalars or vectors; the rest is as `Combiner` has it."""
-    attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if either_zero else {}
-    return ir.Operation.create(name, [left.type], [left, right], attributes, loc=location).result
 
 
 def _lowest(width: int) -> int:
@@ -222,36 +217,25 @@ def ignore_signs_of_zeros(function: Operation) -> None:
     """Mark the reductions in ``function``, linalg operations on tensors, that may give either zero."""
     for reduction in find_all(function, linalg.ReduceOp):
         *_, combined, _yield = (op.operation for op in reduction.regions[0].blocks[0].operations)
-        if combined.name == _MAXIMUM and _only_subtracted(reduction.results[0]):
+        if combined.name == _MAXIMUM and not _is_seen(reduction.results[0], subtracted=False):
             combined.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<nsz>")
 
 
-def _only_subtracted(tensor: Value, *, already: bool = False) -> bool:
-    """Return whether elements of ``tensor`` are subtracted, or have been, under exponentials."""
-    for use in tensor.uses:
-        op = use.owner
-        if op.name in RESHAPES:
-            if not _only_subtracted(op.results[0], already=already):
-                return False
-        elif not op.name.startswith("linalg.") or len(op.results) != 1:
-            return False
-        else:
-            given = op.regions[0].blocks[0].arguments[use.operand_number]
-            if not _vanishes(given, op.results[0], already=already):
-                return False
-    return True
+def _is_seen(value: Value, *, subtracted: bool) -> bool:
+    """Return whether the sign of a zero is seen: not where it is ``subtracted`` under exponentials, alone."""
+    return any(_sees(use.owner.operation, use.operand_number, subtracted) for use in value.uses)
 
 
-def _vanishes(value: Value, result: Value, *, already: bool) -> bool:
-    """Return the same of ``value``, in the body of an operation with ``result``."""
-    for use in value.uses:
-        op = use.owner
-        if op.name == "linalg.yield":
-            if not _only_subtracted(result, already=already):
-                return False
-        elif op.name in _CASTS or (op.name == "arith.subf" and not already):
-            if not _vanishes(op.results[0], result, already=already or op.name not in _CASTS):
-                return False
-        elif op.name != "math.exp" or not already:
-            return False
-    return True
+def _sees(op: Operation, operand: int, subtracted: bool) -> bool:
+    """Return the same of one operand of an operation, on tensors or in the body of one."""
+    if op.name == "math.exp":
+        return not subtracted
+    if op.name in (*_CASTS, *RESHAPES):
+        return _is_seen(op.results[0], subtracted=subtracted)
+    if op.name == "arith.subf" and not subtracted:
+        return _is_seen(op.results[0], subtracted=True)
+    if op.name == "linalg.yield":
+        return _is_seen(op.parent.operation.results[0], subtracted=subtracted)
+    if not op.name.startswith("linalg.") or len(op.results) != 1:
+        return True
+    return _is_seen(op.regions[0].blocks[0].arguments[operand], subtracted=subtracted)

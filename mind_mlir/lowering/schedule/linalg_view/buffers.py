@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import Value, ir, memref, vector
+from mind_mlir.mlir.bindings import Value, memref, vector
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
@@ -94,23 +94,26 @@ class Lanes:
         """Emit a vector of accumulators that are all ``value``."""
         return self.e.broadcast(self.type(self.element), value)
 
-    def load(self, source: Value, indices: Sequence[Index], lanes: int = 0) -> Value:
-        """Emit a load of a vector of a buffer, or of so many elements, all of which are there."""
-        type_ = self.e.vector_type(lanes or self.count, source.type.element_type)
-        return vector.LoadOp(type_, source, [self.e.index(each) for each in indices]).result
-
-    def load_live(
-        self, source: Value, indices: Sequence[Index], live: Index, *, offset: int = 0, lanes: int = 0
+    def load(
+        self, source: Value, indices: Sequence[Index], live: Index | None = None, lanes: int = 0
     ) -> Value:
-        """Emit a load from ``offset`` behind ``indices`` on, of which ``live`` elements are there."""
-        type_ = self.e.vector_type(lanes or self.count, source.type.element_type)
-        mask = self._mask(live, lanes)
-        places = [self.e.index(each) for each in (*indices[:-1], self.e.add(indices[-1], offset))]
+        """Emit a load of a vector of a buffer, or of so many lanes; of these, ``live`` are there if given."""
+        lanes = lanes or self.count
+        type_ = self.e.vector_type(lanes, source.type.element_type)
+        mask = None if live is None else self.e.mask(lanes, live)
+        places = [self.e.index(each) for each in indices]
+        if mask is None:
+            return vector.LoadOp(type_, source, places).result
         return vector.MaskedLoadOp(type_, source, places, mask, self.e.number(type_, 0)).result
 
-    def store(self, value: Value, target: Value, indices: Sequence[Index]) -> None:
-        """Emit a store of a vector to a buffer, all of which is there."""
-        vector.StoreOp(value, target, [self.e.index(each) for each in indices])
+    def store(self, value: Value, target: Value, indices: Sequence[Index], live: Index | None = None) -> None:
+        """Emit a store of a vector to a buffer, of which ``live`` elements are there: all if that is None."""
+        mask = None if live is None else self.e.mask(self.count, live)
+        places = [self.e.index(each) for each in indices]
+        if mask is None:
+            vector.StoreOp(value, target, places)
+        else:
+            vector.MaskedStoreOp(target, places, mask, value)
 
     def element_at(self, source: Value, indices: Sequence[Index]) -> Value:
         """Emit a load of one element of a buffer."""
@@ -125,23 +128,11 @@ class Lanes:
         for c, value in enumerate(values):
             self.store(self.e.cast(value, self.element), memory, [row, c * self.count])
 
-    def read(self, buffer: Buffer, env: Env, live: int) -> Value:
+    def read(self, buffer: Buffer, env: Env, live: Index) -> Value:
         """Emit accumulators of a vector of ``buffer``, of whose row ``live`` elements are left."""
-        indices = buffer.indices(self.e, env)
-        whole = live >= self.count
-        value = self.load(buffer.value, indices) if whole else self.load_live(buffer.value, indices, live)
-        return self.e.cast(value, self.element)
+        return self.e.cast(self.load(buffer.value, buffer.indices(self.e, env), live), self.element)
 
-    def write(self, value: Value, buffer: Buffer, env: Env, live: int) -> None:
+    def write(self, value: Value, buffer: Buffer, env: Env, live: Index) -> None:
         """Emit a store of accumulators to the vector of ``buffer`` at ``env``."""
         indices = buffer.indices(self.e, env)
-        value = self.e.cast(value, buffer.element)
-        if live >= self.count:
-            self.store(value, buffer.value, indices)
-            return
-        mask = self._mask(live)
-        vector.MaskedStoreOp(buffer.value, [self.e.index(each) for each in indices], mask, value)
-
-    def _mask(self, live: Index, lanes: int = 0) -> Value:
-        type_ = ir.VectorType.get([lanes or self.count], ir.IntegerType.get_signless(1))
-        return vector.CreateMaskOp(type_, [self.e.index(live)]).result
+        self.store(self.e.cast(value, buffer.element), buffer.value, indices, live)

@@ -110,11 +110,11 @@ def read_values(op: Operation) -> list[Value]:
     return list(op.operands)
 
 
-def erase_unused(block: Block) -> None:
-    """Erase what schedules left without a use in ``block``."""
+def erase_unused(block: Block, names: tuple[str, ...] = _REMOVABLE) -> None:
+    """Erase what schedules left without a use in ``block``: operations whose names begin with ``names``."""
     for operation in reversed(list(block.operations)):
         op = operation.operation
-        if op.name in _REMOVABLE and not any(used(result) for result in op.results):
+        if op.name.startswith(names) and not any(used(result) for result in op.results):
             op.erase()
 
 

@@ -48,25 +48,21 @@ class Source:
         return Source(self.value, substituted(self.access, env))
 
 
+@dataclasses.dataclass
 class Axes:
     """The axes of a nest.
 
-    Args:
-        extents: Their extents.
-        batches: How many of them, the first ones, may become several, and are none where they are of one.
-
     Attributes:
         extents: Their extents; those that are added follow.
-        batches: As given.
+        batches: How many of them, the first ones, may become several; none is of one.
     """
 
-    def __init__(self, extents: Sequence[int], batches: int) -> None:
-        self.extents = list(extents)
-        self.batches = batches
+    extents: list[int]
+    batches: int
 
     def copy(self) -> Axes:
         """Return the same axes, to which others may be added."""
-        return Axes(self.extents, self.batches)
+        return Axes(list(self.extents), self.batches)
 
     def add(self, extent: int) -> int:
         """Return a new axis."""
@@ -79,7 +75,6 @@ class Axes:
         Raises:
             SplitError: It is known if an axis is several.
         """
-        access = self.without_units(access)
         found = Source(value, access)
         while (op := definition(value)) is not None:
             try:
@@ -93,12 +88,22 @@ class Axes:
                 found = Source(value, access)
         return found
 
-    def without_units(self, access: Access) -> Access:
-        """Return ``access`` without batches of one, which would make two of what is the same."""
-        units = [axis for axis in range(self.batches) if self.extents[axis] == 1]
-        if not any(axis in units for index in access for axis, _ in index.terms):
-            return access
-        return substituted(access, dict.fromkeys(units, _ZERO))
+    def batches_in(self, extents: Sequence[int]) -> list[Linear] | None:
+        """Return all batches in order, as an index of each of the dimensions ``extents``.
+
+        A dimension may be several batches, or none if it is of one; None if they do not fit.
+        """
+        left, found = list(range(self.batches)), []
+        for extent in extents:
+            terms: list[tuple[int, int]] = []
+            rest = extent
+            while rest > 1 and left and rest % self.extents[left[0]] == 0:
+                rest //= self.extents[left[0]]
+                terms.append((left.pop(0), rest))
+            if rest != 1:
+                return None
+            found.append(Linear(tuple(terms)))
+        return None if left else found
 
     def moved(self, op: Operation, access: Access) -> tuple[Value, Access] | None:
         """Return the operand of ``op`` and its element, if ``op`` moves elements only."""
@@ -113,9 +118,13 @@ class Axes:
         shape = list(source.type.shape)
         if not groups:  # of one element
             return source, (_ZERO,) * len(shape)
+        return source, self.split(access, groups, shape)
+
+    def split(self, access: Access, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> Access:
+        """Return an index for each dimension of ``shape``, given one for each group of these."""
         parts = zip(access, groups, strict=True)
         digits = [self.digits(index, tuple(shape[each] for each in group)) for index, group in parts]
-        return source, tuple(digit for each in digits for digit in each)
+        return tuple(digit for each in digits for digit in each)
 
     def digits(self, index: Linear, extents: tuple[int, ...]) -> list[Linear]:
         """Return ``index``, a number below the product of ``extents``, as one digit for each of these.

@@ -1,17 +1,21 @@
-"""Graphs of scalars: each stands for a number for every iteration of the axes that it depends on."""
+"""Graphs of scalars: each stands for a number for every iteration of the axes that it depends on.
+
+Bodies of linalg operations are read as such.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import attributes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
-    from mind_mlir.mlir.bindings import Attribute, Operation, Type
+    from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type
 
 
 class OpaqueError(Exception):
@@ -32,6 +36,7 @@ class Scalar:
         op: The operation of a body to repeat.
         value: Of a constant, its attribute.
         combiner: Of a fold, the name of the operation that combines two terms.
+        either_zero: Of a fold, whether either zero may be the greater of two.
     """
 
     kind: str
@@ -42,6 +47,7 @@ class Scalar:
     op: Operation | None = None
     value: Attribute | None = None
     combiner: str = ""
+    either_zero: bool = False
 
     @property
     def name(self) -> str:
@@ -88,10 +94,11 @@ class Scalars:
             raise OpaqueError
         return self._only(("constant", attribute), Scalar("constant", attribute.type, value=attribute))
 
-    def fold(self, combiner: str, type_: Type, term: Scalar, axis: int) -> Scalar:
+    def fold(self, combiner: str, term: Scalar, axis: int, *, either_zero: bool = False) -> Scalar:
         """Return what ``combiner`` makes of all terms along an axis."""
-        scalar = Scalar("fold", type_, (term,), term.axes - {axis}, axis, combiner=combiner)
-        return self._only(("fold", combiner, term, axis), scalar)
+        axes = term.axes - {axis}
+        scalar = Scalar("fold", term.type, (term,), axes, axis, combiner=combiner, either_zero=either_zero)
+        return self._only(("fold", combiner, term, axis, either_zero), scalar)
 
     def op(self, op: Operation, operands: Sequence[Scalar]) -> Scalar:
         """Return what ``op`` computes from ``operands``."""
@@ -104,8 +111,11 @@ class Scalars:
         return self._known.setdefault(key, scalar)
 
 
-def ordered(roots: Iterable[Scalar], *, stop: Collection[Scalar] = ()) -> list[Scalar]:
-    """Return what ``roots`` are computed from, operands first, roots included; nothing below ``stop``."""
+def ordered(roots: Iterable[Scalar], *, stop: Collection[Scalar] = (), folds: bool = True) -> list[Scalar]:
+    """Return what ``roots`` are computed from, operands first, roots included.
+
+    Nothing below ``stop``, and nothing below folds unless ``folds``: these are known then.
+    """
     found: dict[Scalar, None] = {}
     work: list[tuple[Scalar, bool]] = [(root, False) for root in reversed(list(roots))]
     while work:
@@ -114,22 +124,9 @@ def ordered(roots: Iterable[Scalar], *, stop: Collection[Scalar] = ()) -> list[S
             found[scalar] = None
         elif scalar not in found:
             work.append((scalar, True))
-            if scalar not in stop:
+            if scalar not in stop and (folds or scalar.kind != "fold"):
                 work += [(operand, False) for operand in reversed(scalar.operands)]
     return list(found)
-
-
-def elements_below(roots: Iterable[Scalar], stop: Collection[Scalar]) -> set[Scalar]:
-    """Return what ``roots`` are computed from by elements, down to ``stop``; folds are known."""
-    found: set[Scalar] = set()
-    work = list(roots)
-    while work:
-        scalar = work.pop()
-        if scalar not in found:
-            found.add(scalar)
-            if scalar not in stop and scalar.kind != "fold":
-                work += scalar.operands
-    return found
 
 
 def levels(roots: Sequence[Scalar]) -> dict[Scalar, int]:
@@ -142,3 +139,44 @@ def levels(roots: Sequence[Scalar]) -> dict[Scalar, int]:
         if scalar.kind == "fold":
             found[scalar] = below
     return found
+
+
+def body_reader(
+    scalars: Scalars,
+    block: Block,
+    argument: Callable[[int], Scalar],
+    axis: Callable[[int], int | None],
+    marked: Callable[[Operation], Scalar | None] = lambda _: None,
+) -> Callable[[Value], Scalar]:
+    """Return what reads values of a body, each once; it raises `OpaqueError` where there is no scalar.
+
+    Args:
+        scalars: Makes the scalars.
+        block: The body.
+        argument: Returns the scalar that an argument is, by its number.
+        axis: Returns the axis that a dimension of the operation is.
+        marked: Returns what an operation stands for, if it is not to be repeated as it is.
+    """
+
+    @cache
+    def read(value: Value) -> Scalar:
+        if isinstance(value, ir.BlockArgument):
+            if value.owner != block:
+                raise OpaqueError
+            return argument(value.arg_number)
+        op = value.owner.operation
+        if op.name == "arith.constant":
+            return scalars.constant(op.attributes["value"])
+        if op.name == "linalg.index":
+            place = axis(int(ir.IntegerAttr(op.attributes["dim"]).value))
+            if place is None:
+                raise OpaqueError
+            return scalars.index(place, value.type)
+        found = marked(op)
+        if found is not None:
+            return found
+        if len(op.results) != 1 or len(op.regions) or not op.name.startswith(("arith.", "math.")):
+            raise OpaqueError
+        return scalars.op(op, [read(operand) for operand in op.operands])
+
+    return read

@@ -1,8 +1,9 @@
-"""What is known of scalars in the limit, where some of them are zero or minus infinity."""
+"""What is known of scalars where positions hide them, and where some are zero or minus infinity."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import ir
@@ -11,6 +12,61 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
+
+
+def hides(node: Scalar, row: int, column: int) -> int | None:
+    """Return ``c`` if ``node`` is minus infinity wherever ``j > i + c``, ``i`` along ``row``."""
+    if node.name != "arith.select":
+        return None
+    condition, on, off = node.operands
+    for hidden, negated in ((off, False), (on, True)):
+        if is_lowest(hidden):
+            return _visible(condition, row, column, negated=negated)
+    return None
+
+
+def is_lowest(node: Scalar) -> bool:
+    """Return whether ``node`` is minus infinity."""
+    return isinstance(node.value, ir.FloatAttr) and float(node.value.value) == -math.inf
+
+
+def _visible(condition: Scalar, row: int, column: int, *, negated: bool) -> int | None:
+    """Return ``c`` if ``condition``, or its contrary, is false wherever ``j > i + c``."""
+    if condition.name == ("arith.ori" if negated else "arith.andi"):
+        for operand in condition.operands:
+            found = _visible(operand, row, column, negated=negated)
+            if found is not None:
+                return found
+    difference = _sum(condition)
+    if condition.op is None or condition.name != "arith.cmpi" or difference is None:
+        return None
+    sign, strict = _SIGNS.get(int(ir.IntegerAttr(condition.op.attributes["predicate"]).value), (0, False))
+    if negated:
+        sign, strict = -sign, not strict
+    constant = difference.pop(None, 0)
+    factors = {axis: factor for axis, factor in difference.items() if factor}
+    return sign * constant - strict if sign and factors == {row: sign, column: -sign} else None
+
+
+def _sum(node: Scalar) -> Counter[int | None] | None:
+    """Return an integer, of a comparison the difference of its sides, as a sum.
+
+    It has the factor of each axis, and by None what is added to that.
+    """
+    if node.kind == "index":
+        return Counter({node.number: 1})
+    if isinstance(node.value, ir.IntegerAttr):
+        return Counter({None: int(node.value.value)})
+    if node.name in ("arith.index_cast", "arith.extsi"):
+        return _sum(node.operands[0])
+    if node.name not in ("arith.addi", "arith.subi", "arith.cmpi"):
+        return None
+    left, right = (_sum(operand) for operand in node.operands)
+    if left is None or right is None:
+        return None
+    for axis, factor in right.items():
+        left[axis] += factor if node.name == "arith.addi" else -factor
+    return left
 
 
 def limits(
@@ -35,35 +91,17 @@ def limits(
 def _limit(node: Scalar, values: Mapping[Scalar, float], is_finite: Callable[[Scalar], bool]) -> float | None:
     """Return the number or the condition that ``node`` is; None if that is not known."""
     known = [values.get(operand) for operand in node.operands]
-    if node.kind != "op" or all(each is None for each in known):
+    if node.op is None or all(each is None for each in known):
         return None
     if node.name == "arith.select":
         return None if known[0] is None else known[1 if known[0] else 2]
+    if not all(each is not None or is_finite(node.operands[place]) for place, each in enumerate(known)):
+        return None
     if node.name == "arith.cmpf":
-        return _compared(node, known, is_finite)
-    if len(known) == 1:
-        return _SIMPLE[node.name](known[0]) if node.name in _SIMPLE and known[0] is not None else None
-    if len(known) != 2:
-        return None
-    left, right = known
-    if left is not None and right is not None:
-        return _BOTH[node.name](left, right) if node.name in _BOTH else None
-    other = node.operands[0 if left is None else 1]
-    return _beside_finite(node.name, left, right) if is_finite(other) else None
-
-
-def _compared(node: Scalar, known: list[float | None], is_finite: Callable[[Scalar], bool]) -> float | None:
-    """Return the outcome of a comparison of floats, 0 or 1."""
-    assert node.op is not None
-    predicate = int(ir.IntegerAttr(node.op.attributes["predicate"]).value)
-    left, right = known
-    if predicate not in (_EQUAL, _UNEQUAL):
-        return None
-    if left is not None and right is not None:
-        return float((left == right) == (predicate == _EQUAL))
-    other = node.operands[0 if left is None else 1]
-    is_unlike = -math.inf in known and is_finite(other)
-    return 0.0 if predicate == _EQUAL and is_unlike else None
+        equal = _EQUALITIES.get(int(ir.IntegerAttr(node.op.attributes["predicate"]).value))
+        found = _equal(*known)
+        return None if equal is None or found is None else float(found == equal)
+    return _RULES[node.name](*known) if node.name in _RULES else None
 
 
 def _number(node: Scalar) -> float | None:
@@ -74,38 +112,53 @@ def _number(node: Scalar) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _beside_finite(name: str, left: float | None, right: float | None) -> float | None:
-    """Return what is known of operation ``name`` of zero or minus infinity and any finite number."""
-    if left == -math.inf and name in ("arith.addf", "arith.subf"):
-        return left
-    if right == -math.inf and name == "arith.addf":
-        return right
-    if name == "arith.mulf" and 0.0 in (left, right):
-        return 0.0
-    return 0.0 if name == "arith.divf" and left == 0.0 else None
+# Rules: None is any finite number, and as an answer what is not known.
 
 
-def _positive(left: float, right: float) -> float | None:
-    """Return the product of zero or minus infinity with a number, if that is either."""
-    product = left * right
-    return product if product in (0.0, -math.inf) else None
+def _equal(left: float | None, right: float | None) -> bool | None:
+    if left is None or right is None:
+        return False if -math.inf in (left, right) else None
+    return left == right
 
 
-#: What is known of operations with one operand, and with two, that are numbers.
-_SIMPLE: dict[str, Callable[[float], float | None]] = {
+def _add(left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return -math.inf if -math.inf in (left, right) else None
+    return left + right if math.inf not in (left, right) else None
+
+
+def _subtract(left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return left if left == -math.inf else None
+    return left - right if math.isfinite(right) else None
+
+
+def _multiply(left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return 0.0 if 0.0 in (left, right) else None
+    return left * right if left * right in (0.0, -math.inf) else None
+
+
+def _divide(left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return 0.0 if left == 0.0 else None
+    return left / right if right > 0.0 and math.isfinite(right) else None
+
+
+_RULES: dict[str, Callable[..., float | None]] = {
     "math.exp": lambda value: 0.0 if value == -math.inf else None,
     "arith.negf": lambda value: 0.0 if value == 0.0 else None,
     "arith.uitofp": lambda value: value,
     "arith.extf": lambda value: value,
     "arith.truncf": lambda value: value if value in (0.0, -math.inf) else None,
+    "arith.addf": _add,
+    "arith.subf": _subtract,
+    "arith.mulf": _multiply,
+    "arith.divf": _divide,
+    "arith.ori": lambda left, right: None if None in (left, right) else max(left, right),
+    "arith.andi": lambda left, right: None if None in (left, right) else min(left, right),
 }
-_BOTH: dict[str, Callable[[float, float], float | None]] = {
-    "arith.addf": lambda left, right: left + right if math.inf not in (left, right) else None,
-    "arith.subf": lambda left, right: left - right if math.isfinite(right) else None,
-    "arith.mulf": _positive,
-    "arith.divf": lambda left, right: left / right if right > 0.0 and math.isfinite(right) else None,
-    "arith.ori": max,
-    "arith.andi": min,
-}
-#: The numbers of the predicates "ordered and equal" and "unordered or not equal".
-_EQUAL, _UNEQUAL = 1, 13
+#: What the predicates "ordered and equal" and "unordered or not equal" say of equal numbers.
+_EQUALITIES = {1: True, 13: False}
+#: The sign that a difference has where signed comparisons hold, by their numbers, and whether it is not zero.
+_SIGNS = {2: (-1, True), 3: (-1, False), 4: (1, True), 5: (1, False)}
