@@ -6,19 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import (
-    Moving,
-    add_where,
-    along,
-    begin,
-    count_of,
-    store_sum,
-    walk,
-)
+from mind_mlir.lowering.schedule.contraction.kernels.loops import add_where, along, store_sums
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 #: Partial results that one accumulator sums.
 JOINED = 32
@@ -44,44 +36,35 @@ class JoinKernel(MicroKernel):
         *("source_first", "out_first", "rows", "columns", "parts"),
         *("source_row", "source_part", "out_row"),
     )
-
-    @property
-    def sums(self) -> str:
-        """The type of what sums start from."""
-        return self.element
+    adds = True
 
     def append(self, t: Text) -> None:
         """Append the body: row after row, vector after vector, part after part."""
-        element = self.element
-        source, out = begin(t, "source", element), begin(t, "out", element)
-        start = t.splat("%start", self.lanes, element)
-        most = t.number(JOINED)
-        groups = count_of(t, "%parts", JOINED)
+        source, out = t.begin("source", self.element), t.begin("out", self.element)
+        start = t.start(self.element)
+        starts = start.splat(self.lanes)
+        groups = t["parts"].blocks(JOINED)
+        with t.loop(t["rows"], source, out) as rows:
+            here, there = rows.inside
+            for first, lanes, mask in along(t, t["columns"], self.lanes, masks=self.masks):
+                total = self._total(t, groups, here + first, lanes)
+                place = there + first
+                if mask is None:
+                    store_sums(t, [(place, total)], starts if lanes else start)
+                else:
+                    add_where(t, place, total, starts, mask)
+            rows.next(here + t["source_row"], there + t["out_row"])
 
-        def columns(source: str, out: str, first: str, lanes: int, mask: str | None) -> None:
-            type_ = vector(lanes, element)
-
-            def part(_: str, inside: list[str]) -> list[str]:
-                value = t.load(inside[0], type_, byte_width(element))
-                after = t.step(inside[0], "%source_part", element)
-                return [after, t.sum(inside[1], value, element, lanes)]
-
-            def group(_: str, inside: list[str]) -> list[str]:
-                here, left, total = inside
-                some = [(here, "!llvm.ptr"), (t.zero(element, lanes), type_)]
-                here, value = t.loop(t.minimum(left, most), some, part)
-                return [here, t.binary("sub", left, most), t.sum(total, value, element, lanes)]
-
-            first_part = (t.step(source, first, element), "!llvm.ptr")
-            carried = [first_part, ("%parts", "i64"), (t.zero(element, lanes), type_)]
-            total = t.loop(groups, carried, group)[2]
-            place = t.step(out, first, element)
-            if mask is None:
-                store_sum(t, [(place, total)], start if lanes else "%start", lanes, element)
-            else:
-                add_where(t, place, total, start, mask, lanes, element)
-
-        def row(_: str, here: str, there: str) -> None:
-            along(t, "%columns", self.lanes, lambda *place: columns(here, there, *place), masks=self.masks)
-
-        walk(t, "%rows", [Moving(source, "%source_row", element), Moving(out, "%out_row", element)], row)
+    def _total(self, t: Text, groups: TextValue, here: TextValue, lanes: int) -> TextValue:
+        """Append the sum of all parts of what is ``here``."""
+        zero = t.constant(0, self.element, lanes)
+        with t.loop(groups, here, t["parts"], zero) as group:
+            here, left, total = group.inside
+            with t.loop(left.minimum(JOINED), here, zero) as part:
+                here, some = part.inside
+                value = here.load(lanes)
+                here, some = here + t["source_part"], some + value
+                part.next(here, some)
+            left, total = left - JOINED, total + some
+            group.next(here, left, total)
+        return total

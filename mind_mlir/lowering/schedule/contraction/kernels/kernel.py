@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import ClassVar
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
 
 
 class MicroKernel:
@@ -17,11 +17,15 @@ class MicroKernel:
         buffers: The names of its pointers.
         numbers: Those of its integers, behind these: offsets, extents and strides, in elements if nothing
             else is said. ``x_first`` is where buffer ``x`` begins.
+        adds: Whether it is given what sums start from, and whether to add to the result.
+        element: The type of accumulators and results.
     """
 
     kind: ClassVar[str]
     buffers: ClassVar[tuple[str, ...]]
     numbers: ClassVar[tuple[str, ...]]
+    adds: ClassVar[bool] = False
+    element: str
 
     @property
     def name(self) -> str:
@@ -31,11 +35,6 @@ class MicroKernel:
             if value is not False:
                 parts.append(name if value is True else str(value))
         return symbol(self.kind, parts)
-
-    @property
-    def sums(self) -> str:
-        """The type of what sums start from, which is an argument then, as is whether to add to the result."""
-        return ""
 
     def append(self, t: Text) -> None:
         """Append the body of the function."""
@@ -50,7 +49,8 @@ class MicroKernel:
 def _text(kernel: MicroKernel) -> str:
     t = Text()
     kernel.append(t)
-    return t.function(kernel.name, kernel.buffers, kernel.numbers, start=kernel.sums)
+    start = kernel.element if kernel.adds else ""
+    return t.function(kernel.name, kernel.buffers, kernel.numbers, start=start)
 
 
 def symbol(kind: str, parts: list[str]) -> str:
