@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 class ProductEmission:
-    """Emits one product at the insertion point.
-
-    Args:
-        product: Which one.
-        run: The state of the products that it is computed with.
-    """
+    """Emits one product, with others of a ``run`` or by itself, at the insertion point."""
 
     def __init__(self, product: Product, run: Run) -> None:
         self._p, self._c, self._g, self._s = product, product.contraction, product.loops, product.schedule

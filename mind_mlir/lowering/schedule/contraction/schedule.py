@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.mlir.records import spelled
 
+if TYPE_CHECKING:
+    from mind_mlir.target import Target
+
 #: The strategies: what `MatmulSchedule.strategy` may be. `choice` says which product takes which.
 DOTS, SWEEP, WORDS, CONSTANT = "dots", "sweep", "words", "constant panels"
 OWN_PANELS, PANELS, COPIED, STRIPS, IN_PLACE = "own panels", "panels", "copied", "strips", "in place"
 #: Those that pack the right factor into panels ``[columns][step][column]``.
 PACKING = (WORDS, CONSTANT, OWN_PANELS, PANELS)
+
+
+def instructions(target: Target) -> dict[str, bool]:
+    """Return what schedules of products say of the instructions of ``target``."""
+    return {"fma": target.fma, "masks": target.masks, "half": target.half}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""The micro-kernel of a sweep: a product of few rows that reads a large right factor once, row by row.
+"""The micro-kernels of a sweep: a product of few rows that reads a large right factor once, row by row.
 
 Such a product takes as long as memory needs to bring the right factor. That is fastest in the order in which
-it lies there, without a tile of registers that would have several rows of it under way at a time.
+it lies there, without a tile of registers that would have several rows of it under way at a time. The results
+of its parts are added up.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.loops import along
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, add_where, along, store_sums
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
+#: Partial results that one accumulator sums.
+JOINED = 32
 #: Rows of the right factor that are read side by side, for one row of results and for several: so many
 #: streams the processor prefetches, and a result is loaded and stored once for all of them. For one row of
 #: results they are far apart, so that each stream goes on through memory, which is read faster by half on one
@@ -109,3 +111,57 @@ class AxpyKernel(MicroKernel):
                 for factor, value in zip(factors, values, strict=True):
                     total = factor.multiply_add(value, total, fma=self.fma)
                 place.store(total)
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinKernel(MicroKernel):
+    """``out[i, j] (+)= sum over p of source[p, i, j]``: adds up partial results, in their order.
+
+    Attributes:
+        lanes: Elements in a vector.
+        element: The type of elements.
+        masks: Whether loads and stores at edges take masks.
+    """
+
+    lanes: int
+    element: str
+    masks: bool
+
+    kind = "join"
+    buffers = ("source", "out")
+    numbers = (
+        *("source_first", "out_first", "rows", "columns", "parts"),
+        *("source_row", "source_part", "out_row"),
+    )
+    adds = True
+
+    def append(self, t: Text) -> None:
+        """Append the body: row after row, vector after vector, part after part."""
+        source, out = t.begin("source", self.element), t.begin("out", self.element)
+        start = t.start(self.element)
+        starts = start.splat(self.lanes)
+        groups = t["parts"].blocks(JOINED)
+        with t.loop(t["rows"], source, out) as rows:
+            here, there = rows.inside
+            for first, lanes, mask in along(t, t["columns"], self.lanes, masks=self.masks):
+                total = self._total(t, groups, here + first, lanes)
+                place = there + first
+                if mask is None:
+                    store_sums(t, [(place, total)], starts if lanes else start)
+                else:
+                    add_where(t, place, total, starts, mask)
+            rows.next(here + t["source_row"], there + t["out_row"])
+
+    def _total(self, t: Text, groups: TextValue, here: TextValue, lanes: int) -> TextValue:
+        """Append the sum of all parts of what is ``here``."""
+        zero = t.constant(0, self.element, lanes)
+        with t.loop(groups, here, t["parts"], zero) as group:
+            here, left, total = group.inside
+            with t.loop(left.minimum(JOINED), here, zero) as part:
+                here, some = part.inside
+                value = here.load(lanes)
+                here, some = here + t["source_part"], some + value
+                part.next(here, some)
+            left, total = left - JOINED, total + some
+            group.next(here, left, total)
+        return total

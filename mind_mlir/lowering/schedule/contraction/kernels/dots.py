@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.loops import store_sums, sum_of_lanes
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, store_sums, sum_of_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -87,13 +87,9 @@ class Text:
         return TextValue(self, "%start", element)
 
     def function(self, name: str, buffers: Sequence[str], numbers: Sequence[str], start: str = "") -> str:
-        """Return the function ``name``, which has this body and returns nothing.
+        """Return the function that has this body: its arguments are pointers, integers, and maybe a start.
 
-        Args:
-            name: Its symbol.
-            buffers: The names of its pointers.
-            numbers: Those of its integers, behind these.
-            start: The type of ``%start``, what sums start from, if that and the flag ``%adds`` are arguments.
+        That is the type of ``%start``, what sums start from, which the flag ``%adds`` follows.
         """
         arguments = [f"%{each}: !llvm.ptr" for each in buffers] + [f"%{each}: i64" for each in numbers]
         head = ", ".join([*arguments, *([f"%start: {start}", "%adds: i1"] if start else [])])

@@ -31,6 +31,17 @@ def stored(conversions: str) -> str:
     return conversions.split(":", maxsplit=1)[0]
 
 
+def float_conversions(element: str, accumulator: str, *, half: bool) -> str:
+    """Return a float type in memory with conversions to accumulators: floats of 16 bits are their bits.
+
+    One instruction converts f16 if there is one for a ``half``.
+    """
+    if element in ("bf16", "f16"):
+        how = SHORT if element == "bf16" else "bitcast f16:fpext" if half else HALF
+        return f"i16:{how} {accumulator}"
+    return element if element == accumulator else f"{element}:fpext {accumulator}"
+
+
 def _operator(op: str) -> Callable[[TextValue, Number], TextValue]:
     def append(self: TextValue, other: Number) -> TextValue:
         return self.binary(op, other)

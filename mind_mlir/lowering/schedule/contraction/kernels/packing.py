@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, along_panels, symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
-from mind_mlir.lowering.schedule.contraction.kernels.loops import along_panels
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WORD,
     PackingInfo,
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
-#: The arguments behind the two buffers of a packing.
-PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
 #: Steps of a panel are written in macro-tiles of so many bytes: to choose instructions for shuffles across
@@ -59,7 +56,7 @@ class PackKernel(MicroKernel):
 
     kind = "pack"
     buffers = ("source", "target")
-    numbers = PACK_ARGUMENTS
+    numbers = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
 
     @property
     def name(self) -> str:

@@ -85,6 +85,7 @@ class ProductKernel(MicroKernel):
     kind = "product"
     buffers = ("left", "right", "out")
     numbers = PRODUCT_ARGUMENTS
+    ones = ("planes", "taps", "last_taps", "blocks")
     adds = True
 
     @property

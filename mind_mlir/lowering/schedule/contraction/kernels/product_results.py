@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """Appends what adds the sums of a tile to the results, or to a start value.
-
-    Args:
-        t: The kernel so far; memory for edges and start values is appended.
-        kernel: Which one it is.
-    """
+    """Appends what adds the sums of a tile to the results, or to a start value; memory for that first."""
 
     def __init__(self, t: Text, kernel: ProductKernel) -> None:
         self._t, self._k = t, kernel

@@ -9,8 +9,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.loops import add_where
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, add_where
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import block_bytes
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import BLOCK

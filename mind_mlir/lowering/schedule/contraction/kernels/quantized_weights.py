@@ -109,14 +109,7 @@ class Weights:
     def step(
         self, row: list[TextValue], number: TextValue, live: int, *, scalars: bool = False
     ) -> StepWeights:
-        """Append step ``number`` of a row, of which so many blocks are there.
-
-        Args:
-            row: Where the row is.
-            number: The number of the step.
-            live: The blocks.
-            scalars: Whether the scale and the zero point of a single block are no vectors.
-        """
+        """Append step ``number`` of a row, of which so many blocks are there: as vectors, or as scalars."""
         k = self._k
         data, scales, zeros = row
         here = data + number * (k.blocks * self._stride)

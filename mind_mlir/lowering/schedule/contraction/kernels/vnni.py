@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import along_panels
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
-from mind_mlir.lowering.schedule.contraction.kernels.loops import along_panels
 from mind_mlir.mlir.bindings import Value, arith, ir
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def dot_products(t: Text, kind: str, left: TextValue, right: TextValue, sums: Te
 def are_normal(left: Value, right: Value) -> Value:
     """Emit whether no product of two bf16, nor any sum of products, is subnormal, and neither is a factor.
 
-    Args:
-        left: The packing info of one factor, an i32.
-        right: That of the other one.
+    Of both factors the packing info is given, an i32.
     """
 
     def at_least(value: Value, least: int) -> Value:
