@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
 from mind_mlir.lowering.schedule.contraction.kernels.library import (
-    Buffer,
     Library,
     macro_tile_memory,
     marked_operations,
 )
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import block_bytes
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct, schedule_of
 from mind_mlir.mlir.bindings import Module, Operation, Value, ir, memref
 from mind_mlir.ops.quantized_formats import BLOCK

@@ -114,13 +114,8 @@ class QuantizedProduct:
         """Return the kernel that multiplies so many rows of activations."""
         return QuantizedKernel(
             rows=rows,
-            columns=s.columns,
-            lanes=s.lanes,
-            blocks=s.blocks,
             rest=self.depth // BLOCK % s.blocks,
-            dots=s.dots,
-            fma=s.fma,
-            ahead=s.ahead,
+            **{name: getattr(s, name) for name in ("columns", "lanes", "blocks", "dots", "fma", "ahead")},
             **self._reading(s),
         )
 

@@ -6,7 +6,6 @@ makes their code apart. Where it has to stand alone, as a text or an object file
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
@@ -20,36 +19,12 @@ from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import Pan
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, Index
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, linalg, memref
-from mind_mlir.mlir.memory import metadata_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.records import read_record, record_attribute
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-
-@dataclasses.dataclass(frozen=True)
-class Buffer:
-    """A buffer as kernels take it.
-
-    Attributes:
-        value: The whole of it.
-        base: The pointer to its elements, a memref of rank 0.
-        first: Where it starts there, in elements.
-        strides: Its strides in elements.
-    """
-
-    value: Value
-    base: Value
-    first: Index
-    strides: tuple[int, ...]
-
-    @staticmethod
-    def of(value: Value) -> Buffer:
-        """Emit what says where ``value`` lies."""
-        base, first, strides = metadata_of(value)
-        return Buffer(value, base, first, tuple(strides))
 
 
 def macro_tile_memory(type_: Type, *, is_shared: bool) -> Value:

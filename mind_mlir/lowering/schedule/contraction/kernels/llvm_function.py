@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,39 +21,22 @@ _AS_WRITTEN = (
 
 
 class TextLoop:
-    """A loop of one iteration or more: ``with`` it, its body is appended.
-
-    What it carries out is what `next` was given: only the loop leads to its end, where arguments would be
-    copies, and take LLVM its time.
+    """The body of a loop, while it is appended.
 
     Attributes:
         number: The number of the iteration.
-        inside: What it carries, as an iteration begins.
+        inside: What is carried, as an iteration begins.
+        following: What the next one begins with. The loop carries that out, too: it alone leads to its end,
+            where arguments would be copies, and take LLVM its time.
     """
 
-    def __init__(self, t: Text, count: TextValue, carried: Sequence[TextValue]) -> None:
-        self._t, self._count, self._first = t, count, carried
-        self._head, self._end = t.block(), t.block()
-        self.number = t.named("i64")
-        self.inside = [t.named(each.element, each.lanes, is_pointer=each.is_pointer) for each in carried]
-        self._following: Sequence[TextValue] = ()
-
-    def __enter__(self) -> TextLoop:
-        self._t.line(f"llvm.br {self._head}{_list([self._t.number(0), *self._first])}")
-        arguments = ", ".join(f"{each}: {each.type}" for each in (self.number, *self.inside))
-        self._t.label(f"{self._head}({arguments})")
-        return self
+    def __init__(self, number: TextValue, inside: list[TextValue]) -> None:
+        self.number, self.inside = number, inside
+        self.following: Sequence[TextValue] = ()
 
     def next(self, *values: TextValue) -> None:
         """Say what the next iteration begins with."""
-        self._following = values
-
-    def __exit__(self, *_: object) -> None:
-        after = self.number + 1
-        more = after.compare("ult", self._count)
-        again = f"{self._head}{_list([after, *self._following])}"
-        self._t.line(f"llvm.cond_br {more}, {again}, {self._end} {{loop_annotation = {_AS_WRITTEN}}}")
-        self._t.label(self._end)
+        self.following = values
 
 
 class Text:
@@ -114,38 +97,36 @@ class Text:
         self._blocks += 1
         return f"^bb{self._blocks}"
 
-    def named(self, element: str, lanes: int = 0, *, is_pointer: bool = False) -> TextValue:
+    def named(self, element: str, lanes: int = 0, is_pointer: bool = False) -> TextValue:
         """Return a new value."""
         self._names += 1
         return TextValue(self, f"%{self._names}", element, lanes, is_pointer=is_pointer)
 
     def op(self, text: str, element: str, lanes: int = 0, *, is_pointer: bool = False) -> TextValue:
         """Append an operation and return its result."""
-        value = self.named(element, lanes, is_pointer=is_pointer)
-        self._lines.append(f"  {value} = {text}")
+        value = self.named(element, lanes, is_pointer)
+        self._lines.append(f"  {value.name} = {text}")
         return value
 
     def call(self, name: str, operands: Sequence[TextValue], element: str, lanes: int = 0) -> TextValue:
         """Append a call of the intrinsic ``name``."""
-        result = TextValue(self, "", element, lanes).type
         given, types = (
-            ", ".join(each) for each in zip(*((str(one), one.type) for one in operands), strict=True)
+            ", ".join(each) for each in zip(*((one.name, one.type) for one in operands), strict=True)
         )
-        return self.op(f'llvm.call_intrinsic "{name}"({given}) : ({types}) -> {result}', element, lanes)
+        text = f'llvm.call_intrinsic "{name}"({given}) : ({types}) -> {vector(lanes, element)}'
+        return self.op(text, element, lanes)
 
     def poison(self, element: str, lanes: int) -> TextValue:
         """Append a vector of anything."""
-        return self.op(f"llvm.mlir.poison : {TextValue(self, '', element, lanes).type}", element, lanes)
+        return self.op(f"llvm.mlir.poison : {vector(lanes, element)}", element, lanes)
 
     def constant(self, value: float | str, element: str, lanes: int = 0) -> TextValue:
         """Return a constant, which stands at the head of the function: a number, or how it is spelled."""
-        found = TextValue(self, "", element, lanes)
         text = value if isinstance(value, str) else str(value if element[0] == "i" else float(value))
         typed = f"dense<{text}>" if lanes else text
-        typed = typed if element == "i1" else f"{typed} : {found.type}"
-        key = f"llvm.mlir.constant({typed}) : {found.type}"
-        found.name = self._constants.setdefault(key, f"%c{len(self._constants)}")
-        return found
+        type_ = vector(lanes, element)
+        key = f"llvm.mlir.constant({typed if element == 'i1' else f'{typed} : {type_}'}) : {type_}"
+        return TextValue(self, self._constants.setdefault(key, f"%c{len(self._constants)}"), element, lanes)
 
     def number(self, value: int) -> TextValue:
         """Return an i64 constant."""
@@ -163,9 +144,23 @@ class Text:
         size = "{alignment = 64 : i64} : (i64) -> !llvm.ptr"
         return self.op(f"llvm.alloca {self.number(count)} x {element} {size}", element, is_pointer=True)
 
-    def loop(self, count: TextValue | int, *carried: TextValue) -> TextLoop:
-        """Return a loop of ``count`` iterations, one or more, which carries values from one to the next."""
-        return TextLoop(self, self.number(count) if isinstance(count, int) else count, carried)
+    @contextmanager
+    def loop(self, count: TextValue | int, *carried: TextValue) -> Iterator[TextLoop]:
+        """Append a loop of ``count`` iterations, one or more, which carries values from one to the next."""
+        end_of = self.number(count) if isinstance(count, int) else count
+        head, end = self.block(), self.block()
+        kinds = [(each.element, each.lanes, each.is_pointer) for each in (self.number(0), *carried)]
+        number, *inside = (self.named(*kind) for kind in kinds)
+        loop = TextLoop(number, inside)
+        self.line(f"llvm.br {head}{_list([self.number(0), *carried])}")
+        arguments = ", ".join(f"{each}: {each.type}" for each in (number, *inside))
+        self.label(f"{head}({arguments})")
+        yield loop
+        after = number + 1
+        more = after.compare("ult", end_of)
+        again = f"{head}{_list([after, *loop.following])}"
+        self.line(f"llvm.cond_br {more}, {again}, {end} {{loop_annotation = {_AS_WRITTEN}}}")
+        self.label(end)
 
     def branches(self, condition: TextValue) -> Iterator[bool]:
         """Append a branch: what is appended for True where ``condition`` holds, for False elsewhere."""
@@ -193,4 +188,4 @@ class Text:
 
 
 def _list(values: Sequence[TextValue]) -> str:
-    return f"({', '.join(str(each) for each in values)} : {', '.join(each.type for each in values)})"
+    return f"({', '.join([each.name for each in values])} : {', '.join([each.type for each in values])})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -21,11 +22,19 @@ PAIR = "pair"
 Number: TypeAlias = "TextValue | float | str"
 
 
+@functools.cache
 def byte_width(element: str) -> int:
     """Return the bytes of an element type: ``f32``, ``bf16``, ``i8``."""
     return int(element.lstrip("bfi")) // 8
 
 
+@functools.cache
+def vector(lanes: int, element: str) -> str:
+    """Return a vector type; the element type itself for no lanes."""
+    return f"vector<{lanes}x{element}>" if lanes else element
+
+
+@functools.cache
 def stored(conversions: str) -> str:
     """Return the type in memory of elements with ``conversions``, as in ``f32:fpext f64``."""
     return conversions.split(":", maxsplit=1)[0]
@@ -43,10 +52,11 @@ def float_conversions(element: str, accumulator: str, *, half: bool) -> str:
 
 
 def _operator(op: str) -> Callable[[TextValue, Number], TextValue]:
-    def append(self: TextValue, other: Number) -> TextValue:
-        return self.binary(op, other)
+    return lambda self, other: self.binary(op, other)
 
-    return append
+
+def _intrinsic(name: str) -> Callable[[TextValue, Number], TextValue]:
+    return lambda self, other: self.intrinsic(name, self.like(other))
 
 
 class TextValue:
@@ -65,7 +75,7 @@ class TextValue:
     def __init__(self, t: Text, name: str, element: str, lanes: int = 0, *, is_pointer: bool = False) -> None:
         self._t, self.name, self.element, self.lanes = t, name, element, lanes
         self.is_pointer = is_pointer
-        self.type = "!llvm.ptr" if is_pointer else f"vector<{lanes}x{element}>" if lanes else element
+        self.type = "!llvm.ptr" if is_pointer else vector(lanes, element)
 
     def __str__(self) -> str:
         return self.name
@@ -79,33 +89,27 @@ class TextValue:
     def binary(self, op: str, other: Number) -> TextValue:
         """Append ``llvm.<op>``, of floats ``llvm.f<op>``."""
         op = op if self.element[0] == "i" else f"f{op}"
-        return self._t.op(f"llvm.{op} {self}, {self.like(other)} : {self.type}", self.element, self.lanes)
+        text = f"llvm.{op} {self.name}, {self.like(other).name} : {self.type}"
+        return self._t.op(text, self.element, self.lanes)
 
     __sub__, __mul__ = _operator("sub"), _operator("mul")
     __floordiv__, __mod__, __truediv__ = _operator("udiv"), _operator("urem"), _operator("div")
     __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
     __lshift__, __rshift__ = _operator("shl"), _operator("lshr")
+    minimum, maximum = _intrinsic("umin"), _intrinsic("umax")
 
     def __add__(self, other: Number) -> TextValue:
         return self.step(other) if self.is_pointer else self.binary("add", other)
 
     def intrinsic(self, name: str, *others: TextValue) -> TextValue:
         """Append ``llvm.intr.<name>`` of this value and ``others`` of its type."""
-        given = ", ".join(str(each) for each in (self, *others))
+        given = ", ".join([self.name, *[each.name for each in others]])
         types = ", ".join([self.type] * (1 + len(others)))
         return self._t.op(f"llvm.intr.{name}({given}) : ({types}) -> {self.type}", self.element, self.lanes)
 
     def blocks(self, size: int) -> TextValue:
         """Append how many blocks of ``size`` it takes to cover this extent."""
         return (self + (size - 1)) // size
-
-    def minimum(self, other: Number) -> TextValue:
-        """Append the minimum of integers without a sign."""
-        return self.intrinsic("umin", self.like(other))
-
-    def maximum(self, other: Number) -> TextValue:
-        """Append the maximum of integers without a sign."""
-        return self.intrinsic("umax", self.like(other))
 
     def multiply_add(self, factor: TextValue, sums: TextValue, *, fma: bool) -> TextValue:
         """Append ``sums`` plus the product with ``factor``, fused if that is said and they are floats."""
@@ -129,8 +133,7 @@ class TextValue:
     def cast(self, op: str, element: str, lanes: int | None = None) -> TextValue:
         """Append a conversion to ``element``, of as many lanes if nothing else is said."""
         lanes = self.lanes if lanes is None else lanes
-        after = TextValue(self._t, "", element, lanes)
-        return self._t.op(f"llvm.{op} {self} : {self.type} to {after.type}", element, lanes)
+        return self._t.op(f"llvm.{op} {self} : {self.type} to {vector(lanes, element)}", element, lanes)
 
     def converted(self, conversions: str) -> TextValue:
         """Append the conversions of an element type, as in ``f32:fpext f64``."""
@@ -205,11 +208,12 @@ class TextValue:
 
     def step(self, offset: Number) -> TextValue:
         """Append the pointer ``offset`` elements further on."""
-        text, types = f"llvm.getelementptr {self}[{offset}]", "(!llvm.ptr)"
+        place, types = str(offset), "(!llvm.ptr)"
         if isinstance(offset, TextValue):
-            types = "(!llvm.ptr, i64)"
+            place, types = offset.name, "(!llvm.ptr, i64)"
         elif offset == 0:
             return self
+        text = f"llvm.getelementptr {self.name}[{place}]"
         return self._t.op(
             f"{text} : {types} -> !llvm.ptr, {stored(self.element)}", self.element, is_pointer=True
         )
@@ -233,13 +237,14 @@ class TextValue:
             alignment: The bytes that memory is aligned to, if not those of an element.
         """
         element = element or stored(self.element)
-        loaded = TextValue(self._t, "", element, lanes)
+        type_ = vector(lanes, element)
         hint = f"{{alignment = {alignment or byte_width(element)} :"
         if mask is None:
-            text = f"llvm.load {self} {hint} i64}} : !llvm.ptr -> {loaded.type}"
+            text = f"llvm.load {self.name} {hint} i64}} : !llvm.ptr -> {type_}"
         else:
-            given = f"{self}, {mask}, {loaded.like(off)}"
-            types = f"(!llvm.ptr, {mask.type}, {loaded.type}) -> {loaded.type}"
+            others = off if isinstance(off, TextValue) else self._t.constant(off, element, lanes)
+            given = f"{self}, {mask}, {others}"
+            types = f"(!llvm.ptr, {mask.type}, {type_}) -> {type_}"
             text = f"llvm.intr.masked.load {given} {hint} i32}} : {types}"
         return self._t.op(text, element, lanes)
 
@@ -254,7 +259,7 @@ class TextValue:
         hint = f"{{alignment = {alignment or byte_width(value.element)} :"
         if mask is None:
             past = ", nontemporal" if streams else ""
-            self._t.line(f"llvm.store {value}, {self} {hint} i64{past}}} : {value.type}, !llvm.ptr")
+            self._t.line(f"llvm.store {value.name}, {self.name} {hint} i64{past}}} : {value.type}, !llvm.ptr")
         else:
             types = f"{value.type}, {mask.type} into !llvm.ptr"
             self._t.line(f"llvm.intr.masked.store {value}, {self}, {mask} {hint} i32}} : {types}")

@@ -10,7 +10,6 @@ from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WORD,
     PackingInfo,
-    append_vnni_packing,
     vnni_steps,
 )
 from mind_mlir.lowering.schedule.movement.transposition import exchange
@@ -81,29 +80,42 @@ class PackKernel(MicroKernel):
         """Append the body."""
         if self.transposes:
             _Transpose(t, self).append()
-        elif self.vnni > 1:
-            append_vnni_packing(t, self)
         else:
             _append_copy(t, self)
 
 
-def _append_copy(t: Text, kernel: PackKernel) -> None:
-    source, target = t.begin("source", kernel.source), t.begin("target", kernel.element)
-    panels = t["columns"].blocks(kernel.columns)
-    with t.loop(t["depth"], source, target) as step:
+def _append_copy(t: Text, k: PackKernel) -> None:
+    """Append what packs a factor whose columns are contiguous, as many steps side by side as a word has."""
+    info = PackingInfo(t, k)
+    source, target = t.begin("source", k.source), t.begin("target", k.element)
+    panels = t["columns"].blocks(k.columns)
+    with t.loop(vnni_steps(t, k), source, target) as step:
         source, target = step.inside
-        for (here,), there, live in along_panels(t, kernel, panels, [source], target):
-            if live is not None and not kernel.masks:
+        #: The rows of the source of a step, and whether those behind the first are there.
+        rows, flags = [source], []
+        for term in range(1, k.vnni):
+            flags.append((step.number * k.vnni + term).compare("ult", t["depth"]))
+            rows.append(flags[-1].select(rows[-1] + t["stride"], source))
+        for here, there, live in along_panels(t, k, panels, rows, target):
+            if live is not None and not k.masks:
                 with t.loop(live) as column:
-                    value = (here + column.number).read()
+                    value = (here[0] + column.number).read()
                     (there + column.number).store(value)
                 continue
-            for first in range(0, kernel.columns, kernel.lanes):
-                place = here + first
-                mask = None if live is None else live.mask(first, kernel.lanes)
-                value = place.read(kernel.lanes, mask)
+            for first in range(0, k.columns, k.lanes):
+                places = [row + first for row in here]
+                mask = None if live is None else live.mask(first, k.lanes)
+                value = places[0].read(k.lanes, mask)
+                value = value.cast("zext", WORD) if k.vnni > 1 else value
+                for term, (place, is_there) in enumerate(zip(places[1:], flags, strict=True), 1):
+                    other = place.read(k.lanes, mask)
+                    other = is_there.select(other, other.like(0)).cast("zext", WORD)
+                    value = value | other << 8 * byte_width(k.part) * term
+                value = info.seen(value)
                 (there + first).store(value)
-        step.next(source + t["stride"], target + kernel.columns)
+            info.keep()
+        step.next(source + (t["stride"] * k.vnni if k.vnni > 1 else t["stride"]), target + k.columns)
+    info.write(panels)
 
 
 class _Transpose:

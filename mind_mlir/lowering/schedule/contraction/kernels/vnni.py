@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import along_panels
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.mlir.bindings import Value, arith, ir
 
 if TYPE_CHECKING:
@@ -83,40 +81,6 @@ def are_normal(left: Value, right: Value) -> Value:
     exponents = [exponent(info) for info in (left, right)]
     both = arith.AndIOp(*(at_least(each, 1) for each in exponents)).result
     return arith.AndIOp(both, at_least(arith.AddIOp(*exponents).result, _LEAST_EXPONENTS)).result
-
-
-def append_vnni_packing(t: Text, kernel: PackKernel) -> None:
-    """Append what packs a factor whose columns are contiguous: steps side by side into words."""
-    info = PackingInfo(t, kernel)
-    source, target = t.begin("source", kernel.source), t.begin("target", WORD)
-    panels = t["columns"].blocks(kernel.columns)
-    last = t["depth"] - 1
-
-    with t.loop(vnni_steps(t, kernel), target) as step:
-        first = step.number * kernel.vnni
-        numbers = [first + place for place in range(kernel.vnni)]
-        flags = [each.compare("ult", t["depth"]) for each in numbers]
-        rows = [source + each.minimum(last) * t["stride"] for each in numbers]
-        for here, there, live in along_panels(t, kernel, panels, rows, step.inside[0]):
-            for column in range(0, kernel.columns, kernel.lanes):
-                mask = None if live is None else live.mask(column, kernel.lanes)
-                value = info.seen(_word(kernel, list(zip(here, flags, strict=True)), mask, column))
-                (there + column).store(value)
-            info.keep()
-        step.next(step.inside[0] + kernel.columns)
-    info.write(panels)
-
-
-def _word(
-    kernel: PackKernel, rows: list[tuple[TextValue, TextValue]], mask: TextValue | None, first: int
-) -> TextValue:
-    """Append words of the elements of some rows, of which those that are not there are zeros."""
-    word = (rows[0][0] + first).read(kernel.lanes, mask).cast("zext", WORD)
-    for place, (row, is_there) in enumerate(rows[1:], 1):
-        value = (row + first).read(kernel.lanes, mask)
-        value = is_there.select(value, value.like(0)).cast("zext", WORD)
-        word = word | value << 8 * byte_width(kernel.part) * place
-    return word
 
 
 def vnni_steps(t: Text, kernel: PackKernel) -> TextValue:
