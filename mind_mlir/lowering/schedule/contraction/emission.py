@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
+from mind_mlir.lowering.schedule.contraction.factors import Factors, Rooms, Run
 from mind_mlir.lowering.schedule.contraction.gemv import GemvEmission
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
 from mind_mlir.lowering.schedule.contraction.grouped import grouped_runs
@@ -26,14 +26,13 @@ from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import Module, Operation, Value, arith, ir, memref
-from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.records import attribute_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.emission.emitter import Index
 
     #: Marked products in the order of a block, each with the loops over its result.
     Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]
@@ -57,73 +56,44 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
             lay_out(op, views)
         for together in grouped_runs(marked):
             for run in end([(op, Product.of(op, views).tiled_loops) for op in together]):
-                _emit(run, emitter, library, constants, views, numbers)
+                packed: Rooms | None = {} if len(run) > 1 else None
+                _emit(run, Run(emitter, library, constants, run[-1][0], packed), views, numbers)
     constants.drop_replaced()
 
 
 def _emit(
-    run: Sequence[tuple[Operation, Epilogue | None]],
-    emitter: Emitter,
-    library: Library,
-    constants: PackedConstants,
-    views: Views,
-    numbers: Iterator[int],
+    products: Sequence[tuple[Operation, Epilogue | None]], run: Run, views: Views, numbers: Iterator[int]
 ) -> None:
     """Emit the products of ``run`` in the place of the last of them, or of what ends the last macro-tiles."""
-    place = run[-1][0]
-    for _, epilogue in run:
-        if epilogue is not None and place.is_before_in_block(epilogue.loop):
-            place.move_before(epilogue.loop)
-    together = Run(emitter, library, constants, place, {} if len(run) > 1 else None)
-    with ir.InsertionPoint(place), place.location:
-        emissions = [_emission(op, views, together, end) for op, end in run]
+    for _, epilogue in products:
+        if epilogue is not None and run.place.is_before_in_block(epilogue.loop):
+            run.place.move_before(epilogue.loop)
+    with ir.InsertionPoint(run.place), run.place.location:
+        emissions = [_emission(Product.of(op, views), run, end) for op, end in products]
         for phase in ("prepare", "check", "compute", "finish"):
             # Parallel loops of the same phase may be one.
-            emitter.together = attribute_of(next(numbers)) if len(run) > 1 else None
+            run.emitter.together = None if run.packed is None else attribute_of(next(numbers))
             for emission in emissions:
                 getattr(emission, phase)()
-        emitter.together = None
-    for op, _ in run:
+        run.emitter.together = None
+    for op, _ in products:
         op.erase()
-    for _, epilogue in run:
+    for _, epilogue in products:
         if epilogue is not None:
             epilogue.erase()
 
 
-def _emission(op: Operation, views: Views, run: Run, epilogue: Epilogue | None) -> ProductEmission:
-    product = Product.of(op, views)
-    left, right = product.contraction.left.value, product.contraction.right.value
-    out = product.contraction.view.operands[2]
-    buffers = Buffer.of(left), Buffer.of(right)
-    if not product.schedule.is_tiled:
-        return GemvEmission(product, run, (*buffers, Buffer.of(out)))
-    streams = product.schedule.streams and _only_written(out, op)
-    return _TiledEmission(
-        product, Factors(product, buffers, run), Buffer.of(out), run, epilogue, streams=streams
-    )
-
-
-def _only_written(buffer: Value, op: Operation) -> bool:
-    """Return whether ``buffer`` is all of a result of the function, of which ``op`` is the only use."""
-    is_argument = isinstance(buffer, ir.BlockArgument) and buffer.owner.owner.operation.name == "func.func"
-    return is_argument and is_row_major(buffer.type) and all(use.owner.operation == op for use in buffer.uses)
+def _emission(product: Product, run: Run, epilogue: Epilogue | None) -> ProductEmission:
+    return _TiledEmission(product, run, epilogue) if product.schedule.is_tiled else GemvEmission(product, run)
 
 
 class _TiledEmission(ProductEmission):
-    """Emits one product in macro-tiles."""
+    """Emits one product in macro-tiles, each of which may have an epilogue."""
 
-    def __init__(
-        self,
-        product: Product,
-        factors: Factors,
-        out: Buffer,
-        run: Run,
-        epilogue: Epilogue | None,
-        *,
-        streams: bool,
-    ) -> None:
+    def __init__(self, product: Product, run: Run, epilogue: Epilogue | None) -> None:
         super().__init__(product, run)
-        self._f, self._out, self._epilogue, self._streams = factors, out, epilogue, streams
+        left, right, self._out = self._buffers
+        self._f, self._epilogue = Factors(product, (left, right), run), epilogue
         #: Whether the first of two kinds of dot products is to be computed.
         self._is_first: Value | None = None
         self._planes = self._g.rows[1] if len(self._g.rows) > 1 else ONCE

@@ -24,23 +24,22 @@ from mind_mlir.mlir.bindings import Value, ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.contraction.factors import Run
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 
 
 class GemvEmission(ProductEmission):
-    """Emits one product of few rows, whose ``buffers`` are the left factor, the right one and the result."""
+    """Emits one product of few rows."""
 
-    def __init__(self, product: Product, run: Run, buffers: Sequence[Buffer]) -> None:
+    def __init__(self, product: Product, run: Run) -> None:
         super().__init__(product, run)
-        self._buffers = [buffer.base for buffer in buffers]
+        self._bases = [buffer.base for buffer in self._buffers]
         self._firsts = [
             run.emitter.add(buffer.first, first)
-            for buffer, first in zip(buffers, product.loops.first, strict=True)
+            for buffer, first in zip(self._buffers, product.loops.first, strict=True)
         ]
         self._start = self._starts()
         self._join: Callable[[], None] | None = None
@@ -79,7 +78,7 @@ class GemvEmission(ProductEmission):
                     "out_row": g.rows[0].out,
                 }
                 kernel = dot_kernel(self._p, each)
-                self._library.call_with(e, kernel, self._buffers, numbers, self._start)
+                self._library.call_with(e, kernel, self._bases, numbers, self._start)
 
         def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
             if len(rows) == 1:
@@ -121,7 +120,7 @@ class GemvEmission(ProductEmission):
                 "right_step": step.right,
                 "out_row": row,
             }
-            self._library.call_with(e, kernel, (*self._buffers[:2], base), numbers)
+            self._library.call_with(e, kernel, (*self._bases[:2], base), numbers)
             return []
 
         e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
@@ -137,7 +136,7 @@ class GemvEmission(ProductEmission):
                 "source_part": part,
                 "out_row": g.rows[0].out,
             }
-            self._library.call_with(e, join_kernel(self._p), (base, self._buffers[2]), numbers, self._start)
+            self._library.call_with(e, join_kernel(self._p), (base, self._bases[2]), numbers, self._start)
             return []
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS

@@ -1,6 +1,6 @@
 """The micro-kernels of products: what is computed behind each call.
 
-A kernel is a function of pointers, strides and bounds. It depends on element types, the register tile and the
+A kernel is a function of pointers, strides and panel. It depends on element types, the register tile and the
 instruction set, never on a shape: all products of a program share one or two, and so do those of all programs
 of a process.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width, stored
-from mind_mlir.lowering.schedule.contraction.kernels.product_results import Results
+from mind_mlir.lowering.schedule.contraction.kernels.product_results import Panel, Results
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, WORD, dot_products
 
 if TYPE_CHECKING:
@@ -115,15 +115,6 @@ class _Walk(NamedTuple):
     tap: TextValue
 
 
-class _Bounds(NamedTuple):
-    """What a block of a panel has: steps, taps, masks of its columns, and what sums of these start from."""
-
-    depth: TextValue
-    taps: TextValue
-    masks: list[TextValue]
-    first: list[TextValue]
-
-
 class _Product:
     """Writes one product kernel."""
 
@@ -133,59 +124,39 @@ class _Product:
         self._places = [v * kernel.lanes for v in range(kernel.vectors)]
 
     def append(self) -> None:
-        """Append the body: block after block of the sums, panel after panel."""
+        """Append the body: block after block of the sums, panel after panel, plane after plane."""
         t, k = self._t, self._k
-        left, right, out = (
-            t.begin(*each) for each in (("left", k.left), ("right", k.right), ("out", k.element))
-        )
+        given = ("left", k.left), ("right", k.right), ("out", k.element)
+        left, right, out = (t.begin(*each) for each in given)
         self._results = Results(t, k)
         self._copy = t.buffer(COPIED_STEPS * k.columns, k.element) if k.copies else None
         self._results.look_at(out)
         last = t["blocks"] - 1
         with t.loop(t["blocks"], left, right, t.adds) as block:
-            here, there, adds = block.inside
+            left, right, adds = block.inside
             is_last = block.number.compare("eq", last)
             depth = is_last.select(t["last_depth"], t["depth"])
             taps = is_last.select(t["last_taps"], t["taps"])
-            following = there + t["right_block"]
+            next_block = right + t["right_block"]
             is_first = block.number.compare("eq", 0)
-            self._panels((here, there, out), following, (depth, taps), (adds, is_first))
-            block.next(here + t["left_block"], following, t.constant("true", "i1"))
+            count = t["columns"].blocks(k.columns)
+            sums = [t.at("right", WORD) + t["sums_first"]] if k.dot == I8 else []
+            with t.loop(count, right, out, t["columns"], *sums) as panel:
+                there, result, live, *sums = panel.inside
+                masks = live.masks(k.vectors, k.lanes) if k.masks else []
+                facts = Panel(depth, taps, live, adds, masks, self._first_sums(is_first, sums))
+                source = self._copied(there, facts) if self._copy is not None else there
+                following = there + t["right_panel"]
+                ahead = live.compare("ule", k.columns).select(next_block, following)
+                with t.loop(t["planes"], left, result) as plane:
+                    self._plane(plane.inside, (source, ahead), facts)
+                    here, there = plane.inside
+                    plane.next(here + t["left_plane"], there + t["out_plane"])
+                after = result + k.columns, live - k.columns
+                panel.next(following, *after, *(each + k.columns for each in sums))
+            block.next(left + t["left_block"], next_block, t.constant("true", "i1"))
         if k.streams:  # other threads are to see what went past the cache once this returns
             t.line("llvm.fence seq_cst")
-
-    def _panels(
-        self,
-        places: tuple[TextValue, TextValue, TextValue],
-        next_block: TextValue,
-        depth: tuple[TextValue, TextValue],
-        flags: tuple[TextValue, TextValue],
-    ) -> None:
-        """Append the panels of a block.
-
-        Args:
-            places: Where the left factor, the panel and the result are.
-            next_block: Where the right factor of the next block is.
-            depth: Steps and taps.
-            flags: Whether sums are added to what is in memory, and whether this is the first block.
-        """
-        t, k = self._t, self._k
-        (left, right, out), (adds, is_first) = places, flags
-        count = t["columns"].blocks(k.columns)
-        sums = [t.at("right", WORD) + t["sums_first"]] if k.dot == I8 else []
-        with t.loop(count, right, out, t["columns"], *sums) as panel:
-            there, result, live, *sums = panel.inside
-            masks = live.masks(k.vectors, k.lanes) if k.masks else []
-            bounds = _Bounds(*depth, masks, self._first_sums(is_first, sums))
-            source = self._copied(there, bounds) if self._copy is not None else there
-            following = there + t["right_panel"]
-            ahead = live.compare("ule", k.columns).select(next_block, following)
-            with t.loop(t["planes"], left, result) as plane:
-                self._plane(plane.inside, (source, ahead), bounds, (live, adds))
-                here, there = plane.inside
-                plane.next(here + t["left_plane"], there + t["out_plane"])
-            after = result + k.columns, live - k.columns
-            panel.next(following, *after, *(each + k.columns for each in sums))
 
     def _first_sums(self, is_first: TextValue, sums: list[TextValue]) -> list[TextValue]:
         """Append what sums start from in each vector of a row: zero, but for bytes in the first block."""
@@ -194,15 +165,15 @@ class _Product:
             return [zero] * self._k.vectors
         return [is_first.select((sums[0] + place).load(self._k.lanes), zero) for place in self._places]
 
-    def _copied(self, right: TextValue, bounds: _Bounds) -> TextValue:
+    def _copied(self, right: TextValue, panel: Panel) -> TextValue:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
         t, k = self._t, self._k
         assert self._copy is not None
-        with t.loop(bounds.taps, right, self._copy) as tap:
+        with t.loop(panel.taps, right, self._copy) as tap:
             source, target = tap.inside
-            with t.loop(bounds.depth, source, target) as step:
+            with t.loop(panel.depth, source, target) as step:
                 here, there = step.inside
-                for place, value in zip(self._places, self._rights(here, bounds.masks), strict=True):
+                for place, value in zip(self._places, self._rights(here, panel.masks), strict=True):
                     (there + place).store(value, alignment=self._vector_bytes)
                 here, there = here + t["right_step"], there + k.columns
                 step.next(here, there)
@@ -213,14 +184,8 @@ class _Product:
     def _vector_bytes(self) -> int:
         return self._k.lanes * byte_width(self._k.element)
 
-    def _plane(
-        self,
-        plane: list[TextValue],
-        panels: tuple[TextValue, TextValue],
-        bounds: _Bounds,
-        ends: tuple[TextValue, TextValue],
-    ) -> None:
-        """Append the tiles of a plane: where it and its results are, panels, bounds, and those of results."""
+    def _plane(self, plane: list[TextValue], rights: tuple[TextValue, TextValue], panel: Panel) -> None:
+        """Append the tiles of a plane, which is there with its results: of a panel, and of the next one."""
         t, k = self._t, self._k
         count = t["rows"].blocks(k.rows)
         next_out = t["out_row"] * k.rows
@@ -230,11 +195,11 @@ class _Product:
             for row in range(1, k.rows):  # those past the last one repeat it
                 following = lefts[-1] + t["left_row"]
                 lefts.append(live.compare("ugt", row).select(following, lefts[-1]))
-            sums = self._taps(lefts, self._walks(*panels, tile.number, bounds.depth), bounds)
-            self._results.add(out, live, sums, bounds.masks, ends)
+            sums = self._taps(lefts, self._walks(*rights, tile.number, panel.depth), panel)
+            self._results.add(out, live, sums, panel)
             tile.next(left + t["left_tile"], out + next_out, live - k.rows)
 
-    def _taps(self, lefts: list[TextValue], walks: list[_Walk], bounds: _Bounds) -> list[TextValue]:
+    def _taps(self, lefts: list[TextValue], walks: list[_Walk], panel: Panel) -> list[TextValue]:
         """Append the loops over taps and steps around the accumulators.
 
         The processor follows a panel by itself, but not from one panel to the next, nor on to the next page.
@@ -243,10 +208,10 @@ class _Product:
         """
         t, k, count = self._t, self._k, len(walks)
         starts = [each.pointer for each in walks]
-        with t.loop(bounds.taps, t.number(0), *starts, *bounds.first * k.rows) as tap:
-            with t.loop(bounds.depth, *tap.inside) as step:
+        with t.loop(panel.taps, t.number(0), *starts, *panel.first * k.rows) as tap:
+            with t.loop(panel.depth, *tap.inside) as step:
                 offset, pointers, sums = step.inside[0], step.inside[1 : 1 + count], step.inside[1 + count :]
-                rights = self._copies(pointers[0]) if k.copies else self._rights(pointers[0], bounds.masks)
+                rights = self._copies(pointers[0]) if k.copies else self._rights(pointers[0], panel.masks)
                 if self._fetches:
                     pointers[-1].prefetch(level=2)
                 following = []
@@ -266,11 +231,9 @@ class _Product:
         """Append how tile ``number`` goes through its panel, and through the next one, ``ahead``."""
         t, k = self._t, self._k
         columns = t.number(k.columns)
-        walks = [
-            _Walk(right, columns, depth * columns)
-            if k.copies
-            else _Walk(right, t["right_step"], t["right_tap"])
-        ]
+        walks = [_Walk(right, t["right_step"], t["right_tap"])]
+        if k.copies:
+            walks = [_Walk(right, columns, depth * columns)]
         if self._fetches:
             some = number.compare("ult", k.vectors)
             first = ahead + number * k.lanes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 
@@ -10,6 +10,26 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
     from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
+
+
+class Panel(NamedTuple):
+    """A panel in a block of sums.
+
+    Attributes:
+        depth: The steps of the block.
+        taps: Its taps.
+        columns: How many columns are left, of which the panel may have more.
+        adds: Whether sums are added to what is in memory.
+        masks: The columns that there are; none where the kernel takes no masks.
+        first: What sums of each vector of a row start from.
+    """
+
+    depth: TextValue
+    taps: TextValue
+    columns: TextValue
+    adds: TextValue
+    masks: list[TextValue]
+    first: list[TextValue]
 
 
 class Results:
@@ -35,65 +55,36 @@ class Results:
             bits = address | (t["out_row"] | t["out_plane"]) * width
             self._aligned = (bits & (self._k.lanes * width - 1)).compare("eq", 0)
 
-    def add(
-        self,
-        out: TextValue,
-        live: TextValue,
-        sums: list[TextValue],
-        masks: list[TextValue],
-        bounds: tuple[TextValue, TextValue],
-    ) -> None:
-        """Append the results of a tile.
-
-        Args:
-            out: Where its first row begins.
-            live: The rows that are left, which the tile may have more than.
-            sums: What is added, row by row.
-            masks: The columns that there are; none where the kernel takes no masks.
-            bounds: How many columns are left, and whether sums are added to what is in memory.
-        """
+    def add(self, out: TextValue, live: TextValue, sums: list[TextValue], panel: Panel) -> None:
+        """Append the results of a tile, whose first row is ``out``; it may have more rows than are left."""
         outs, following = [out], out
         for row in range(1, self._k.rows):  # those past the last one go where nobody reads them
             following = following + self._t["out_row"]
             outs.append(live.compare("ugt", row).select(following, self._spare))
         if self._k.streams:
-            self._stream(outs, sums, masks, bounds)
+            self._stream(outs, sums, panel)
         elif self._k.masks:
-            self._add(outs, sums, masks, bounds)
+            self._add(outs, sums, panel)
         else:
-            self._add_by_way_of_buffer(outs, sums, live.minimum(self._k.rows), bounds)
+            self._add_by_way_of_buffer(outs, sums, live.minimum(self._k.rows), panel)
 
-    def _add(
-        self,
-        outs: list[TextValue],
-        sums: list[TextValue],
-        masks: list[TextValue],
-        bounds: tuple[TextValue, TextValue],
-    ) -> None:
+    def _add(self, outs: list[TextValue], sums: list[TextValue], panel: Panel) -> None:
         """Append results, with masks where columns are missing alone: they take longer."""
         t, lanes = self._t, self._k.lanes
-        live, adds = bounds
-        olds = [adds.select(place, self._starts) for place in outs]
-        for whole in t.branches(live.compare("uge", self._k.columns)):
+        olds = [panel.adds.select(place, self._starts) for place in outs]
+        for whole in t.branches(panel.columns.compare("uge", self._k.columns)):
             for (row, column), value in zip(self._cells, sums, strict=True):
                 old, new = (each[row] + column for each in (olds, outs))
-                mask = None if whole else masks[column // lanes]
+                mask = None if whole else panel.masks[column // lanes]
                 new.store(old.load(lanes, mask) + value, mask)
 
-    def _stream(
-        self,
-        outs: list[TextValue],
-        sums: list[TextValue],
-        masks: list[TextValue],
-        bounds: tuple[TextValue, TextValue],
-    ) -> None:
+    def _stream(self, outs: list[TextValue], sums: list[TextValue], panel: Panel) -> None:
         """Append results, which go past the cache where all columns are there and are aligned."""
         t, k = self._t, self._k
-        live, adds = bounds
-        whole = live.compare("uge", k.columns)
-        for past in t.branches(whole & (adds ^ "true") & self._aligned):
+        whole = panel.columns.compare("uge", k.columns)
+        for past in t.branches(whole & (panel.adds ^ "true") & self._aligned):
             if not past:
-                self._add(outs, sums, masks, bounds)
+                self._add(outs, sums, panel)
                 continue
             start = self._starts.load(k.lanes)
             for (row, column), value in zip(self._cells, sums, strict=True):
@@ -105,21 +96,20 @@ class Results:
         outs: list[TextValue],
         sums: list[TextValue],
         rows: TextValue,
-        bounds: tuple[TextValue, TextValue],
+        panel: Panel,
     ) -> None:
         """Append results: in place if all columns are there, else in memory of their own on the way."""
         t, k = self._t, self._k
-        live, adds = bounds
-        whole, partial = (live.compare(each, k.columns) for each in ("uge", "ult"))
-        with t.when(partial & adds):
-            self._copy(outs[0], rows, live, into=True)
+        whole, partial = (panel.columns.compare(each, k.columns) for each in ("uge", "ult"))
+        with t.when(partial & panel.adds):
+            self._copy(outs[0], rows, panel.columns, into=True)
         for (row, column), value in zip(self._cells, sums, strict=True):
             edge = self._edge + (row * k.columns + column)
             place = whole.select(outs[row] + column, edge)
-            old = adds.select(place, self._starts + column).load(k.lanes)
+            old = panel.adds.select(place, self._starts + column).load(k.lanes)
             place.store(old + value)
         with t.when(partial):
-            self._copy(outs[0], rows, live, into=False)
+            self._copy(outs[0], rows, panel.columns, into=False)
 
     def _copy(self, out: TextValue, rows: TextValue, columns: TextValue, *, into: bool) -> None:
         """Append a copy of the tile of the result at ``out`` into memory of its own, or from there."""
