@@ -107,14 +107,15 @@ class MatmulSchedule:
             COPIED: f"{self.columns} columns and {self.kc} steps at a time",
             OWN_PANELS: f"packed by each piece, {panels}",
         }.get(self.strategy, panels)
-        why_left, why_right = (
+        reasons = (
             "packed where its steps are far apart, or converted",
             "packed where it is strided, or read often enough from afar",
         )
         if self.vnni > 1:
-            why_left = why_right = "packed for the instruction that multiplies several terms"
+            reasons = ("packed for the instruction that multiplies several terms",) * 2
         constant = "a constant, packed when the program is compiled"
-        left = "packed" if self.pack_left else "in place"
+        given = zip((self.prepacked_left, self.prepacked), reasons, strict=True)
+        why = [constant if is_constant else reason for is_constant, reason in given]
         near = "the part of the right factor that it reads stays in the second-level cache"
         sums = str(self.kc * self.vnni), "products in registers before they are added to the result"
         return chosen(
@@ -122,12 +123,8 @@ class MatmulSchedule:
             ("sums", *sums),
             ("piece", f"{planes}{self.mc} x {self.nc}", near),
             ("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
-            (
-                "left",
-                left,
-                constant if self.prepacked_left else why_left,
-            ),
-            ("right", right, constant if self.prepacked else why_right),
+            ("left", "packed" if self.pack_left else "in place", why[0]),
+            ("right", right, why[1]),
             self.vnni > 1
             and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
             self.streams and ("result", "past the cache", "larger than it, and written once"),
