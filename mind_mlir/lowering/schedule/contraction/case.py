@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.kernels.join import JOINED
+from mind_mlir.lowering.schedule.contraction.kernels.axpy import JOINED
 from mind_mlir.lowering.schedule.contraction.kernels.product import COPIED_STEPS
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
 from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
@@ -30,10 +31,11 @@ class Dots(NamedTuple):
     kc: int
 
 
+@dataclasses.dataclass
 class ProductCase:
-    """A product whose schedule is to be chosen. All arguments are attributes, too.
+    """A product whose schedule is to be chosen.
 
-    Args:
+    Attributes:
         loops: Its loops, all of one iteration or more.
         bits: Width of an accumulator in bits.
         target: The processor.
@@ -43,8 +45,6 @@ class ProductCase:
         constant_left: Whether the left factor can be packed when the program is compiled.
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
         starts_at_zero: Whether all sums start from zero.
-
-    Attributes:
         size: Bytes of an accumulator.
         lanes: Accumulators in a vector.
         m: Rows of tiles.
@@ -70,27 +70,21 @@ class ProductCase:
         gives_panels: Whether it is a constant that is large enough for panels to pay where they take no time.
     """
 
-    def __init__(
-        self,
-        loops: Geometry,
-        bits: int,
-        target: Target,
-        *,
-        hoist_depth: int = 0,
-        terms: int = 1,
-        converts: bool = False,
-        constant_left: bool = False,
-        constant_right: bool = False,
-        starts_at_zero: bool = False,
-    ) -> None:
-        self.loops, self.bits, self.target = loops, bits, target
-        self.hoist_depth, self.terms, self.converts = hoist_depth, terms, converts
-        self.constant_left, self.constant_right = constant_left, constant_right
-        self.starts_at_zero = starts_at_zero
+    loops: Geometry
+    bits: int
+    target: Target
+    hoist_depth: int = 0
+    terms: int = 1
+    converts: bool = False
+    constant_left: bool = False
+    constant_right: bool = False
+    starts_at_zero: bool = False
 
-        self.size, self.lanes = bits // 8, target.lanes(bits)
+    def __post_init__(self) -> None:
+        loops, target = self.loops, self.target
+        self.size, self.lanes = self.bits // 8, target.lanes(self.bits)
         self.m, self.n = loops.rows[0].extent, loops.columns.extent
-        self.k = -(-loops.steps // terms)
+        self.k = -(-loops.steps // self.terms)
         self.planes = math.prod(loop.extent for loop in loops.rows[1:])
         self.batch = math.prod(loop.extent for loop in loops.batch)
         self.all_rows = self.m * self.planes
@@ -103,7 +97,7 @@ class ProductCase:
         self.is_strided = loops.is_strided
         self.right_bytes = self.k * self.n * self.size
         self.is_far = self.right_bytes > target.l2_bytes // 2
-        self.is_far_as_given = loops.steps * self.n * bits // 8 > target.l2_bytes // 2
+        self.is_far_as_given = loops.steps * self.n * self.size > target.l2_bytes // 2
         self.fills_l1 = self.right_bytes > target.l1_bytes // 2
         self.step_bytes = loops.depth[0].right * self.size
         has_lines = self.lanes * self.size >= LINE
@@ -112,7 +106,7 @@ class ProductCase:
         self.is_read_seldom = self.all_rows <= costs.COPIED_FOR
         is_read_by_few = self.has_one_sum and self.is_read_seldom
         self.is_read_again = not is_read_by_few and self.right_bytes > target.l1_bytes
-        self.gives_panels = constant_right and self.fills_l1
+        self.gives_panels = self.constant_right and self.fills_l1
 
     # Products of few rows
 

@@ -11,11 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.case import ProductCase
-from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
-from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.kernel_choice import vnni_factor
-from mind_mlir.lowering.schedule.contraction.marked import Product
+from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of
 from mind_mlir.lowering.schedule.contraction.schedule import (
     CONSTANT,
     COPIED,
@@ -27,20 +23,19 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     SWEEP,
     WORDS,
     MatmulSchedule,
+    instructions,
 )
 from mind_mlir.lowering.schedule.contraction.tiling import tiled
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import split
-from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+    from mind_mlir.lowering.schedule.contraction.case import ProductCase
     from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.mlir.bindings import Value
-    from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,11 +69,9 @@ def _dots(case: ProductCase) -> MatmulSchedule:
         kc=dots.kc,
         mc=case.m,
         nc=split(case.n, nanoseconds, multiple=dots.beside).step,
-        fma=case.target.fma,
-        masks=case.target.masks,
         brief=nanoseconds < WAKING_NS,
-        half=case.target.half,
         beside=dots.beside,
+        **instructions(case.target),
     )
 
 
@@ -93,9 +86,7 @@ def _sweep(case: ProductCase) -> MatmulSchedule:
         kc=case.swept_steps,
         mc=case.m,
         nc=-(-wide // case.lanes) * case.lanes,
-        fma=case.target.fma,
-        masks=case.target.masks,
-        half=case.target.half,
+        **instructions(case.target),
     )
 
 
@@ -209,31 +200,3 @@ def choices_of(schedule: MatmulSchedule) -> tuple[Choice, ...]:
     """Return what was chosen, for people: the strategy, and what follows from it."""
     strategy = next(each for each in STRATEGIES if each.name == schedule.strategy)
     return (Choice("strategy", strategy.name, strategy.when), *schedule.choices())
-
-
-def choose(contraction: Contraction, target: Target, constants: Container[Value | None]) -> Product:
-    """Return how ``contraction``, of one iteration or more in each loop, is computed.
-
-    Args:
-        contraction: What to compute.
-        target: The processor.
-        constants: Those that products alone read, so that they can be packed when the program is compiled.
-    """
-    loops = geometry(contraction, memory_strides(contraction))
-    start = filling_constant(contraction.view.inits[0])
-    left, right = (
-        constant_of(factor.value) in constants and is_exact(factor)
-        for factor in (contraction.left, contraction.right)
-    )
-    case = ProductCase(
-        loops=loops,
-        bits=contraction.element.width,
-        target=target,
-        hoist_depth=hoistable_loops(contraction.view.op, contraction.right.value),
-        terms=vnni_factor(contraction, loops, target),
-        converts=bool(contraction.left.casts),
-        constant_left=left,
-        constant_right=right,
-        starts_at_zero=start is not None and start == zero(contraction.element),
-    )
-    return Product(contraction, loops, choose_schedule(case))

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.marked import generic_like
 from mind_mlir.lowering.schedule.contraction.match import STORED, Contraction, match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS
-from mind_mlir.lowering.schedule.linalg_view.view import View, Views, generic_attributes
 from mind_mlir.mlir.bindings import Operation, Value, ir, linalg, tensor
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 
 #: The most rows of such a product: with more, products are packed, or converted once for many tiles.
 _FEW_ROWS = 4
@@ -101,23 +103,17 @@ def _convert_inside(
             source = linalg.transpose(source, outs=[empty], permutation=permutation).results[0]
         operands = list(product.operands)
         operands[place] = source
-        attributes = generic_attributes(product.accesses, len(product.extents), product.reductions, 1)
-        new = ir.Operation.create("linalg.generic", [operands[-1].type], operands, attributes, regions=1)
-        types = [operand.type.element_type for operand in operands]
-        block = new.regions[0].blocks.append(*types, arg_locs=[product.op.location] * len(types))
-        arguments = list(block.arguments)
-        with ir.InsertionPoint(block):
-            casts = [each.operation for each in conversion.body.operations][:-1]
-            for cast in casts:
+
+        def convert(arguments: list[Value]) -> list[Value]:
+            for each in list(conversion.body.operations)[:-1]:
+                types = [each.operation.results[0].type]
                 arguments[place] = ir.Operation.create(
-                    cast.name, [cast.results[0].type], [arguments[place]]
+                    each.operation.name, types, [arguments[place]]
                 ).results[0]
-            inside = dict(zip(product.body.arguments, arguments, strict=True))
-            for operation in product.body.operations:
-                clone = operation.operation.clone().operation
-                for index, operand in enumerate(operation.operation.operands):
-                    clone.operands[index] = inside.get(operand, operand)
-                inside |= zip(operation.operation.results, clone.results, strict=True)
+            return arguments
+
+        loops = len(product.extents)
+        new = generic_like(product.op, operands, product.accesses, loops, product.reductions, convert=convert)
     product.op.results[0].replace_all_uses_with(new.results[0])
     product.op.erase()
     for op in (*between, conversion.op):

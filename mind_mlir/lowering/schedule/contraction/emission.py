@@ -6,33 +6,33 @@ computed by one call of one chunk, in an order that depends on the shape and the
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
+from mind_mlir.lowering.schedule.contraction.factors import Factors, Rooms, Run
 from mind_mlir.lowering.schedule.contraction.gemv import GemvEmission
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
-from mind_mlir.lowering.schedule.contraction.grouped import LoopNumbers, grouped_runs
+from mind_mlir.lowering.schedule.contraction.grouped import grouped_runs
 from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
-from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library
+from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.contraction.operands import lay_out
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import OWN_PANELS, reduction
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
+from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.linalg_view.view import Views
-from mind_mlir.mlir.bindings import Module, Operation, Value, arith, func, ir, linalg, memref
-from mind_mlir.mlir.memory import is_row_major
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Module, Operation, Value, arith, ir, memref
+from mind_mlir.mlir.records import attribute_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
+    from mind_mlir.lowering.schedule.emission.emitter import Index
 
     #: Marked products in the order of a block, each with the loops over its result.
     Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]
@@ -49,88 +49,56 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
     """
     library = Library(module)
     views = Views()
-    numbers = LoopNumbers()
+    numbers = itertools.count()
     constants = PackedConstants(module)
-    for function in list(module.body.operations):
-        if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
-            continue
-        marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
+    for emitter, marked in marked_operations(module, SCHEDULE_ATTRIBUTE):
         for op in marked:
             lay_out(op, views)
-        emitter = Emitter(function) if marked else None
         for together in grouped_runs(marked):
-            assert emitter is not None
             for run in end([(op, Product.of(op, views).tiled_loops) for op in together]):
-                _emit(run, emitter, library, constants, views, numbers)
+                packed: Rooms | None = {} if len(run) > 1 else None
+                _emit(run, Run(emitter, library, constants, run[-1][0], packed), views, numbers)
     constants.drop_replaced()
 
 
 def _emit(
-    run: Sequence[tuple[Operation, Epilogue | None]],
-    emitter: Emitter,
-    library: Library,
-    constants: PackedConstants,
-    views: Views,
-    numbers: LoopNumbers,
+    products: Sequence[tuple[Operation, Epilogue | None]], run: Run, views: Views, numbers: Iterator[int]
 ) -> None:
     """Emit the products of ``run`` in the place of the last of them, or of what ends the last macro-tiles."""
-    place = run[-1][0]
-    for _, epilogue in run:
-        if epilogue is not None and place.is_before_in_block(epilogue.loop):
-            place.move_before(epilogue.loop)
-    together = Run(emitter, library, constants, place, {} if len(run) > 1 else None)
-    with ir.InsertionPoint(place), place.location:
-        emissions = [_emission(op, views, together, end) for op, end in run]
+    for _, epilogue in products:
+        if epilogue is not None and run.place.is_before_in_block(epilogue.loop):
+            run.place.move_before(epilogue.loop)
+    with ir.InsertionPoint(run.place), run.place.location:
+        emissions = [_emission(Product.of(op, views), run, end) for op, end in products]
         for phase in ("prepare", "check", "compute", "finish"):
-            with numbers.next_of(emitter, len(run)):
-                for emission in emissions:
-                    getattr(emission, phase)()
-    for op, _ in run:
+            # Parallel loops of the same phase may be one.
+            run.emitter.together = None if run.packed is None else attribute_of(next(numbers))
+            for emission in emissions:
+                getattr(emission, phase)()
+        run.emitter.together = None
+    for op, _ in products:
         op.erase()
-    for _, epilogue in run:
+    for _, epilogue in products:
         if epilogue is not None:
             epilogue.erase()
 
 
-def _emission(op: Operation, views: Views, run: Run, epilogue: Epilogue | None) -> ProductEmission:
-    product = Product.of(op, views)
-    left, right = product.contraction.left.value, product.contraction.right.value
-    out = product.contraction.view.operands[2]
-    buffers = Buffer.of(left), Buffer.of(right)
-    if not product.schedule.is_tiled:
-        return GemvEmission(product, run, (*buffers, Buffer.of(out)))
-    streams = product.schedule.streams and _only_written(out, op)
-    return _TiledEmission(
-        product, Factors(product, buffers, run), Buffer.of(out), run, epilogue, streams=streams
-    )
-
-
-def _only_written(buffer: Value, op: Operation) -> bool:
-    """Return whether ``buffer`` is all of a result of the function, of which ``op`` is the only use."""
-    is_argument = isinstance(buffer, ir.BlockArgument) and buffer.owner.owner.operation.name == "func.func"
-    return is_argument and is_row_major(buffer.type) and all(use.owner.operation == op for use in buffer.uses)
+def _emission(product: Product, run: Run, epilogue: Epilogue | None) -> ProductEmission:
+    return _TiledEmission(product, run, epilogue) if product.schedule.is_tiled else GemvEmission(product, run)
 
 
 class _TiledEmission(ProductEmission):
-    """Emits one product in macro-tiles."""
+    """Emits one product in macro-tiles, each of which may have an epilogue."""
 
-    def __init__(
-        self,
-        product: Product,
-        factors: Factors,
-        out: Buffer,
-        run: Run,
-        epilogue: Epilogue | None,
-        *,
-        streams: bool,
-    ) -> None:
+    def __init__(self, product: Product, run: Run, epilogue: Epilogue | None) -> None:
         super().__init__(product, run)
-        self._f, self._out, self._epilogue, self._streams = factors, out, epilogue, streams
+        left, right, self._out = self._buffers
+        self._f, self._epilogue = Factors(product, (left, right), run), epilogue
         #: Whether the first of two kinds of dot products is to be computed.
         self._is_first: Value | None = None
+        self._planes = self._g.rows[1] if len(self._g.rows) > 1 else ONCE
         #: By how many elements the result moves: from one row to the next, and from one plane.
-        self._row_out = self._g.rows[0].out
-        self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
+        self._row_out, self._plane_out = self._g.rows[0].out, self._planes.out
 
     def prepare(self) -> None:
         """Emit the packing."""
@@ -146,71 +114,57 @@ class _TiledEmission(ProductEmission):
 
     def compute(self) -> None:
         """Emit the macro-tiles."""
-        g, s = self._g, self._s
-        planes = g.rows[1] if len(g.rows) > 1 else ONCE
-        extents = (g.rows[0].extent, planes.extent, g.columns.extent)
-        sizes = (s.mc, s.planes, s.nc)
-        right = s.nc // s.columns * self._f.panel
-        if s.strategy == OWN_PANELS:
-            right = 0  # each macro-tile begins in its own panels
-        #: A loop over macro-tiles: how many there are, and how far each operand moves.
-        loops = [
-            Loop(-(-extents[0] // s.mc), -(-s.mc // s.rows) * self._f.tile, 0, s.mc * g.rows[0].out),
-            Loop(-(-extents[1] // s.planes), s.planes * planes.left, 0, s.planes * planes.out),
-            Loop(-(-extents[2] // s.nc), 0, right, s.nc * g.columns.out),
-            *g.rows[2:],
-            *(
-                dataclasses.replace(loop, left=left, right=right)
-                for loop, left, right in zip(g.batch, self._f.left_batch, self._f.batch, strict=True)
-            ),
+        e, g, s, f, end = self._e, self._g, self._s, self._f, self._epilogue
+        parts, around = self._p.tiled_loops, g.rows[2:]
+        counts = [part.count for part in parts]
+        is_shared = math.prod(counts) > s.macro_tiles
+        #: How far factors, the result and packing info are from one macro-tile to the next, along each part.
+        tiles, own_panels = -(-s.mc // s.rows), s.strategy == OWN_PANELS
+        panels = 0 if own_panels else s.nc // s.columns * f.panel
+        lefts = [
+            tiles * f.tile,
+            s.planes * self._planes.left,
+            0,
+            *(each.left for each in around),
+            *f.left_batch,
         ]
-        info_strides = [0, 0, s.nc, *(0 for _ in g.rows[2:]), *self._f.info_batch]
+        rights = [0, 0, panels, *(each.right for each in around), *f.batch]
+        infos = [0, 0, s.nc, *(0 for _ in around), *f.info_batch]
+        outs = [part.size * part.stride for part in parts]
+        if end is not None and end.accesses:  # each macro-tile begins in its own memory
+            outs, strides = [0 for _ in parts], end.own_strides()
+            self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
 
         def macro_tile(digits: Sequence[Index]) -> None:
             bounds = [
-                least(self._e, extent, digit, size)
-                for extent, digit, size in zip(extents, digits, sizes, strict=False)
+                least(e, part.extent, digit, part.size)
+                for part, digit in zip(parts[:3], digits[:3], strict=True)
             ]
-            if s.strategy == OWN_PANELS:
-                self._f.pack_macro_tile(digits[2], bounds[2], is_shared=math.prod(counts) > s.macro_tiles)
-            sums = self._f.info
-            for digit, width in zip(digits, info_strides, strict=True):
-                sums = self._e.add(sums, self._e.mul(digit, width))
-            own = self._own_result(is_shared=math.prod(counts) > s.macro_tiles)
-            self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
-            if self._epilogue is not None:
-                self._epilogue.emit(self._e, digits, own)
+            if own_panels:
+                f.pack_macro_tile(digits[2], bounds[2], is_shared=is_shared)
+            sums = f.info
+            for digit, width in zip(digits, infos, strict=True):
+                sums = e.add(sums, e.mul(digit, width))
+            own = None
+            if end is not None and end.accesses:
+                own = end.own(is_shared=is_shared)
+                self._out = Buffer.of(own)
+            left = 0 if s.pack_left else e.add(f.left.first, g.first[0])
+            right = 0 if s.pack else e.add(f.right.first, g.first[1])
+            places = [left, right, e.add(self._out.first, g.first[2])]
+            for digit, *steps in zip(digits, lefts, rights, outs, strict=True):
+                places = [e.add(at, e.mul(digit, step)) for at, step in zip(places, steps, strict=True)]
+            self._product(places, bounds, sums)
+            if end is not None:
+                end.emit(e, digits, own)
 
-        if self._epilogue is not None and self._epilogue.accesses:
-            # Each macro-tile begins in its own memory.
-            loops = [dataclasses.replace(loop, out=0) for loop in loops]
-            strides = self._epilogue.own_strides()
-            self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
-        counts = [loop.extent for loop in loops]
-        emit_chunks(self._e, counts, s.macro_tiles, macro_tile, brief=s.brief)
+        emit_chunks(e, counts, s.macro_tiles, macro_tile, brief=s.brief)
 
-    def _own_result(self, *, is_shared: bool) -> Value | None:
-        """Emit memory for a macro-tile, if that is not to be in its place of the result, and use that."""
-        if self._epilogue is None or not self._epilogue.accesses:
-            return None
-        own = self._epilogue.own(is_shared=is_shared)
-        self._out = Buffer.of(own)
-        return own
-
-    def _product(
-        self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop, sums: Index
-    ) -> None:
+    def _product(self, places: Sequence[Index], bounds: Sequence[Index], sums: Index) -> None:
         """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
-        e, s, g = self._e, self._s, self._g
-        plan = reduction(self._f.depth, s.kc)
-        left, right, out = (buffer.first for buffer in (self._f.left, self._f.right, self._out))
-        left = 0 if s.pack_left else e.add(left, g.first[0])
-        right = 0 if s.pack else e.add(right, g.first[1])
-        out = e.add(out, g.first[2])
-        for index, loop in places:
-            left = e.add(left, e.mul(index, loop.left))
-            right = e.add(right, e.mul(index, loop.right))
-            out = e.add(out, e.mul(index, loop.out))
+        plan, f = reduction(self._f.depth, self._s.kc), self._f
+        left, right, out = places
+        inner = {"step": plan.step, "tap": plan.tap, "block": plan.block}
         rest = {
             "out_first": out,
             **dict(zip(("rows", "planes", "columns"), bounds, strict=True)),
@@ -219,16 +173,12 @@ class _TiledEmission(ProductEmission):
             "taps": plan.tap.extent,
             "last_taps": plan.last_taps,
             "blocks": plan.block.extent,
-            "left_row": self._f.row,
-            "left_tile": self._f.tile,
-            "left_plane": planes.left,
-            "left_step": plan.step.left,
-            "left_tap": plan.tap.left,
-            "left_block": plan.block.left,
-            "right_panel": self._f.panel,
-            "right_step": plan.step.right,
-            "right_tap": plan.tap.right,
-            "right_block": plan.block.right,
+            "left_row": f.row,
+            "left_tile": f.tile,
+            "left_plane": self._planes.left,
+            "right_panel": f.panel,
+            **{f"left_{name}": loop.left for name, loop in inner.items()},
+            **{f"right_{name}": loop.right for name, loop in inner.items()},
             "out_row": self._row_out,
             "out_plane": self._plane_out,
             "sums_first": sums,

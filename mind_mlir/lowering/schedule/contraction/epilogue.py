@@ -44,11 +44,7 @@ class Epilogue:
         return [*(min(part.size, part.extent) for part in outer), columns.size]
 
     def own(self, *, is_shared: bool) -> Value:
-        """Emit the memory of one macro-tile.
-
-        Args:
-            is_shared: Whether threads share the macro-tiles.
-        """
+        """Emit the memory of one macro-tile, of its thread where threads share them."""
         return macro_tile_memory(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
 
     def own_strides(self) -> dict[int, int]:
@@ -57,12 +53,9 @@ class Epilogue:
         return {number: math.prod(shape[place + 1 :]) for place, number in enumerate(self.dims)}
 
     def emit(self, emitter: Emitter, digits: Sequence[Index], own: Value | None) -> None:
-        """Put the body of the loop at the insertion point, once.
+        """Put the body of the loop at the insertion point, once, for the macro-tile of these digits.
 
-        Args:
-            emitter: Emits there.
-            digits: The macro-tile: its number along each of the parts.
-            own: The memory of the macro-tile, if it is not in its place of the result.
+        That is in memory of its ``own``, or else in its place of the result.
         """
         number: Index = 0
         whole = 1

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
-from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
+from mind_mlir.lowering.schedule.contraction.kernels.library import Library, macro_tile_memory
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least, split
+from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
 from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
     from mind_mlir.lowering.schedule.contraction.geometry import Loop
-    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Operand
-    from mind_mlir.lowering.schedule.contraction.packing import Axis, Packing
+    from mind_mlir.lowering.schedule.contraction.packing import Packing
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
 #: What has been packed for products that are computed together, by what it is.
@@ -68,11 +68,8 @@ class Factors:
     """
 
     def __init__(self, product: Product, buffers: tuple[Buffer, Buffer], run: Run) -> None:
-        self._p, self._c = product, product.contraction
-        self._s = schedule = product.schedule
-        self._g = loops = product.loops
-        self._run = run
-        self._e = run.emitter
+        self._p, self._c, self._run, self._e = product, product.contraction, run, run.emitter
+        self._s, self._g = schedule, loops = product.schedule, product.loops
         self.left, self.right = buffers
         self.depth = loops.depth
         self.panel = schedule.columns
@@ -126,20 +123,15 @@ class Factors:
         own = Buffer.of(macro_tile_memory(type_, is_shared=is_shared))
         source = e.add(self.right.first, g.first[1])
         here = e.add(source, e.mul(number, s.nc * g.columns.right))
-        bounds = columns, packing.inner[0], packing.stride, packing.panel, packing.size
-        self._pack_call(packing.kernel, (self.right.base, own.base), (here, 0, *bounds), (), 0)
+        self._pack_call(packing, (self.right.base, own.base), (here, 0), {"columns": columns})
         self._use(own, packing)
 
     def _room(
         self, packing: Packing, source: Buffer, constant: Operand | None, anchor: Operation
     ) -> tuple[Buffer, bool]:
-        """Return memory for packed elements, and whether they are still to be packed.
+        """Return memory for packed elements, and whether they are still to be packed, before ``anchor``.
 
-        Args:
-            packing: What they are, and how they are packed.
-            source: Where they come from.
-            constant: The factor, if it is one that can be packed when the program is compiled.
-            anchor: What they are packed before.
+        The factor is given if it is a constant that can be packed when the program is compiled.
         """
         if constant is not None:
             value = self._run.constants.get(constant.value, packing, constant.casts)
@@ -172,8 +164,7 @@ class Factors:
             here = e.add(source, e.mul(e.mul(digits[0], s.packings), along))
             live = least(e, extent, digits[0], s.packings)
             there = e.mul(digits[0], s.packings // s.vnni * s.columns)
-            bounds = packing.columns[0], live, packing.stride, packing.panel, packing.size
-            self._pack_call(packing.kernel, (self.right.base, packed.base), (here, there, *bounds), (), 0)
+            self._pack_call(packing, (self.right.base, packed.base), (here, there), {"depth": live})
 
         emit_chunks(e, [-(-extent // s.packings)], 1, pack, brief=s.brief)
 
@@ -181,51 +172,63 @@ class Factors:
         self, packing: Packing, source: Buffer, packed: Buffer, together: int, batches: int
     ) -> None:
         """Emit the packing of ``together`` panels at a time, of so many ``batches`` in a chunk."""
-        e, kernel = self._e, packing.kernel
+        e, width = self._e, packing.kernel.columns
         columns, along = packing.columns
         begin = e.add(source.first, packing.first)
-        outer, width = packing.outer, packing.steps * kernel.columns
+        has_sums = packing.kernel.info == SUMS
 
         def pack(digits: Sequence[Index]) -> None:
             first = e.mul(digits[0], together)
-            live = least(e, columns, digits[0], together * kernel.columns)
-            here = e.add(begin, e.mul(first, kernel.columns * along))
+            live = least(e, columns, digits[0], together * width)
+            here = e.add(begin, e.mul(first, width * along))
             there = e.mul(first, packing.panel)
-            info: Index = packing.size
-            if kernel.info == SUMS:
-                info = e.add(e.mul(first, kernel.columns), info)
+            info: Index = e.add(e.mul(first, width), packing.size) if has_sums else packing.size
             for digit, (_, stride), step in zip(
                 digits[1:], packing.batch, packing.batch_strides, strict=True
             ):
                 here, there = e.add(here, e.mul(digit, stride)), e.add(there, e.mul(digit, step))
-                if kernel.info == SUMS:
-                    info = e.add(info, e.mul(digit, step // packing.panel * kernel.columns))
-            bounds = live, packing.inner[0], packing.stride, packing.panel, info
-            self._pack_call(kernel, (source.base, packed.base), (here, there, *bounds), outer, width)
+                if has_sums:
+                    info = e.add(info, e.mul(digit, step // packing.panel * width))
+            numbers = {"columns": live, "info_first": info}
+            self._pack_call(packing, (source.base, packed.base), (here, there), numbers)
 
         counts = [-(-packing.panels // together), *(extent for extent, _ in packing.batch)]
         emit_chunks(e, counts, batches, pack, brief=self._s.brief)
 
     def _pack_call(
         self,
-        kernel: PackKernel,
+        packing: Packing,
         buffers: tuple[Value, Value],
-        numbers: tuple[Index, ...],
-        outer: Sequence[Axis],
-        width: int,
+        places: tuple[Index, Index],
+        others: Mapping[str, Index],
+        outer: int | None = None,
     ) -> None:
-        """Emit the calls that pack, in loops over the reductions ``outer`` of ``width`` elements each."""
-        e = self._e
+        """Emit the calls that pack, in loops over so many of the outer reductions, by default all of them.
+
+        Source and target are pointers and places; ``others`` are arguments that are not as ``packing`` says.
+        """
+        e, (here, there) = self._e, places
+        outer = len(packing.outer) if outer is None else outer
         if not outer:
-            self._run.library.call(kernel, [*buffers, *(e.index(number) for number in numbers)])
+            numbers = {
+                "source_first": here,
+                "target_first": there,
+                "columns": packing.columns[0],
+                "depth": packing.inner[0],
+                "stride": packing.stride,
+                "panel": packing.panel,
+                "info_first": packing.size,
+                **others,
+            }
+            self._run.library.call_with(e, packing.kernel, buffers, numbers)
             return
-        *rest, (count, stride) = outer
-        whole = width * math.prod(extent for extent, _ in rest)
+        count, stride = packing.outer[outer - 1]
+        inside = math.prod(extent for extent, _ in packing.outer[: outer - 1])
+        whole = packing.steps * packing.kernel.columns * inside
 
         def again(index: Index, _: list[Value]) -> list[Value]:
-            here, there, *others = numbers
             moved = e.add(here, e.mul(index, stride)), e.add(there, e.mul(index, whole))
-            self._pack_call(kernel, buffers, (*moved, *others), rest, width)
+            self._pack_call(packing, buffers, moved, others, outer - 1)
             return []
 
         e.loop((0, count, 1), [], again)

@@ -19,34 +19,27 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import (
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import DOTS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.emission.split import Split, least, split
 from mind_mlir.mlir.bindings import Value, ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.contraction.factors import Run
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
 class GemvEmission(ProductEmission):
-    """Emits one product of few rows.
+    """Emits one product of few rows."""
 
-    Args:
-        product: Which one.
-        run: The state of the products that it is computed with.
-        buffers: The left factor, the right one and the result.
-    """
-
-    def __init__(self, product: Product, run: Run, buffers: Sequence[Buffer]) -> None:
+    def __init__(self, product: Product, run: Run) -> None:
         super().__init__(product, run)
-        self._buffers = [buffer.base for buffer in buffers]
+        self._bases = [buffer.base for buffer in self._buffers]
         self._firsts = [
             run.emitter.add(buffer.first, first)
-            for buffer, first in zip(buffers, product.loops.first, strict=True)
+            for buffer, first in zip(self._buffers, product.loops.first, strict=True)
         ]
         self._start = self._starts()
         self._join: Callable[[], None] | None = None
@@ -63,14 +56,9 @@ class GemvEmission(ProductEmission):
         if self._join is not None:
             self._join()
 
-    def _least(self, extent: int, first: Index, size: int) -> Index:
-        """Return how much of ``extent`` there is from ``first`` on, a multiple of ``size``, at most that."""
-        return size if extent % size == 0 else self._e.minimum(self._e.sub(extent, first), size)
-
     def _dot(self) -> None:
         e, s, g = self._e, self._s, self._g
-        n, k = g.columns.extent, g.steps
-        rows = dot_rows(s)
+        n, k, rows = g.columns.extent, g.steps, dot_rows(s)
         blocks = -(-k // s.kc)
         left, right, out = self._firsts
         near = max(1, NEAR_COLUMNS // (k * self._c.element.width // 8 * s.beside)) * s.beside
@@ -90,7 +78,7 @@ class GemvEmission(ProductEmission):
                     "out_row": g.rows[0].out,
                 }
                 kernel = dot_kernel(self._p, each)
-                self._library.call_with(e, kernel, self._buffers, numbers, self._start)
+                self._library.call_with(e, kernel, self._bases, numbers, self._start)
 
         def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
             if len(rows) == 1:
@@ -119,21 +107,20 @@ class GemvEmission(ProductEmission):
         step = g.depth[0]
 
         def piece(number: Index, _end: Index, _: list[Value]) -> list[Value]:
-            column = e.mul(e.modulo(number, tiles), s.nc)
-            which = e.floordiv(number, tiles)
-            first = e.mul(which, s.kc)
+            which, tile = e.floordiv(number, tiles), e.modulo(number, tiles)
+            first, column = e.mul(which, s.kc), e.mul(tile, s.nc)
             numbers = {
                 "left_first": e.add(left, e.mul(first, step.left)),
                 "right_first": e.add(right, e.add(e.mul(first, step.right), column)),
                 "out_first": e.add(e.mul(which, part), column),
-                "columns": self._least(n, column, s.nc),
-                "depth": self._least(k, first, s.kc),
+                "columns": least(e, n, tile, s.nc),
+                "depth": least(e, k, which, s.kc),
                 "left_row": g.rows[0].left,
                 "left_step": step.left,
                 "right_step": step.right,
                 "out_row": row,
             }
-            self._library.call_with(e, kernel, (*self._buffers[:2], base), numbers)
+            self._library.call_with(e, kernel, (*self._bases[:2], base), numbers)
             return []
 
         e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
@@ -149,7 +136,7 @@ class GemvEmission(ProductEmission):
                 "source_part": part,
                 "out_row": g.rows[0].out,
             }
-            self._library.call_with(e, join_kernel(self._p), (base, self._buffers[2]), numbers, self._start)
+            self._library.call_with(e, join_kernel(self._p), (base, self._bases[2]), numbers, self._start)
             return []
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS

@@ -7,22 +7,22 @@ the factor is then packed once for all of them, and their macro-tiles are one lo
 from __future__ import annotations
 
 import dataclasses
-from contextlib import contextmanager
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, schedule_of
-from mind_mlir.lowering.schedule.contraction.match import Operand, match_contraction
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.emission.constants import MOST_TOGETHER, TOGETHER_SHARE
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
-from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE, Emitter
+from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, unreshaped
 from mind_mlir.mlir.bindings import Block, Operation, Value, ir
 from mind_mlir.mlir.memory import VIEWS, element_bytes, root_of
+from mind_mlir.mlir.records import attribute_of
 from mind_mlir.mlir.values import attributes_of, definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.target import Target
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _MOVABLE = (*RESHAPES, "arith.constant", "tensor.empty")
 
 
-@dataclasses.dataclass
-class _Product:
+class _Member:
     """A marked product.
 
     Attributes:
@@ -42,9 +41,17 @@ class _Product:
         packed: How many bytes packing takes for each.
     """
 
-    op: Operation
-    sources: tuple[Value, Value]
-    packed: tuple[int, int]
+    def __init__(self, op: Operation, views: Views) -> None:
+        product = Product.of(op, views)
+        contraction, s = product.contraction, product.schedule
+        word = 4 if s.vnni > 1 else element_bytes(contraction.element)
+        factors = contraction.left.value, contraction.right.value
+        packs = s.pack_left and not s.prepacked_left, s.pack and not s.prepacked
+        self.op, self.sources = op, [unreshaped(value) for value in factors]
+        self.packed = [
+            math.prod(value.type.shape) // s.vnni * word if is_packed else 0
+            for value, is_packed in zip(factors, packs, strict=True)
+        ]
 
 
 @dataclasses.dataclass
@@ -57,31 +64,22 @@ class _Group:
         packed: The bytes that packing takes for all of them.
     """
 
-    members: list[_Product]
+    members: list[_Member]
     shared: set[Value]
     packed: int
 
 
 def group_products(block: Block, views: Views, target: Target, decisions: Decisions) -> None:
-    """Bring the marked products of ``block`` that read the same factor together, and mark them so.
-
-    Args:
-        block: All that it computes is scheduled.
-        views: Reads operations.
-        target: The processor.
-        decisions: Is told which ones.
-    """
+    """Bring the marked products of ``block`` that read the same factor together, and mark them so."""
     places = {each.operation: place for place, each in enumerate(block.operations)}
     marked = [op for op in places if op.name == "linalg.generic" and SCHEDULE_ATTRIBUTE in op.attributes]
     groups: list[_Group] = []
     for op in marked if len(marked) > 1 else ():
-        product = _product(op, views)
-        if product is None:
-            continue
+        product = _Member(op, views)
         if not groups or not _joins(product, groups[-1], target, places):
             groups.append(_Group([product], set(product.sources), sum(product.packed)))
     for number, group in enumerate(group for group in groups if len(group.members) > 1):
-        mark = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+        mark = attribute_of(number)
         for member in group.members:
             member.op.attributes[TOGETHER_ATTRIBUTE] = mark
         decisions.add(partial(_decision, group))
@@ -95,30 +93,7 @@ def _decision(group: _Group) -> Decision:
     return Decision("products", operations, (), (Choice("together", which, reason),))
 
 
-def _product(op: Operation, views: Views) -> _Product | None:
-    view = views.of(op)
-    contraction = None if view is None else match_contraction(view)
-    schedule = schedule_of(op)
-    if contraction is None:
-        return None
-    word = 4 if schedule.vnni > 1 else element_bytes(contraction.element)
-
-    def taken(factor: Operand, packs: bool) -> int:
-        count = 1
-        for extent in factor.value.type.shape:
-            count *= extent
-        return count // schedule.vnni * word if packs else 0
-
-    factors = contraction.left, contraction.right
-    left, right = (unreshaped(factor.value) for factor in factors)
-    packed = (
-        taken(factors[0], schedule.pack_left and not schedule.prepacked_left),
-        taken(factors[1], schedule.pack and not schedule.prepacked),
-    )
-    return _Product(op, (left, right), packed)
-
-
-def _joins(product: _Product, group: _Group, target: Target, places: dict[Operation, int]) -> bool:
+def _joins(product: _Member, group: _Group, target: Target, places: dict[Operation, int]) -> bool:
     """Return whether ``product`` is computed with ``group``; if so, it now stands right behind it."""
     shared = group.shared & set(product.sources)
     packed = group.packed + sum(
@@ -170,10 +145,9 @@ def grouped_runs(marked: Sequence[Operation]) -> list[list[Operation]]:
     """
     runs: list[list[Operation]] = []
     followed: dict[Operation, bool] = {}
-    for block in dict.fromkeys(op.operation.block for op in marked if TOGETHER_ATTRIBUTE in op.attributes):
+    for block in dict.fromkeys(op.block for op in marked if TOGETHER_ATTRIBUTE in op.attributes):
         followed |= _followers(block)
-    for each in marked:
-        op = each.operation
+    for op in marked:
         if followed.get(op) and runs and _goes_with(op, runs[-1]):
             runs[-1].append(op)
         else:
@@ -217,21 +191,3 @@ def same_memory(value: Value) -> object:
         return value
     sources = tuple(same_memory(operand) for operand in op.operands)
     return op.name, value.type, attributes_of(op), sources
-
-
-class LoopNumbers:
-    """Numbers for the parallel loops of a module that may be one."""
-
-    def __init__(self) -> None:
-        self._next = 0
-
-    @contextmanager
-    def next_of(self, emitter: Emitter, products: int) -> Iterator[None]:
-        """Mark the parallel loops that ``emitter`` emits meanwhile for ``products``, if these are several."""
-        if products > 1:
-            emitter.together = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self._next)
-            self._next += 1
-        try:
-            yield
-        finally:
-            emitter.together = None

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
-from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel
+from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel, JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
-from mind_mlir.lowering.schedule.contraction.kernels.join import JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
@@ -45,27 +44,19 @@ _CONVERSIONS = {
     "arith.sitofp": "sitofp",
     "arith.uitofp": "uitofp",
 }
-
-
-#: Factors, as kernels take them, that dot products take: which kind, and how many are in a word.
+#: Factors, as kernels take them, that dot products take: which kind, how many are in a word, and how elements
+#: become those of words.
 _VNNI = {
-    "i16:short f32": (BF16, 2),
-    "i16:sext i32": (I16, 2),
-    "i8:sext i32": (I8, 4),
-    "i8:zext i32": (I16, 2),
-}
-#: How elements become those of words.
-_VNNI_ELEMENTS = {
-    "i16:short f32": "i16",
-    "i16:sext i32": "i16",
-    "i8:sext i32": "i8",
-    "i8:zext i32": "i8:zext i16",
+    "i16:short f32": (BF16, 2, "i16"),
+    "i16:sext i32": (I16, 2, "i16"),
+    "i8:sext i32": (I8, 4, "i8"),
+    "i8:zext i32": (I16, 2, "i8:zext i16"),
 }
 
 
 def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) -> int:
     """Return how many terms of both factors go into a word, to be multiplied by one instruction; else 1."""
-    left, right = (_steps(operand) for operand in (contraction.left, contraction.right))
+    left, right = (_conversions(operand) for operand in (contraction.left, contraction.right))
     has = target.bf16_dots if contraction.floating else target.integer_dots
     if left != right or left not in _VNNI or not (has and target.masks):
         return 1
@@ -100,7 +91,7 @@ def vnni_kinds(product: Product) -> tuple[str, ...]:
     """Return the kinds of dot products that are computed: of two, the first where factors allow it."""
     if product.schedule.vnni == 1:
         return ("",)
-    kind = _VNNI[_steps(product.contraction.left)][0]
+    kind = _VNNI[_conversions(product.contraction.left)][0]
     return (BF16, WIDENED) if kind == BF16 else (kind,)
 
 
@@ -110,20 +101,14 @@ def _multiplies(product: Product) -> dict[str, Any]:
     return {
         "lanes": s.lanes,
         "element": str(c.element),
-        "left": _conversions(c.left, s),
-        "right": _conversions(c.right, s),
+        "left": _conversions(c.left, half=s.half),
+        "right": _conversions(c.right, half=s.half),
         "fma": s.fma and c.floating,
     }
 
 
 def product_kernel(product: Product, *, streams: bool, dot: str = "") -> ProductKernel:
-    """Return the kernel that multiplies in tiles.
-
-    Args:
-        product: What is computed, and how.
-        streams: Whether results go past the cache.
-        dot: The kind of dot products, one of `vnni_kinds`.
-    """
+    """Return the kernel that multiplies in tiles, by dot products of a kind of `vnni_kinds`."""
     s, common = product.schedule, _multiplies(product)
     packed = WORD if dot else common["element"]
     common |= {"left": packed} if s.pack_left else {}
@@ -150,14 +135,13 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
         columns=s.rows if is_left else s.columns,
         lanes=s.rows if is_left else s.lanes,
         element=str(c.element),
-        source=_conversions(c.left if is_left else c.right, s),
+        source=_conversions(c.left if is_left else c.right, half=s.half),
         transposes=lines.left != 1 if is_left else g.is_strided,
         masks=s.masks,
     )
     if s.vnni > 1:
-        kind, _ = _VNNI[kernel.source]
+        kind, _, source = _VNNI[kernel.source]
         info = {BF16: LEAST, I8: RAISED if is_left else SUMS}.get(kind, "")
-        source = _VNNI_ELEMENTS[kernel.source]
         kernel = dataclasses.replace(kernel, element=WORD, source=source, vnni=s.vnni, info=info)
 
     def axis(loop: Loop) -> Axis:
@@ -197,21 +181,15 @@ def dot_kernel(product: Product, rows: int) -> DotKernel:
     return DotKernel(rows=rows, beside=s.beside, vectors=s.vectors, ragged=ragged, **_multiplies(product))
 
 
-def _steps(operand: Operand) -> str:
-    """Return the element type of ``operand`` in memory and its conversions by LLVM's names.
+def _conversions(operand: Operand, *, half: bool = True) -> str:
+    """Return the element type of ``operand`` in memory and its conversions, as kernels take them.
 
-    Floats of 16 bits are their bits: what is only moved, is moved.
+    Floats of 16 bits are their bits: what is only moved, is moved. One instruction converts f16 if there is
+    one for a ``half``.
     """
     element = str(operand.element)
     names = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
-    if element == "bf16":
-        return ":".join(("i16", names[0].replace("fpext", SHORT), *names[1:]))
-    return ":".join(("i16", "bitcast f16", *names) if element == "f16" else (element, *names))
-
-
-def _conversions(operand: Operand, schedule: MatmulSchedule) -> str:
-    """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
-    found = _steps(operand)
-    if str(operand.element) == "f16" and not schedule.half:
-        found = found.replace("bitcast f16:fpext", HALF, 1)
-    return found
+    if element in ("bf16", "f16"):
+        how = SHORT if element == "bf16" else "bitcast f16:fpext" if half else HALF
+        element, names[0] = "i16", names[0].replace("fpext", how)
+    return ":".join((element, *names))

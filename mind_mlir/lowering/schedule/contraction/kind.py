@@ -5,12 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.choice import choices_of, choose, is_by_rows
-from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
+from mind_mlir.lowering.schedule.contraction.case import ProductCase
+from mind_mlir.lowering.schedule.contraction.choice import choose_schedule, is_by_rows
+from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
+from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
+from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
+from mind_mlir.lowering.schedule.contraction.marked import Product
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
+from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.fusion.groups.collapse import expand_value
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, emitted, merged
+from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops
 from mind_mlir.lowering.schedule.movement.kind import TranspositionKind
 from mind_mlir.lowering.schedule.movement.transposition import match_transposition, through_transposes
 from mind_mlir.mlir.values import definition
@@ -18,7 +24,6 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.emission.decision import Choice, Decision
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Operation, Value
@@ -76,18 +81,7 @@ class RowSums:
         return ()
 
 
-@dataclasses.dataclass(frozen=True)
-class ChosenProduct:
-    """A product, with the schedule that the table of strategies has for it."""
-
-    product: Product
-
-    def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, for people."""
-        return choices_of(self.product.schedule)
-
-
-class ProductKind(Kind[ProductNest, ChosenProduct | RowSums]):
+class ProductKind(Kind[ProductNest, Product | RowSums]):
     """Contractions, which become marked operations."""
 
     name = "product"
@@ -116,25 +110,23 @@ class ProductKind(Kind[ProductNest, ChosenProduct | RowSums]):
         by_rows = contraction is None or is_by_rows(contraction, nest.constants)
         return ProductNest(original, view, contraction, by_rows, nest.constants)
 
-    def choose(self, nest: ProductNest, target: Target) -> ChosenProduct | RowSums | Refusal:
+    def choose(self, nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
         """Return how the product is tiled, or along which loops its sums run in vectors."""
         if nest.contraction is not None and not nest.by_rows:
-            return ChosenProduct(choose(nest.contraction, target, nest.constants))
+            return _scheduled(nest.contraction, target, nest.constants)
         dims = vector_dims(nest.view)
         return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")
 
-    def emit(
-        self, nest: ProductNest, schedule: ChosenProduct | RowSums, site: Site
-    ) -> Sequence[Value] | None:
+    def emit(self, nest: ProductNest, schedule: Product | RowSums, site: Site) -> Sequence[Value] | None:
         """Emit the marked operation, or the group."""
         if isinstance(schedule, RowSums):
             site.scope.groups.add_alone(nest.view, schedule.dims)
             return None
-        site.scope.kernels.update(dict.fromkeys(kernels_of(schedule.product)))
-        result = schedule.product.mark()
+        site.scope.kernels.update(dict.fromkeys(kernels_of(schedule)))
+        result = schedule.mark()
         return [expand_value(result, list(nest.original.op.results[0].type.shape))]
 
-    def decision(self, nest: ProductNest, schedule: ChosenProduct | RowSums) -> Decision | None:
+    def decision(self, nest: ProductNest, schedule: Product | RowSums) -> Decision | None:
         """Return what is said of the product; a group says so itself."""
         return None if isinstance(schedule, RowSums) else super().decision(nest, schedule)
 
@@ -151,3 +143,28 @@ def _materialized(view: View, site: Site) -> View:
             assert isinstance(found, list)
             operand.replace_all_uses_with(found[0])
     return view.current()
+
+
+def _scheduled(contraction: Contraction, target: Target, constants: Container[Value | None]) -> Product:
+    """Return how ``contraction``, of one iteration or more in each loop, is computed.
+
+    Those of ``constants``, which products alone read, can be packed when the program is compiled.
+    """
+    loops = geometry(contraction, memory_strides(contraction))
+    start = filling_constant(contraction.view.inits[0])
+    left, right = (
+        constant_of(factor.value) in constants and is_exact(factor)
+        for factor in (contraction.left, contraction.right)
+    )
+    case = ProductCase(
+        loops=loops,
+        bits=contraction.element.width,
+        target=target,
+        hoist_depth=hoistable_loops(contraction.view.op, contraction.right.value),
+        terms=vnni_factor(contraction, loops, target),
+        converts=bool(contraction.left.casts),
+        constant_left=left,
+        constant_right=right,
+        starts_at_zero=start is not None and start == zero(contraction.element),
+    )
+    return Product(contraction, loops, choose_schedule(case))

@@ -10,6 +10,7 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.choice import choices_of
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides, tiled_loops_of
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
@@ -19,9 +20,10 @@ from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, TiledLoop
+    from mind_mlir.lowering.schedule.emission.decision import Choice
 
 #: The schedule of a contraction, a dictionary.
 SCHEDULE_ATTRIBUTE = "mind.product"
@@ -75,6 +77,10 @@ class Product:
         op = generic_like(view.op, operands, view.accesses, loops, view.reductions, attributes)
         return op.results[0]
 
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, for people."""
+        return choices_of(self.schedule)
+
     @property
     def tiled_loops(self) -> tuple[TiledLoop, ...]:
         """The loops over its result, in the order in which macro-tiles are numbered."""
@@ -104,6 +110,7 @@ def generic_like(
     loops: int,
     reductions: Container[int],
     attributes: Mapping[str, Attribute] = MappingProxyType({}),
+    convert: Callable[[list[Value]], list[Value]] = list,
 ) -> Operation:
     """Emit a `linalg.generic` that does to elements what ``source`` does, at the insertion point.
 
@@ -114,10 +121,20 @@ def generic_like(
         loops: How many loops there are.
         reductions: Which of them sum.
         attributes: Further attributes.
+        convert: Emits what makes elements of ``source`` of those of the new one.
     """
     all_attributes = {**generic_attributes(accesses, loops, reductions, 1), **attributes}
     op = ir.Operation.create("linalg.generic", [operands[-1].type], operands, all_attributes, regions=1)
-    _copy_body(source, op)
+    types = [operand.type.element_type for operand in operands]
+    block = op.regions[0].blocks.append(*types, arg_locs=[source.location] * len(types))
+    with ir.InsertionPoint(block):
+        body = source.regions[0].blocks[0]
+        inside = dict(zip(body.arguments, convert(list(block.arguments)), strict=True))
+        for each in body.operations:
+            clone = each.operation.clone().operation
+            for index, operand in enumerate(each.operation.operands):
+                clone.operands[index] = inside.get(operand, operand)
+            inside |= zip(each.operation.results, clone.results, strict=True)
     return op
 
 
@@ -129,16 +146,3 @@ def planned_strides(op: Operation) -> list[tuple[int, ...]]:
 def schedule_of(op: Operation) -> MatmulSchedule:
     """Return the schedule of a marked operation."""
     return read_record(MatmulSchedule, op.attributes[SCHEDULE_ATTRIBUTE])
-
-
-def _copy_body(source: Operation, target: Operation) -> None:
-    body = source.regions[0].blocks[0]
-    types = [argument.type for argument in body.arguments]
-    block = target.regions[0].blocks.append(*types, arg_locs=[source.location] * len(types))
-    inside = dict(zip(body.arguments, block.arguments, strict=True))
-    with ir.InsertionPoint(block):
-        for op in body.operations:
-            clone = op.operation.clone().operation
-            for index, operand in enumerate(op.operation.operands):
-                clone.operands[index] = inside.get(operand, operand)
-            inside |= zip(op.operation.results, clone.results, strict=True)

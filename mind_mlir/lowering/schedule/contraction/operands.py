@@ -38,12 +38,8 @@ def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand]
     """Let products in ``block`` that only a transposition reads write what that does, in its place.
 
     A gradient with regard to weights is such a product, where it is that of the weights transposed. The
-    factors change places with one another by themselves, since vectors run along another dimension.
-
-    Args:
-        block: Linalg on tensors.
-        views: Reads operations.
-        absorbs: Says whether a use reads through transpositions, so that these cost nothing.
+    factors change places with one another by themselves, since vectors run along another dimension. A use
+    that ``absorbs`` a transposition reads through it, so that it costs nothing.
     """
     for operation in list(block.operations):
         op = operation.operation
@@ -195,23 +191,19 @@ def lay_out(op: Operation, views: Views) -> None:
     planned, found = planned_strides(op), memory_strides(contraction)
     if planned == found or geometry(contraction, planned).form == geometry(contraction, found).form:
         return
-    accesses = contraction.left.access, contraction.right.access
-    for access, wanted, strides in zip(accesses, planned, found, strict=False):
-        if wanted != strides:
-            place = view.accesses.index(access)
-            with ir.InsertionPoint(op), op.location:
-                own = _memory(op.operands[place], wanted)
-                memref.copy(op.operands[place], own)
-            op.operands[place] = own
-    if planned[2] != found[2]:
-        out = op.operands[2]
+    places = [view.accesses.index(factor.access) for factor in (contraction.left, contraction.right)]
+    for place, wanted, strides in zip((*places, 2), planned, found, strict=True):
+        if wanted == strides:
+            continue
+        value, is_result = op.operands[place], place == 2
         with ir.InsertionPoint(op), op.location:
-            own = _memory(out, planned[2])
-            if START_ATTRIBUTE not in op.attributes:
-                memref.copy(out, own)
-        with ir.InsertionPoint.after(op), op.location:
-            memref.copy(own, out)
-        op.operands[2] = own
+            own = _memory(value, wanted)
+            if not is_result or START_ATTRIBUTE not in op.attributes:
+                memref.copy(value, own)
+        if is_result:
+            with ir.InsertionPoint.after(op), op.location:
+                memref.copy(own, value)
+        op.operands[place] = own
 
 
 def _memory(value: Value, strides: Strides) -> Value:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.mlir.records import spelled
 
+if TYPE_CHECKING:
+    from mind_mlir.target import Target
+
 #: The strategies: what `MatmulSchedule.strategy` may be. `choice` says which product takes which.
 DOTS, SWEEP, WORDS, CONSTANT = "dots", "sweep", "words", "constant panels"
 OWN_PANELS, PANELS, COPIED, STRIPS, IN_PLACE = "own panels", "panels", "copied", "strips", "in place"
 #: Those that pack the right factor into panels ``[columns][step][column]``.
 PACKING = (WORDS, CONSTANT, OWN_PANELS, PANELS)
+
+
+def instructions(target: Target) -> dict[str, bool]:
+    """Return what schedules of products say of the instructions of ``target``."""
+    return {"fma": target.fma, "masks": target.masks, "half": target.half}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,14 +107,15 @@ class MatmulSchedule:
             COPIED: f"{self.columns} columns and {self.kc} steps at a time",
             OWN_PANELS: f"packed by each piece, {panels}",
         }.get(self.strategy, panels)
-        why_left, why_right = (
+        reasons = (
             "packed where its steps are far apart, or converted",
             "packed where it is strided, or read often enough from afar",
         )
         if self.vnni > 1:
-            why_left = why_right = "packed for the instruction that multiplies several terms"
+            reasons = ("packed for the instruction that multiplies several terms",) * 2
         constant = "a constant, packed when the program is compiled"
-        left = "packed" if self.pack_left else "in place"
+        given = zip((self.prepacked_left, self.prepacked), reasons, strict=True)
+        why = [constant if is_constant else reason for is_constant, reason in given]
         near = "the part of the right factor that it reads stays in the second-level cache"
         sums = str(self.kc * self.vnni), "products in registers before they are added to the result"
         return chosen(
@@ -113,12 +123,8 @@ class MatmulSchedule:
             ("sums", *sums),
             ("piece", f"{planes}{self.mc} x {self.nc}", near),
             ("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
-            (
-                "left",
-                left,
-                constant if self.prepacked_left else why_left,
-            ),
-            ("right", right, constant if self.prepacked else why_right),
+            ("left", "packed" if self.pack_left else "in place", why[0]),
+            ("right", right, why[1]),
             self.vnni > 1
             and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
             self.streams and ("result", "past the cache", "larger than it, and written once"),

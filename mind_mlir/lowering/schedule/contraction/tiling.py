@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import (
@@ -11,6 +11,7 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     PACKING,
     STRIPS,
     MatmulSchedule,
+    instructions,
     round_up,
 )
 from mind_mlir.lowering.schedule.emission.constants import (
@@ -30,7 +31,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
     target, loops, kc = case.target, case.loops, case.kc
     rows, vectors = case.tile
     packs_left = case.terms > 1 or (case.packs_left and rows in costs.SQUARES)
-    mc, nc, planes = _macro_tiles(case, _cut(case, strategy, packs_left=packs_left))
+    mc, nc, planes = _macro_tiles(case, strategy, packs_left=packs_left)
     if strategy == OWN_PANELS:
         mc, nc = case.m, max(1, costs.PANEL_BYTES // 2 // case.panel_bytes) * case.columns
     count = case.batch * -(-case.m // mc) * -(-case.planes // planes) * -(-case.n // nc)
@@ -51,52 +52,20 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         macro_tiles=split(count, case.nanoseconds).step,
         packings=round_up(packed, case.terms if by_steps else 1),
         pack_left=packs_left,
-        fma=target.fma,
-        masks=target.masks,
         streams=target.masks and case.has_one_sum and case.k <= kc and is_large,
         brief=case.nanoseconds < WAKING_NS,
         hoist_depth=case.hoist_depth if strategy in PACKING else 0,
-        half=target.half,
         vnni=case.terms,
         prepacked_left=case.constant_left and packs_left,
         prepacked=case.constant_right and strategy in PACKING,
-    )
-
-
-class _Cut(NamedTuple):
-    """What macro-tiles are to be like.
-
-    Attributes:
-        room: The most rows and columns of the factors that one is to read.
-        shortest: The fewest rows of one, at least those of a tile.
-        narrowest: The fewest columns.
-        wanted: How many there are to be at least, if that can be.
-        is_tall: Whether they have few columns rather than few rows.
-    """
-
-    room: tuple[int, int]
-    shortest: int
-    narrowest: int
-    wanted: int
-    is_tall: bool
-
-
-def _cut(case: ProductCase, strategy: str, *, packs_left: bool) -> _Cut:
-    wanted = max(2, round(case.nanoseconds / costs.PIECE_NS))
-    wanted = min(costs.DEEP_PIECES if case.is_deep else costs.MOST_PIECES, wanted)
-    is_tall = strategy == COPIED or (case.is_deep and case.n > case.all_rows)
-    narrowest = costs.STREAM_BYTES // case.size if strategy == STRIPS else case.columns
-    return _Cut(
-        room=(case.all_rows, case.n) if case.is_deep else _room(case, strategy, packs_left=packs_left),
-        shortest=costs.COPY_ROWS if strategy == COPIED else case.tile[0],
-        narrowest=case.n if case.is_deep and not is_tall else narrowest,
-        wanted=0 if case.nanoseconds < WORTHWHILE_NS else wanted,
-        is_tall=is_tall,
+        **instructions(target),
     )
 
 
 def _room(case: ProductCase, strategy: str, *, packs_left: bool) -> tuple[int, int]:
     """Return the rows and columns of which a block of steps takes a share of the second-level cache."""
+    if case.is_deep:
+        return case.all_rows, case.n
     has_flat_panels = strategy in PACKING and len(case.loops.rows) == 1
     flat = costs.PANEL_SHARES if has_flat_panels else costs.SHARES
     shares = costs.PACKED_SHARES if packs_left else flat
@@ -105,20 +74,31 @@ def _room(case: ProductCase, strategy: str, *, packs_left: bool) -> tuple[int, i
     return rows, _equal(case.n, columns, case.columns) if has_flat_panels else columns
 
 
-def _macro_tiles(case: ProductCase, cut: _Cut) -> tuple[int, int, int]:
+def _macro_tiles(case: ProductCase, strategy: str, *, packs_left: bool) -> tuple[int, int, int]:
     """Return rows, columns and planes of the macro-tiles of a result."""
     m, n, planes, rows = case.m, case.n, case.planes, case.tile[0]
-    row_blocks = -(-m // max(cut.room[0], rows))
-    column_blocks = -(-n // max(cut.room[1], cut.narrowest))
-    plane_blocks = -(-planes // max(1, cut.room[0] // m))
-    while case.batch * row_blocks * column_blocks * plane_blocks < cut.wanted:
+    #: How many there are to be at least, if that can be; whether they have few columns rather than few rows.
+    wanted = max(2, round(case.nanoseconds / costs.PIECE_NS))
+    wanted = min(costs.DEEP_PIECES if case.is_deep else costs.MOST_PIECES, wanted)
+    wanted = 0 if case.nanoseconds < WORTHWHILE_NS else wanted
+    is_tall = strategy == COPIED or (case.is_deep and n > case.all_rows)
+    #: The most rows and columns of the factors that one is to read, and the fewest.
+    most_rows, most_columns = _room(case, strategy, packs_left=packs_left)
+    shortest = costs.COPY_ROWS if strategy == COPIED else rows
+    narrowest = costs.STREAM_BYTES // case.size if strategy == STRIPS else case.columns
+    if case.is_deep and not is_tall:
+        narrowest = n
+    row_blocks = -(-m // max(most_rows, rows))
+    column_blocks = -(-n // max(most_columns, narrowest))
+    plane_blocks = -(-planes // max(1, most_rows // m))
+    while case.batch * row_blocks * column_blocks * plane_blocks < wanted:
         mc, nc = -(-m // row_blocks), -(-n // column_blocks)
-        splits = nc >= 2 * cut.narrowest
-        if plane_blocks < planes and not (cut.is_tall and splits):
+        splits = nc >= 2 * narrowest
+        if plane_blocks < planes and not (is_tall and splits):
             plane_blocks = min(planes, 2 * plane_blocks)
-        elif splits and (cut.is_tall or nc >= mc or mc < 2 * rows):
+        elif splits and (is_tall or nc >= mc or mc < 2 * rows):
             column_blocks *= 2
-        elif mc >= 2 * cut.shortest:
+        elif mc >= 2 * shortest:
             row_blocks *= 2
         else:
             break

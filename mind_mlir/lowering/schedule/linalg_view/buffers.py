@@ -37,9 +37,11 @@ class Buffer:
     access: Access
 
     @staticmethod
-    def of(value: Value, access: Access) -> Buffer:
-        """Emit what says where ``value`` lies."""
+    def of(value: Value, access: Access | None = None) -> Buffer:
+        """Emit what says where ``value`` lies, whose dimensions are loops in their order by default."""
         base, first, steps = metadata_of(value)
+        if access is None:
+            return Buffer(value, base, first, dict(enumerate(steps)), 0, ())
         strides: dict[int, int] = {}
         constant = 0
         for index, step in zip(access, steps, strict=True):

@@ -9,33 +9,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
-from mind_mlir.lowering.schedule.contraction.kernels.library import Buffer, Library, macro_tile_memory
+from mind_mlir.lowering.schedule.contraction.kernels.library import (
+    Library,
+    macro_tile_memory,
+    marked_operations,
+)
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import block_bytes
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct, schedule_of
-from mind_mlir.mlir.bindings import Module, Operation, Value, func, ir, linalg, memref
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Module, Operation, Value, ir, memref
 from mind_mlir.ops.quantized_formats import BLOCK
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+
 
 def emit_quantized_products(module: Module) -> None:
     """Replace the marked products of a bufferized ``module`` by loops around calls of kernels."""
     library = Library(module)
-    for function in list(module.body.operations):
-        if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
-            continue
-        marked = [op for op in find_all(function, linalg.GenericOp) if QUANTIZED_ATTRIBUTE in op.attributes]
-        emitter = Emitter(function) if marked else None
+    for emitter, marked in marked_operations(module, QUANTIZED_ATTRIBUTE):
         for op in marked:
-            assert emitter is not None
             with ir.InsertionPoint(op), op.location:
-                _Emission(op.operation, emitter, library).emit()
-            op.operation.erase()
+                _Emission(op, emitter, library).emit()
+            op.erase()
 
 
 class _Emission:
@@ -187,7 +187,6 @@ class _Emission:
                 "right_panel": s.panels * BLOCK * s.columns,
                 "right_step": s.columns,
                 "out_row": out.strides[0],
-                **dict.fromkeys(("planes", "taps", "last_taps", "blocks"), 1),
             }
             self._library.call_with(self._e, p.tiles(s, s.rows), buffers, numbers, (begin, adds))
             return

@@ -2,67 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct
-from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
+from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
 from mind_mlir.mlir.records import record_attribute
 from mind_mlir.ops.quantized_lowering import FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.lowering.schedule.kind import Site
-    from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
-class QuantizedNest:
-    """A product with weights of few bits.
-
-    Attributes:
-        op: The operation.
-        product: What it computes.
-    """
-
-    op: Operation
-    product: QuantizedProduct
-
-    @property
-    def reads(self) -> Sequence[Value]:
-        """What it reads."""
-        return list(self.op.operands)
-
-    @property
-    def computes(self) -> Sequence[Operation]:
-        """The operation."""
-        return [self.op]
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Rows, columns, and what is summed over."""
-        return (self.product.rows, self.product.columns, self.product.depth)
-
-
-class QuantizedKind(Kind[QuantizedNest, QuantizedSchedule]):
+class QuantizedKind(Kind[QuantizedProduct, QuantizedSchedule]):
     """Products with weights of few bits, which are marked with how they are computed and stay."""
 
     name = "quantised product"
 
-    def match(self, site: Site) -> QuantizedNest | None:
+    def match(self, site: Site) -> QuantizedProduct | None:
         """Return the operation as a product with weights of few bits if it is one."""
-        if FORMAT_ATTRIBUTE not in site.op.attributes:
-            return None
-        return QuantizedNest(site.op, QuantizedProduct.of(site.op))
+        return QuantizedProduct.of(site.op) if FORMAT_ATTRIBUTE in site.op.attributes else None
 
-    def choose(self, nest: QuantizedNest, target: Target) -> QuantizedSchedule:
+    def choose(self, nest: QuantizedProduct, target: Target) -> QuantizedSchedule:
         """Return how the product is computed."""
-        return nest.product.schedule(target)
+        return quantized_schedule(nest.format.name, nest.extents, integers=nest.integers, target=target)
 
-    def emit(self, nest: QuantizedNest, schedule: QuantizedSchedule, site: Site) -> None:
+    def emit(self, nest: QuantizedProduct, schedule: QuantizedSchedule, site: Site) -> None:
         """Mark the operation."""
         nest.op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
-        site.scope.kernels.update(dict.fromkeys(nest.product.kernels(schedule)))
+        site.scope.kernels.update(dict.fromkeys(nest.kernels(schedule)))

@@ -10,21 +10,22 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import float_conversions
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
-from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
-from mind_mlir.mlir.bindings import Operation, Type, ir
+from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.records import read_record
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
-    from mind_mlir.target import Target
 
 #: The schedule of a quantised product, a dictionary.
 QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
@@ -32,9 +33,10 @@ QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
 
 @dataclasses.dataclass(frozen=True)
 class QuantizedProduct:
-    """A marked operation, read.
+    """A product with weights of few bits: an operation, read.
 
     Attributes:
+        op: The operation.
         format: The format of its weights.
         integers: Whether activations become integers of 8 bits.
         rows: Rows of activations.
@@ -47,6 +49,7 @@ class QuantizedProduct:
         zeros: Whether there are zero points.
     """
 
+    op: Operation
     format: WeightFormat
     integers: bool
     rows: int
@@ -64,6 +67,7 @@ class QuantizedProduct:
         x, weights, *parameters, out = (ir.ShapedType(each.type) for each in op.operands)
         scales = parameters[0] if parameters else None
         return QuantizedProduct(
+            op=op,
             format=FORMATS[ir.StringAttr(op.attributes[FORMAT_ATTRIBUTE]).value],
             integers=ir.StringAttr(op.attributes[ACTIVATIONS_ATTRIBUTE]).value == "int8",
             rows=out.shape[0],
@@ -76,33 +80,42 @@ class QuantizedProduct:
             zeros=len(parameters) > 1,
         )
 
-    def schedule(self, target: Target) -> QuantizedSchedule:
-        """Return how it is computed."""
-        shape = (self.rows, self.columns, self.depth)
-        return quantized_schedule(self.format.name, shape, integers=self.integers, target=target)
+    @property
+    def reads(self) -> Sequence[Value]:
+        """What it reads."""
+        return list(self.op.operands)
+
+    @property
+    def computes(self) -> Sequence[Operation]:
+        """The operation."""
+        return [self.op]
+
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """Rows, columns, and what is summed over."""
+        return self.rows, self.columns, self.depth
 
     def _reading(self, s: QuantizedSchedule) -> dict[str, Any]:
         """Return what kernels that read weights have in common."""
+        scale = "f16" if self.scale is None else str(self.scale)
+        kind = WIDE if "E5M2" in str(self.weight) else FINE
         return {
             "format": self.format.name,
             "integers": self.integers,
             "group": self.depth // BLOCK // self.groups if self.groups else 0,
-            "scale": _conversions("f16" if self.scale is None else str(self.scale), half=s.half),
+            "scale": float_conversions(scale, "f32", half=s.half),
             "zeros": self.zeros,
-            "weight": self._weight(s),
+            "weight": f"{kind} {float_conversions('f16', 'f32', half=s.half)}"
+            if self.format.is_float
+            else "",
         }
 
     def kernel(self, s: QuantizedSchedule, rows: int) -> QuantizedKernel:
         """Return the kernel that multiplies so many rows of activations."""
         return QuantizedKernel(
             rows=rows,
-            columns=s.columns,
-            lanes=s.lanes,
-            blocks=s.blocks,
             rest=self.depth // BLOCK % s.blocks,
-            dots=s.dots,
-            fma=s.fma,
-            ahead=s.ahead,
+            **{name: getattr(s, name) for name in ("columns", "lanes", "blocks", "dots", "fma", "ahead")},
             **self._reading(s),
         )
 
@@ -116,7 +129,7 @@ class QuantizedProduct:
             rest=self.depth // BLOCK % s.blocks,
             integers=self.integers,
             factor=0 if self.zeros or not self.integers else -(raised + self.format.middle),
-            source=_conversions(str(self.source), half=s.half),
+            source=float_conversions(str(self.source), "f32", half=s.half),
             single=s.panels > 0,
         )
 
@@ -130,42 +143,16 @@ class QuantizedProduct:
         vectors = s.columns // s.lanes
         if self.integers:
             return TileKernel(rows=rows, vectors=vectors, lanes=s.lanes, zeros=self.zeros, fma=s.fma)
-        return ProductKernel(
-            rows=rows,
-            vectors=vectors,
-            lanes=s.lanes,
-            element="f32",
-            left="f32",
-            right="f32",
-            fma=s.fma,
-            masks=s.masks,
-            ragged=False,
-            copies=False,
-            fetches=True,
-        )
+        tile = rows, vectors, s.lanes
+        return ProductKernel(*tile, "f32", "f32", "f32", s.fma, s.masks, False, False, fetches=True)
 
     def kernels(self, s: QuantizedSchedule) -> list[Kernel]:
         """Return all kernels that are called."""
-        first = self.activations(s)
-        if s.panels and not self.integers:
-            return [first, self.panel(s), self.tiles(s, s.rows)]
         counts = sorted({min(self.rows, s.rows), self.rows % s.rows or s.rows})
-        if s.panels:
-            return [first, self.panel(s), *(self.tiles(s, count) for count in counts)]
-        return [first, *(self.kernel(s, count) for count in counts)]
-
-    def _weight(self, s: QuantizedSchedule) -> str:
-        if not self.format.is_float:
-            return ""
-        kind = WIDE if "E5M2" in str(self.weight) else FINE
-        return f"{kind} {_conversions('f16', half=s.half)}"
-
-
-def _conversions(element: str, *, half: bool) -> str:
-    """Return an element type in memory and what makes f32 of it, as kernels take it."""
-    if element == "f16":
-        return "i16:bitcast f16:fpext f32" if half else f"i16:{HALF} f32"
-    return f"i16:{SHORT} f32" if element == "bf16" else element
+        if not s.panels:
+            return [self.activations(s), *(self.kernel(s, count) for count in counts)]
+        counts = counts if self.integers else [s.rows]
+        return [self.activations(s), self.panel(s), *(self.tiles(s, count) for count in counts)]
 
 
 def schedule_of(op: Operation) -> QuantizedSchedule:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import FOUR, ONE, TWO
+from mind_mlir.lowering.schedule.contraction.schedule import instructions
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
@@ -72,13 +73,9 @@ class QuantizedSchedule:
 def quantized_schedule(
     format_name: str, shape: tuple[int, int, int], *, integers: bool, target: Target
 ) -> QuantizedSchedule:
-    """Return the schedule of a product.
+    """Return the schedule of a product with weights of a format, of activations that may become integers.
 
-    Args:
-        format_name: The format of the weights.
-        shape: Rows of activations, rows of weights, and elements that are summed over.
-        integers: Whether activations become integers of 8 bits.
-        target: The processor.
+    The shape is rows of activations, rows of weights, and elements that are summed over.
     """
     rows, columns, depth = shape
     dots = _dots(target) if integers else ""
@@ -103,10 +100,8 @@ def quantized_schedule(
         nc=cut.step,
         brief=cut.brief,
         dots=dots,
-        fma=target.fma,
-        half=target.half,
-        masks=target.masks,
         ahead=costs.AHEAD if rows == 1 else 0,
+        **instructions(target),
     )
 
 
@@ -125,10 +120,8 @@ def _panels(shape: tuple[int, int, int], nanoseconds: float, dots: str, target: 
         nc=min(costs.PANEL_COLUMNS, columns),
         brief=nanoseconds < WAKING_NS,
         dots=dots,
-        fma=target.fma,
-        half=target.half,
-        masks=target.masks,
         panels=-(-blocks // -(-blocks // most)),
+        **instructions(target),
     )
 
 

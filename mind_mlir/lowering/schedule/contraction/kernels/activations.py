@@ -8,11 +8,15 @@ each lane of an accumulator is multiplied with, the scale of its block, and by w
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import Moving, begin, if_any, stored, walk
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 #: Added to a number of magnitude up to 2**22, it leaves the nearest integer in the lowest bits: and its bits.
 _TO_INTEGER, _TO_INTEGER_BITS = 1.5 * 2.0**23, 0x4B400000
@@ -84,25 +88,19 @@ class ActivationsKernel(MicroKernel):
 
     def append(self, t: Text) -> None:
         """Append the body: row after row, step after step."""
-        writer, held, size = _Writer(t, self), stored(self.source), self.step.bytes
-        source, target = begin(t, "source", held), begin(t, "target", "i8")
-
-        def step(_: str, here: str, there: str) -> None:
-            for block in range(self.blocks):
-                writer.block(t.step(here, block * BLOCK, held), there, block)
-
-        def row(_: str, here: str, there: str) -> None:
+        writer, size, width = _Writer(t, self), self.step.bytes, self.blocks * BLOCK
+        with t.loop(t["rows"], t.begin("source", self.source), t.begin("target", "i8")) as row:
+            here, there = row.inside
             if self.rest:
-                last = t.step(there, t.mul("%steps", t.number(size)), "i8")
-                behind = t.step(here, t.mul("%steps", t.number(self.blocks * BLOCK)), held)
+                last, behind = there + t["steps"] * size, here + t["steps"] * width
                 for block in range(self.blocks):
-                    place = t.step(behind, block * BLOCK, held) if block < self.rest else None
-                    writer.block(place, last, block)
-            moving = [Moving(here, self.blocks * BLOCK, held), Moving(there, size, "i8")]
-            if_any(t, "%steps", lambda: walk(t, "%steps", moving, step))
-
-        moving = [Moving(source, "%source_row", held), Moving(target, "%target_row", "i8")]
-        walk(t, "%rows", moving, row)
+                    writer.block(behind + block * BLOCK if block < self.rest else None, last, block)
+            with t.loop_if_any(t["steps"], here, there) as step:
+                source, target = step.inside
+                for block in range(self.blocks):
+                    writer.block(source + block * BLOCK, target, block)
+                step.next(source + width, target + size)
+            row.next(here + t["source_row"], there + t["target_row"])
 
 
 class _Writer:
@@ -112,102 +110,69 @@ class _Writer:
         self._t, self._k = t, kernel
         self._format = FORMATS[kernel.format]
 
-    def block(self, source: str | None, step: str, number: int) -> None:
+    def block(self, source: TextValue | None, step: TextValue, number: int) -> None:
         """Append a block of a step: activations, or zeros."""
         t, k = self._t, self._k
         if source is None:
-            found = [t.zero("f32", k.lanes)] * (BLOCK // k.lanes)
+            found = [t.constant(0, "f32", k.lanes)] * (BLOCK // k.lanes)
         else:
-            places = (t.step(source, first, stored(k.source)) for first in range(0, BLOCK, k.lanes))
-            found = [t.read(place, k.source, k.lanes) for place in places]
+            found = [(source + first).read(k.lanes) for first in range(0, BLOCK, k.lanes)]
         if k.integers:
             self._integers(found, step, number)
         else:
-            self._write(found, "f32", step, number)
+            self._write(found, step, number)
 
-    def _integers(self, found: list[str], step: str, number: int) -> None:
-        t, lanes = self._t, self._k.lanes
-        f32, i32 = vector(lanes, "f32"), vector(lanes, "i32")
-        scale = t.binary("fdiv", self._greatest(found), t.constant(f"{GREATEST}.0", "f32"), "f32")
-        divisor = t.splat(scale, lanes, "f32")
-        steps = [self._rounded(t.binary("fdiv", each, divisor, f32)) for each in found]
+    def _integers(self, found: list[TextValue], step: TextValue, number: int) -> None:
+        scale = _greatest(found) / GREATEST
+        divisor = scale.splat(self._k.lanes)
+        steps = [_rounded(each / divisor) for each in found]
         total = steps[0]
         for each in steps[1:]:
-            total = t.binary("add", total, each, i32)
-        summed = t.op(f'llvm.call_intrinsic "llvm.vector.reduce.add"({total}) : ({i32}) -> i32')
-        narrow = vector(lanes, "i8")
-        self._write([t.op(f"llvm.trunc {each} : {i32} to {narrow}") for each in steps], "i8", step, number)
+            total = total + each
+        summed = total.reduced("add")
+        self._write([each.cast("trunc", "i8") for each in steps], step, number)
         self._behind(scale, summed, step, number)
 
-    def _greatest(self, found: list[str]) -> str:
-        """Append the greatest magnitude, by its bits: those of NaN are greater than those of all numbers."""
-        t, i32, f32 = self._t, vector(self._k.lanes, "i32"), vector(self._k.lanes, "f32")
-        mask = t.constant(f"dense<{0x7FFFFFFF}>", i32)
-        bits = [t.op(f"llvm.bitcast {each} : {f32} to {i32}") for each in found]
-        bits = [t.binary("and", each, mask, i32) for each in bits]
-        while len(bits) > 1:
-            first, second, *rest = bits
-            bits = [*rest, t.op(f"llvm.intr.umax({first}, {second}) : ({i32}, {i32}) -> {i32}")]
-        most = t.op(f'llvm.call_intrinsic "llvm.vector.reduce.umax"({bits[0]}) : ({i32}) -> i32')
-        return t.op(f"llvm.bitcast {most} : i32 to f32")
-
-    def _rounded(self, quotients: str) -> str:
-        """Append quotients as i32: to nearest even, NaN as 0, none of a magnitude above the greatest."""
-        t, lanes = self._t, self._k.lanes
-        f32, i32 = vector(lanes, "f32"), vector(lanes, "i32")
-        i1 = vector(lanes, "i1")
-
-        def number(value: float) -> str:
-            return t.constant(f"dense<{value}>", f32)
-
-        def chosen(predicate: str, left: str, right: str, on: str, off: str) -> str:
-            flags = t.op(f'llvm.fcmp "{predicate}" {left}, {right} : {f32}')
-            return t.select(flags, on, off, f32, i1)
-
-        known = chosen("ord", quotients, quotients, quotients, t.zero("f32", lanes))
-        for predicate, limit in (("ogt", float(GREATEST)), ("olt", -float(GREATEST))):
-            known = chosen(predicate, known, number(limit), number(limit), known)
-        moved = t.binary("fadd", known, number(_TO_INTEGER), f32)
-        bits = t.op(f"llvm.bitcast {moved} : {f32} to {i32}")
-        return t.binary("sub", bits, t.constant(f"dense<{_TO_INTEGER_BITS}>", i32), i32)
-
-    def _write(self, found: list[str], element: str, step: str, number: int) -> None:
+    def _write(self, found: list[TextValue], step: TextValue, number: int) -> None:
         """Append vectors of a block in the order of the format."""
-        t, k = self._t, self._k
-        half = BLOCK // 2
+        k, half = self._k, BLOCK // 2
         if self._format.bits == 8:
             offsets = [number * BLOCK + first for first in range(0, BLOCK, k.lanes)]
         else:
             starts = (number * half, (k.blocks + number) * half)
-            if self._format.pairs:
-                found = self._apart(found, element)
+            if self._format.pairs:  # the first element of each pair, then the second ones
+                pairs = list(zip(found[::2], found[1::2], strict=True))
+                alternate = [range(first, 2 * k.lanes, 2) for first in (0, 1)]
+                found = [left.shuffle(right, lanes) for lanes in alternate for left, right in pairs]
             offsets = [start + first for start in starts for first in range(0, half, k.lanes)]
         for value, offset in zip(found, offsets, strict=True):
-            place = t.step(step, offset * byte_width(element), "i8")
-            t.store(value, place, vector(k.lanes, element), byte_width(element))
+            (step + offset * byte_width(value.element)).store(value)
 
-    def _apart(self, found: list[str], element: str) -> list[str]:
-        """Append the first element of each pair, then the second ones."""
-        t, lanes = self._t, self._k.lanes
-        type_ = vector(lanes, element)
-        pairs = list(zip(found[::2], found[1::2], strict=True))
-        return [
-            t.shuffle(left, right, list(range(first, 2 * lanes, 2)), type_)
-            for first in (0, 1)
-            for left, right in pairs
-        ]
-
-    def _behind(self, scale: str, summed: str, step: str, number: int) -> None:
+    def _behind(self, scale: TextValue, summed: TextValue, step: TextValue, number: int) -> None:
         """Append the scale in each lane of the block, and the sum in the first one."""
-        t, k, layout = self._t, self._k, self._k.step
+        k, layout = self._k, self._k.step
         lanes = layout.block_lanes
         first = layout.numbers + 4 * number * lanes
-        t.store(t.splat(scale, lanes, "f32"), t.step(step, first, "i8"), vector(lanes, "f32"), 4)
-        if k.factor:
-            element, value = "i32", t.binary("mul", summed, t.constant(str(k.factor), "i32"), "i32")
-        else:
-            element, value = "f32", convert(t, "i32:sitofp f32", summed, 0)
-        type_ = vector(lanes, element)
-        zero = t.zero(element, lanes)
-        placed = t.op(f"llvm.insertelement {value}, {zero}[{t.number(0)} : i64] : {type_}")
-        t.store(placed, t.step(step, first + 4 * layout.lanes, "i8"), type_, 4)
+        scales = scale.splat(lanes)
+        (step + first).store(scales)
+        value = summed * k.factor if k.factor else summed.cast("sitofp", "f32")
+        placed = self._t.constant(0, value.element, lanes).insert(value, 0)
+        (step + (first + 4 * layout.lanes)).store(placed)
+
+
+def _greatest(found: list[TextValue]) -> TextValue:
+    """Append the greatest magnitude, by its bits: those of NaN are greater than those of all numbers."""
+    bits = [each.cast("bitcast", "i32") for each in found]
+    bits = [each & 0x7FFFFFFF for each in bits]
+    while len(bits) > 1:
+        first, second, *rest = bits
+        bits = [*rest, first.maximum(second)]
+    return bits[0].reduced("umax").cast("bitcast", "f32")
+
+
+def _rounded(quotients: TextValue) -> TextValue:
+    """Append quotients as i32: to nearest even, NaN as 0, none of a magnitude above the greatest."""
+    known = quotients.compare("ord", quotients).select(quotients, quotients.like(0))
+    for predicate, limit in (("ogt", GREATEST), ("olt", -GREATEST)):
+        known = known.compare(predicate, limit).select(known.like(limit), known)
+    return (known + _TO_INTEGER).cast("bitcast", "i32") - _TO_INTEGER_BITS

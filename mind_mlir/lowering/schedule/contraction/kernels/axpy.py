@@ -1,7 +1,8 @@
-"""The micro-kernel of a sweep: a product of few rows that reads a large right factor once, row by row.
+"""The micro-kernels of a sweep: a product of few rows that reads a large right factor once, row by row.
 
 Such a product takes as long as memory needs to bring the right factor. That is fastest in the order in which
-it lies there, without a tile of registers that would have several rows of it under way at a time.
+it lies there, without a tile of registers that would have several rows of it under way at a time. The results
+of its parts are added up.
 """
 
 from __future__ import annotations
@@ -9,21 +10,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import (
-    Moving,
-    along,
-    begin,
-    if_any,
-    rows_of,
-    stored,
-    walk,
-)
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, add_where, along, store_sums
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
+#: Partial results that one accumulator sums.
+JOINED = 32
 #: Rows of the right factor that are read side by side, for one row of results and for several: so many
 #: streams the processor prefetches, and a result is loaded and stored once for all of them. For one row of
 #: results they are far apart, so that each stream goes on through memory, which is read faster by half on one
@@ -75,61 +69,99 @@ class AxpyKernel(MicroKernel):
 
     def append(self, t: Text) -> None:
         """Append the body: results are cleared, then groups of rows of the right factor are added."""
-        left, right = begin(t, "left", stored(self.left)), begin(t, "right", stored(self.right))
-        outs = rows_of(t, begin(t, "out", self.element), "%out_row", self.rows, self.element)
-        lefts = rows_of(t, left, "%left_row", self.rows, stored(self.left))
-        side = t.number(self.beside)
-        groups = t.binary("udiv", "%depth", side)
-        apart, onward = (groups, t.number(1)) if self.is_apart else (t.number(1), side)
-
-        def clear(first: str, lanes: int, _: str | None) -> None:
+        left, right, out = (
+            t.begin(name, element)
+            for name, element in (("left", self.left), ("right", self.right), ("out", self.element))
+        )
+        outs = [out + t["out_row"] * row for row in range(self.rows)]
+        lefts = [left + t["left_row"] * row for row in range(self.rows)]
+        groups = t["depth"] // self.beside
+        apart, onward = (groups, t.number(1)) if self.is_apart else (t.number(1), t.number(self.beside))
+        for first, lanes, _ in along(t, t["columns"], self.lanes, masks=self.masks):
             for result in outs:
-                zero, place = t.zero(self.element, lanes), t.step(result, first, self.element)
-                t.store(zero, place, vector(lanes, self.element), byte_width(self.element))
+                (result + first).store(t.constant(0, self.element, lanes))
+        done = groups * self.beside
+        rest = t["depth"] - done
 
-        along(t, "%columns", self.lanes, clear, masks=self.masks)
-        done = t.mul(groups, side)
-        rest = t.binary("sub", "%depth", done)
-
-        def some(number: str, there: str, count: int) -> None:
+        def some(number: TextValue, there: TextValue, count: int) -> None:
             """Append what adds ``count`` rows of the right factor, from row ``number`` on."""
             rights = [there]
             for _ in range(1, count):
-                rights.append(t.step(rights[-1], t.mul("%right_step", apart), stored(self.right)))
-            places = [t.add(number, t.mul(t.number(each), apart)) for each in range(count)]
-            self._add(t, (lefts, rights, outs), [t.mul(place, "%left_step") for place in places])
+                rights.append(rights[-1] + t["right_step"] * apart)
+            places = [number + t.number(each) * apart for each in range(count)]
+            self._add(t, (lefts, rights, outs), [place * t["left_step"] for place in places])
 
-        def group(number: str, there: str) -> None:
-            some(t.mul(number, onward), there, self.beside)
+        with t.loop_if_any(groups, right) as group:
+            some(group.number * onward, group.inside[0], self.beside)
+            group.next(group.inside[0] + t["right_step"] * onward)
+        with t.loop_if_any(rest, right + done * t["right_step"]) as single:
+            some(done + single.number, single.inside[0], 1)
+            single.next(single.inside[0] + t["right_step"])
 
-        def single(number: str, there: str) -> None:
-            some(t.add(done, number), there, 1)
-
-        grouped = Moving(right, lambda: t.mul("%right_step", onward), stored(self.right))
-        if_any(t, groups, lambda: walk(t, groups, [grouped], group))
-        last = t.step(right, t.mul(done, "%right_step"), stored(self.right))
-        left_over = Moving(last, "%right_step", stored(self.right))
-        if_any(t, rest, lambda: walk(t, rest, [left_over], single))
-
-    def _add(self, t: Text, rows: tuple[list[str], list[str], list[str]], offsets: list[str]) -> None:
+    def _add(self, t: Text, rows: tuple[list[TextValue], ...], offsets: list[TextValue]) -> None:
         """Append what adds products of rows of the right factor and of elements at ``offsets``."""
         lefts, rights, outs = rows
-        element = self.element
-        scalars = [
-            [t.read(t.step(each, offset, stored(self.left)), self.left, 0) for offset in offsets]
-            for each in lefts
-        ]
-        splats = [[t.splat(each, self.lanes, element) for each in several] for several in scalars]
-
-        def columns(first: str, lanes: int, mask: str | None) -> None:
-            type_ = vector(lanes, element)
-            places = (t.step(each, first, stored(self.right)) for each in rights)
-            values = [t.read(each, self.right, lanes, mask) for each in places]
+        scalars = [[(each + offset).read() for offset in offsets] for each in lefts]
+        splats = [[each.splat(self.lanes) for each in several] for several in scalars]
+        for first, lanes, mask in along(t, t["columns"], self.lanes, masks=self.masks):
+            values = [(each + first).read(lanes, mask) for each in rights]
             for result, factors in zip(outs, splats if lanes else scalars, strict=True):
-                place = t.step(result, first, element)
-                total = t.load(place, type_, byte_width(element))
+                place = result + first
+                total = place.load(lanes)
                 for factor, value in zip(factors, values, strict=True):
-                    total = t.multiply_add(factor, value, total, element, lanes, fma=self.fma)
-                t.store(total, place, type_, byte_width(element))
+                    total = factor.multiply_add(value, total, fma=self.fma)
+                place.store(total)
 
-        along(t, "%columns", self.lanes, columns, masks=self.masks)
+
+@dataclasses.dataclass(frozen=True)
+class JoinKernel(MicroKernel):
+    """``out[i, j] (+)= sum over p of source[p, i, j]``: adds up partial results, in their order.
+
+    Attributes:
+        lanes: Elements in a vector.
+        element: The type of elements.
+        masks: Whether loads and stores at edges take masks.
+    """
+
+    lanes: int
+    element: str
+    masks: bool
+
+    kind = "join"
+    buffers = ("source", "out")
+    numbers = (
+        *("source_first", "out_first", "rows", "columns", "parts"),
+        *("source_row", "source_part", "out_row"),
+    )
+    adds = True
+
+    def append(self, t: Text) -> None:
+        """Append the body: row after row, vector after vector, part after part."""
+        source, out = t.begin("source", self.element), t.begin("out", self.element)
+        start = t.start(self.element)
+        starts = start.splat(self.lanes)
+        groups = t["parts"].blocks(JOINED)
+        with t.loop(t["rows"], source, out) as rows:
+            here, there = rows.inside
+            for first, lanes, mask in along(t, t["columns"], self.lanes, masks=self.masks):
+                total = self._total(t, groups, here + first, lanes)
+                place = there + first
+                if mask is None:
+                    store_sums(t, [(place, total)], starts if lanes else start)
+                else:
+                    add_where(t, place, total, starts, mask)
+            rows.next(here + t["source_row"], there + t["out_row"])
+
+    def _total(self, t: Text, groups: TextValue, here: TextValue, lanes: int) -> TextValue:
+        """Append the sum of all parts of what is ``here``."""
+        zero = t.constant(0, self.element, lanes)
+        with t.loop(groups, here, t["parts"], zero) as group:
+            here, left, total = group.inside
+            with t.loop(left.minimum(JOINED), here, zero) as part:
+                here, some = part.inside
+                value = here.load(lanes)
+                here, some = here + t["source_part"], some + value
+                part.next(here, some)
+            left, total = left - JOINED, total + some
+            group.next(here, left, total)
+        return total

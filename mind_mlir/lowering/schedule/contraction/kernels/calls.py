@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.packing import PACK_ARGUMENTS, PackKernel
-from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.mlir.memory import metadata_of
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Library
+    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.mlir.bindings import Type, Value
 
@@ -55,20 +55,10 @@ class Blocks(NamedTuple):
 
 
 class KernelCalls:
-    """Emits calls of kernels.
-
-    Args:
-        emitter: The emitter.
-        library: The kernels of the module.
-        element: The type of accumulators.
-        most: How many steps one accumulator sums at most before it is added to what there is.
-    """
+    """Emits calls of kernels with accumulators of a type that sum so many steps at ``most``."""
 
     def __init__(self, emitter: Emitter, library: Library, element: Type, most: int) -> None:
-        self._e = emitter
-        self._library = library
-        self._element = element
-        self._most = most
+        self._e, self._library, self._element, self._most = emitter, library, element, most
 
     def blocks(self, steps: Index) -> Blocks:
         """Return so many steps in blocks."""
@@ -88,26 +78,17 @@ class KernelCalls:
         bounds: tuple[Index, Index, int],
         **others: Index,
     ) -> None:
-        """Emit a packing of what begins at ``source`` to ``target``.
+        """Emit a packing of what begins at ``source``, a pointer and a place there, to a room of the thread.
 
-        Args:
-            kernel: The kernel.
-            source: The pointer to elements, and where they begin.
-            target: A room of the thread.
-            bounds: Columns, steps, and how far the source moves from one to the next.
-            others: Other arguments of the kernel.
+        Bounds are columns, steps, and how far the source moves from one to the next.
         """
-        columns, depth, stride = bounds
         numbers: dict[str, Index] = {
             "source_first": source[1],
-            "columns": columns,
-            "depth": depth,
-            "stride": stride,
+            **dict(zip(("columns", "depth", "stride"), bounds, strict=True)),
             "panel": math.prod(target.type.shape),
             **others,
         }
-        values = [self._e.index(numbers.get(name, 0)) for name in PACK_ARGUMENTS]
-        self._library.call(kernel, [source[0], metadata_of(target)[0], *values])
+        self._library.call_with(self._e, kernel, (source[0], metadata_of(target)[0]), numbers)
 
     def product(
         self,
@@ -130,36 +111,31 @@ class KernelCalls:
         """
         e = self._e
         left, right, out = matrices
-        first = kernels[0]
         numbers: dict[str, Index] = {
-            "left_first": left.first,
-            "right_first": right.first,
-            "out_first": out.first,
+            **{
+                f"{name}_first": each.first
+                for name, each in zip(ProductKernel.buffers, matrices, strict=True)
+            },
             "rows": bounds[0],
-            "planes": 1,
             "columns": bounds[1],
             "depth": blocks.size,
             "last_depth": blocks.last,
-            "taps": 1,
-            "last_taps": 1,
             "blocks": blocks.number,
             "left_row": left.outer,
             "left_step": left.inner,
             "right_panel": right.outer,
             "right_step": right.inner,
-            "left_tile": left.outer * first.rows,
+            "left_tile": left.outer * kernels[0].rows,
             "left_block": left.inner * blocks.size,
             "right_block": right.inner * blocks.size,
             "out_row": out.outer,
         }
 
-        def call(one: ProductKernel) -> None:
-            values = [e.index(numbers.get(name, 0)) for name in PRODUCT_ARGUMENTS]
+        def call(kernel: ProductKernel) -> None:
             pointers = [each.base for each in matrices]
-            zero = e.number(self._element, 0)
-            self._library.call(one, [*pointers, *values, zero, adds])
+            self._library.call_with(e, kernel, pointers, numbers, (e.number(self._element, 0), adds))
 
         if info is None:
-            call(first)
+            call(kernels[0])
         else:
-            e.when(are_normal(*info), lambda: call(first), lambda: call(kernels[1]))
+            e.when(are_normal(*info), lambda: call(kernels[0]), lambda: call(kernels[1]))

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import (
-    Moving,
-    begin,
-    if_any,
-    lane_sum,
-    rows_of,
-    store_sum,
-    stored,
-    walk,
-)
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, store_sums, sum_of_lanes
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text
+    from collections.abc import Sequence
+
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,101 +49,85 @@ class DotKernel(MicroKernel):
         *("left_first", "right_first", "out_first", "columns", "depth", "last_depth", "blocks"),
         *("left_row", "right_column", "out_row"),
     )
-
-    @property
-    def sums(self) -> str:
-        """The type of what sums start from."""
-        return self.element
+    adds = True
 
     def append(self, t: Text) -> None:
         """Append the body: columns side by side, then those that are left."""
-        right, out = begin(t, "right", stored(self.right)), begin(t, "out", self.element)
-
-        def columns(count: str, first: tuple[str, str], beside: int) -> None:
-            moving = [
-                Moving(first[0], lambda: t.mul("%right_column", t.number(beside)), stored(self.right)),
-                Moving(first[1], beside, self.element),
-            ]
-            walk(t, count, moving, lambda _, *places: _Columns(t, self, beside).append(*places))
-
+        right, out = t.begin("right", self.right), t.begin("out", self.element)
         if self.beside == 1:
-            columns("%columns", (right, out), 1)
+            with t.loop(t["columns"], right, out) as loop:
+                loop.next(*self._columns(t, 1, *loop.inside))
             return
-        side = t.number(self.beside)
-        whole = t.binary("udiv", "%columns", side)
-        rest = t.binary("sub", "%columns", t.mul(whole, side))
-        behind = (
-            t.step(right, t.mul(t.mul(whole, side), "%right_column"), stored(self.right)),
-            t.step(out, t.mul(whole, side), self.element),
-        )
+        whole = t["columns"] // self.beside
+        rest = t["columns"] - whole * self.beside
+        behind = right + whole * self.beside * t["right_column"], out + whole * self.beside
         for count, first, beside in ((whole, (right, out), self.beside), (rest, behind, 1)):
-            if_any(t, count, partial(columns, count, first, beside))
+            with t.loop_if_any(count, *first) as loop:
+                loop.next(*self._columns(t, beside, *loop.inside))
 
+    def _columns(
+        self, t: Text, beside: int, first: TextValue, result: TextValue
+    ) -> tuple[TextValue, TextValue]:
+        """Append ``beside`` columns from ``first`` on, whose results go to ``result`` and what follows.
 
-class _Columns:
-    """Appends the sums of ``beside`` columns of the right factor."""
-
-    def __init__(self, t: Text, kernel: DotKernel, beside: int) -> None:
-        self._t, self._k, self._beside = t, kernel, beside
-        self._vector = vector(kernel.lanes, kernel.element)
-        self._cells = kernel.rows * beside
-
-    def append(self, first: str, result: str) -> None:
-        """Append columns from ``first`` on, whose results go to ``result`` and what follows."""
-        t, k = self._t, self._k
-        left = begin(t, "left", stored(k.left))
-        self._lefts = rows_of(t, left, "%left_row", k.rows, stored(k.left))
-        self._rights = [t.mul("%right_column", t.number(column)) for column in range(self._beside)]
-        self._width = t.number(k.lanes * k.vectors)
-        self._last = t.binary("sub", "%blocks", t.number(1))
-        zeros = [(t.zero(k.element), k.element)] * self._cells
-        carried = [(t.number(0), "i64"), (first, "!llvm.ptr"), *zeros]
-        _, _, *totals = t.loop("%blocks", carried, self._block)
+        Returns the next column, and where its results go.
+        """
+        left = t.begin("left", self.left)
+        lefts = [left + t["left_row"] * row for row in range(self.rows)]
+        rights = [t["right_column"] * column for column in range(beside)]
+        width, last = t.number(self.lanes * self.vectors), t["blocks"] - 1
+        cells = self.rows * beside
+        with t.loop(t["blocks"], t.number(0), first, *[t.constant(0, self.element)] * cells) as block:
+            offset, there, *totals = block.inside
+            depth = block.number.compare("eq", last).select(t["last_depth"], t["depth"])
+            zeros = [t.constant(0, self.element, self.lanes)] * (cells * self.vectors)
+            with t.loop(depth // width, offset, there, *zeros) as step:
+                offset, there, *sums = step.inside
+                sums = self._multiplied(t, [offset, *lefts], [there, *rights], sums)
+                offset, there = offset + width, there + width
+                step.next(offset, there, *sums)
+            if self.ragged:
+                rest = depth % width
+                masks = [rest.mask(v * self.lanes, self.lanes) for v in range(self.vectors)]
+                sums = self._multiplied(t, [offset, *lefts], [there, *rights], sums, masks)
+            several = [sums[cell : cell + self.vectors] for cell in range(0, len(sums), self.vectors)]
+            totals = [total + sum_of_lanes(each) for total, each in zip(totals, several, strict=True)]
+            block.next(offset, there, *totals)
         places = [
-            t.step(t.step(result, t.mul("%out_row", t.number(row)), k.element), t.number(column), k.element)
-            for row in range(k.rows)
-            for column in range(self._beside)
+            result + t["out_row"] * row + t.number(column)
+            for row in range(self.rows)
+            for column in range(beside)
         ]
-        store_sum(t, list(zip(places, totals, strict=True)), "%start", 0, k.element)
+        store_sums(t, list(zip(places, totals, strict=True)), t.start(self.element))
+        return first + t["right_column"] * beside, result + beside
 
-    def _block(self, number: str, inside: list[str]) -> list[str]:
-        t, k = self._t, self._k
-        offset, there, *totals = inside
-        depth = t.select(t.compare("eq", number, self._last), "%last_depth", "%depth", "i64")
-        zeros = [(t.zero(k.element, k.lanes), self._vector)] * (self._cells * k.vectors)
-        steps = t.binary("udiv", depth, self._width)
-        offset, there, *sums = t.loop(steps, [(offset, "i64"), (there, "!llvm.ptr"), *zeros], self._step)
-        if k.ragged:
-            rest = t.binary("urem", depth, self._width)
-            masks = [t.mask(rest, v * k.lanes, k.lanes) for v in range(k.vectors)]
-            sums = self._multiplied(offset, there, sums, masks)
-        several = [sums[cell * k.vectors : (cell + 1) * k.vectors] for cell in range(self._cells)]
-        added = [
-            t.sum(total, lane_sum(t, each, k.element, k.lanes), k.element, 0)
-            for total, each in zip(totals, several, strict=True)
-        ]
-        return [offset, there, *added]
+    def _multiplied(
+        self,
+        t: Text,
+        lefts: Sequence[TextValue],
+        rights: Sequence[TextValue],
+        sums: Sequence[TextValue],
+        masks: Sequence[TextValue] = (),
+    ) -> list[TextValue]:
+        """Append ``sums`` plus the products of a step; those of a step that is not whole have ``masks``.
 
-    def _step(self, _: str, inside: list[str]) -> list[str]:
-        t = self._t
-        offset, there, *sums = inside
-        following = self._multiplied(offset, there, sums, [])
-        return [t.add(offset, self._width), t.step(there, self._width, stored(self._k.right)), *following]
-
-    def _multiplied(self, offset: str, there: str, sums: list[str], masks: list[str]) -> list[str]:
-        """Append ``sums`` plus the products of a step; those of a step that is not whole have ``masks``."""
-        t, k = self._t, self._k
+        Args:
+            t: The kernel.
+            lefts: How far the step is from the beginning of rows of the left factor, and where these are.
+            rights: Where the first column of the right factor is, and how far columns are from it.
+            sums: What there is.
+            masks: Those of each vector.
+        """
+        (offset, *rows), (there, *columns) = lefts, rights
         following = list(sums)
-        for v in range(k.vectors):
+        for v in range(self.vectors):
             mask = masks[v] if masks else None
-            place = t.step(there, t.number(v * k.lanes), stored(k.right))
-            factors = [
-                t.read(t.step(place, each, stored(k.right)), k.right, k.lanes, mask) for each in self._rights
-            ]
-            place = t.add(offset, t.number(v * k.lanes))
-            for row, each in enumerate(self._lefts):
-                value = t.read(t.step(each, place, stored(k.left)), k.left, k.lanes, mask)
+            place = there + t.number(v * self.lanes)
+            factors = [(place + each).read(self.lanes, mask) for each in columns]
+            place = offset + v * self.lanes
+            for row, each in enumerate(rows):
+                value = (each + place).read(self.lanes, mask)
                 for column, factor in enumerate(factors):
-                    cell = (row * self._beside + column) * k.vectors + v
-                    following[cell] = t.multiply_add(value, factor, sums[cell], k.element, k.lanes, fma=k.fma)
+                    cell = (row * len(columns) + column) * self.vectors + v
+                    following[cell] = value.multiply_add(factor, sums[cell], fma=self.fma)
         return following

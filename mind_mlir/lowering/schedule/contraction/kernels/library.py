@@ -6,13 +6,11 @@ makes their code apart. Where it has to stand alone, as a text or an object file
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
-from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel
+from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel, JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
-from mind_mlir.lowering.schedule.contraction.kernels.join import JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
@@ -20,36 +18,13 @@ from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedK
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, Index
-from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
-from mind_mlir.mlir.memory import metadata_of
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, linalg, memref
+from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.records import read_record, record_attribute
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-
-@dataclasses.dataclass(frozen=True)
-class Buffer:
-    """A buffer as kernels take it.
-
-    Attributes:
-        value: The whole of it.
-        base: The pointer to its elements, a memref of rank 0.
-        first: Where it starts there, in elements.
-        strides: Its strides in elements.
-    """
-
-    value: Value
-    base: Value
-    first: Index
-    strides: tuple[int, ...]
-
-    @staticmethod
-    def of(value: Value) -> Buffer:
-        """Emit what says where ``value`` lies."""
-        base, first, strides = metadata_of(value)
-        return Buffer(value, base, first, tuple(strides))
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 def macro_tile_memory(type_: Type, *, is_shared: bool) -> Value:
@@ -64,6 +39,15 @@ def private_memory(type_: Type, alignment: int | None = None) -> Value:
     op = memref.AllocaOp(type_, [], [], alignment=alignment)
     op.operation.attributes[PRIVATE_ATTRIBUTE] = ir.UnitAttr.get()
     return op.result
+
+
+def marked_operations(module: Module, attribute: str) -> Iterator[tuple[Emitter, list[Operation]]]:
+    """Iterate over functions on memory with operations that ``attribute`` marks: what emits, and these."""
+    for function in list(module.body.operations):
+        if isinstance(function, func.FuncOp) and function.regions[0].blocks:
+            ops = [op.operation for op in find_all(function, linalg.GenericOp) if attribute in op.attributes]
+            if ops:
+                yield Emitter(function), ops
 
 
 #: What modules call.
@@ -111,8 +95,9 @@ class Library:
         numbers: Mapping[str, Index],
         rest: Sequence[Value] = (),
     ) -> None:
-        """Emit a call of ``kernel`` with pointers, numbers by their names, zeros by default, and the rest."""
-        self.call(kernel, [*buffers, *(e.index(numbers.get(name, 0)) for name in kernel.numbers), *rest])
+        """Emit a call of ``kernel`` with pointers, numbers by their names, and the rest."""
+        given = (numbers.get(name, int(name in kernel.ones)) for name in kernel.numbers)
+        self.call(kernel, [*buffers, *(e.index(number) for number in given), *rest])
 
     def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
@@ -151,12 +136,7 @@ def define_kernel(kernel: Kernel, attributes: Mapping[str, Attribute]) -> Operat
 
 
 def link_library(module: Module, attributes: Mapping[str, Attribute]) -> None:
-    """Put the code of each kernel, with ``attributes``, in the place of its declaration in ``module``.
-
-    Args:
-        module: A module in the LLVM dialect.
-        attributes: Further attributes of functions.
-    """
+    """Put the code of each kernel, with ``attributes``, in the place of its declaration in ``module``."""
     for op, kernel in declared_kernels(module):
         ir.InsertionPoint(op).insert(define_kernel(kernel, attributes))
         op.operation.erase()

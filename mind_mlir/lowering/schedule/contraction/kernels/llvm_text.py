@@ -1,301 +1,14 @@
-"""Writes functions of the LLVM dialect as text.
-
-Micro-kernels are the same for every program, so they are written once, as text, which reads in a fraction of
-the time that building and converting their operations would take.
-"""
+"""The values of functions that are written as text, in the LLVM dialect."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: Loops are written as they are to run.
-_AS_WRITTEN = (
-    "#llvm.loop_annotation<vectorize = <disable = true>, unroll = <disable = true>, mustProgress = true>"
-)
-
-#: A value: its name and its type.
-Typed = tuple[str, str]
-
-
-def vector(lanes: int, element: str) -> str:
-    """Return a vector type; the element type itself for no lanes."""
-    return f"vector<{lanes}x{element}>" if lanes else element
-
-
-class Text:
-    """The body of one function, line by line; counts names and blocks."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._names = 0
-        self._blocks = 0
-        self._constants: dict[str, str] = {}
-        self._slots: list[tuple[str, str, str, str]] = []
-
-    def function(self, name: str, buffers: Sequence[str], numbers: Sequence[str], start: str = "") -> str:
-        """Return the function ``name``, which has this body and returns nothing.
-
-        Args:
-            name: Its symbol.
-            buffers: The names of its pointers.
-            numbers: Those of its integers, behind these.
-            start: The type of ``%start``, what sums start from, if that and the flag ``%adds`` are arguments.
-        """
-        arguments = [f"%{each}: !llvm.ptr" for each in buffers] + [f"%{each}: i64" for each in numbers]
-        head = ", ".join([*arguments, *([f"%start: {start}", "%adds: i1"] if start else [])])
-        constants = [f"  {value} = {text}" for text, value in self._constants.items()]
-        for place, one, first, type_ in self._slots:
-            size = "{alignment = 64 : i64} : (i64) -> !llvm.ptr"
-            constants.append(f"  {place} = llvm.alloca {one} x {type_} {size}")
-            constants.append(f"  llvm.store {first}, {place} {{alignment = 64 : i64}} : {type_}, !llvm.ptr")
-        return "\n".join(
-            (
-                f'llvm.func @{name}({head}) attributes {{sym_visibility = "private"}} {{',
-                *constants,
-                *self._lines,
-                "  llvm.return",
-                "}",
-            )
-        )
-
-    def line(self, text: str) -> None:
-        """Append an operation without a result."""
-        self._lines.append(f"  {text}")
-
-    def op(self, text: str) -> str:
-        """Append an operation and return the name of its result."""
-        self._names += 1
-        name = f"%{self._names}"
-        self._lines.append(f"  {name} = {text}")
-        return name
-
-    def constant(self, value: str, type_: str) -> str:
-        """Return a constant, which stands at the head of the function: ``0`` of ``i64``, ``dense<0>``."""
-        typed = value if type_ == "i1" else f"{value} : {type_}"
-        text = f"llvm.mlir.constant({typed}) : {type_}"
-        return self._constants.setdefault(text, f"%c{len(self._constants)}")
-
-    def slot(self, type_: str, start: str) -> str:
-        """Return memory of the function for a vector, aligned to 64 bytes, that holds ``start`` at first."""
-        place = f"%s{len(self._slots)}"
-        self._slots.append((place, self.constant("1", "i64"), self.constant(start, type_), type_))
-        return place
-
-    def number(self, value: int) -> str:
-        """Return an i64 constant."""
-        return self.constant(str(value), "i64")
-
-    def zero(self, element: str, lanes: int = 0) -> str:
-        """Return the constant zero, a vector of so many lanes if there are any."""
-        value = "0" if element[0] == "i" else "0.0"
-        return self.constant(f"dense<{value}>" if lanes else value, vector(lanes, element))
-
-    def binary(self, op: str, left: str, right: str, type_: str = "i64") -> str:
-        """Append ``llvm.<op>``."""
-        return self.op(f"llvm.{op} {left}, {right} : {type_}")
-
-    def sum(self, left: str, right: str, element: str, lanes: int) -> str:
-        """Append an addition of elements of a type."""
-        return self.binary("add" if element[0] == "i" else "fadd", left, right, vector(lanes, element))
-
-    def multiply_add(self, left: str, right: str, sums: str, element: str, lanes: int, *, fma: bool) -> str:
-        """Append ``sums`` plus a product, fused if that is said and they are floats."""
-        type_ = vector(lanes, element)
-        if fma and element[0] != "i":
-            return self.op(f"llvm.intr.fma({left}, {right}, {sums}) : ({type_}, {type_}, {type_}) -> {type_}")
-        product = self.binary("mul" if element[0] == "i" else "fmul", left, right, type_)
-        return self.sum(sums, product, element, lanes)
-
-    def add(self, left: str, right: str) -> str:
-        """Append an addition of i64."""
-        return self.binary("add", left, right)
-
-    def mul(self, left: str, right: str) -> str:
-        """Append a multiplication of i64."""
-        return self.binary("mul", left, right)
-
-    def minimum(self, left: str, right: str) -> str:
-        """Append the minimum of two non-negative i64."""
-        return self.op(f"llvm.intr.umin({left}, {right}) : (i64, i64) -> i64")
-
-    def compare(self, predicate: str, left: str, right: str, type_: str = "i64") -> str:
-        """Append a comparison."""
-        return self.op(f'llvm.icmp "{predicate}" {left}, {right} : {type_}')
-
-    def select(self, condition: str, on: str, off: str, type_: str, kind: str = "i1") -> str:
-        """Append a selection by a condition of type ``kind``."""
-        return self.op(f"llvm.select {condition}, {on}, {off} : {kind}, {type_}")
-
-    def step(self, pointer: str, offset: str | int, element: str) -> str:
-        """Append the pointer ``offset`` elements further on."""
-        if isinstance(offset, int):
-            if offset == 0:
-                return pointer
-            return self.op(f"llvm.getelementptr {pointer}[{offset}] : (!llvm.ptr) -> !llvm.ptr, {element}")
-        return self.op(f"llvm.getelementptr {pointer}[{offset}] : (!llvm.ptr, i64) -> !llvm.ptr, {element}")
-
-    def load(self, pointer: str, type_: str, alignment: int) -> str:
-        """Append a load of memory aligned to ``alignment`` bytes."""
-        return self.op(f"llvm.load {pointer} {{alignment = {alignment} : i64}} : !llvm.ptr -> {type_}")
-
-    def store(self, value: str, pointer: str, type_: str, alignment: int) -> None:
-        """Append a store to memory aligned to ``alignment`` bytes."""
-        self.line(f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64}} : {type_}, !llvm.ptr")
-
-    def stream(self, value: str, pointer: str, lanes: int, element: str) -> None:
-        """Append a store past the cache, of a vector to memory aligned to its size."""
-        alignment = lanes * byte_width(element)
-        self.line(
-            f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64, nontemporal}}"
-            f" : {vector(lanes, element)}, !llvm.ptr"
-        )
-
-    def masked_load(self, pointer: str, mask: str, off: str, lanes: int, element: str) -> str:
-        """Append a load of the lanes that are on; the others are those of ``off``."""
-        type_ = vector(lanes, element)
-        return self.op(
-            f"llvm.intr.masked.load {pointer}, {mask}, {off} {{alignment = {byte_width(element)} : i32}}"
-            f" : (!llvm.ptr, vector<{lanes}xi1>, {type_}) -> {type_}"
-        )
-
-    def read(self, pointer: str, conversions: str, lanes: int, mask: str | None = None) -> str:
-        """Append elements as accumulators: a scalar for no lanes; zeros in lanes that ``mask`` has off.
-
-        Args:
-            pointer: Where they are.
-            conversions: Their type in memory and what makes accumulators of them, as `convert` takes it.
-            lanes: How many there are.
-            mask: Which of them are there, if not all are.
-        """
-        stored = conversions.split(":", maxsplit=1)[0]
-        if mask is None:
-            value = self.load(pointer, vector(lanes, stored), byte_width(stored))
-        else:
-            value = self.masked_load(pointer, mask, self.zero(stored, lanes), lanes, stored)
-        return convert(self, conversions, value, lanes)
-
-    def masked_store(self, value: str, pointer: str, mask: str, lanes: int, element: str) -> None:
-        """Append a store of the lanes that are on."""
-        self.line(
-            f"llvm.intr.masked.store {value}, {pointer}, {mask} {{alignment = {byte_width(element)} : i32}}"
-            f" : {vector(lanes, element)}, vector<{lanes}xi1> into !llvm.ptr"
-        )
-
-    def prefetch(self, pointer: str, *, level: int = 1) -> None:
-        """Append a hint that memory will be read, to the cache ``level``; it may be anywhere."""
-        hints = f"<{{cache = 1 : i32, hint = {4 - level} : i32, rw = 0 : i32}}>"
-        self.line(f'"llvm.intr.prefetch"({pointer}) {hints} : (!llvm.ptr) -> ()')
-
-    def splat(self, scalar: str, lanes: int, element: str) -> str:
-        """Append a vector of ``scalar`` in every lane."""
-        type_ = vector(lanes, element)
-        undefined = self.op(f"llvm.mlir.poison : {type_}")
-        one = self.op(f"llvm.insertelement {scalar}, {undefined}[{self.number(0)} : i64] : {type_}")
-        return self.shuffle(one, one, [0] * lanes, type_)
-
-    def shuffle(self, left: str, right: str, lanes: Sequence[int], type_: str) -> str:
-        """Append a shuffle of the lanes of two vectors."""
-        return self.op(f"llvm.shufflevector {left}, {right} {list(lanes)} : {type_}")
-
-    def mask(self, live: str, first: int, lanes: int) -> str:
-        """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below ``live``.
-
-        Its bits are computed as an integer: LLVM would repeat a comparison wherever the mask is used.
-        """
-        after = self.binary(
-            "sub",
-            self.op(f"llvm.intr.umax({live}, {self.number(first)}) : (i64, i64) -> i64"),
-            self.number(first),
-        )
-        off = self.binary("sub", self.number(64), self.minimum(after, self.number(lanes)))
-        # A shift by 64, where no lane is on, would be undefined: shift by one less, and then by one.
-        some = self.minimum(off, self.number(63))
-        bits = self.binary("lshr", self.number(-1), some)
-        bits = self.binary("lshr", bits, self.binary("sub", off, some))
-        if lanes < 64:
-            bits = self.op(f"llvm.trunc {bits} : i64 to i{lanes}")
-        return self.op(f"llvm.bitcast {bits} : i{lanes} to {vector(lanes, 'i1')}")
-
-    def masks(self, live: str, count: int, lanes: int) -> list[str]:
-        """Append the masks of ``count`` vectors side by side, as `mask`; of one lane or more, they are on.
-
-        They are parts of one integer if that has a bit for each lane.
-        """
-        if count * lanes > 64:
-            return [self.mask(live, v * lanes, lanes) for v in range(count)]
-        off = self.binary("sub", self.number(64), self.minimum(live, self.number(64)))
-        bits = self.binary("lshr", self.number(-1), off)
-        found = []
-        for v in range(count):
-            part = self.binary("lshr", bits, self.number(v * lanes)) if v else bits
-            if lanes < 64:
-                part = self.op(f"llvm.trunc {part} : i64 to i{lanes}")
-            found.append(self.op(f"llvm.bitcast {part} : i{lanes} to {vector(lanes, 'i1')}"))
-        return found
-
-    def loop(
-        self,
-        count: str,
-        carried: Sequence[Typed],
-        body: Callable[[str, list[str]], list[str]],
-    ) -> list[str]:
-        """Append a loop of ``count`` iterations, one or more, and return what it carries out.
-
-        Args:
-            count: An i64.
-            carried: Initial values of what it carries.
-            body: Appends the body, given the number of the iteration and what is carried; returns the next.
-        """
-        head, end = self._block(), self._block()
-        types = [type_ for _, type_ in carried]
-        self._names += 1
-        number = f"%{self._names}"
-        inside = [self._name() for _ in carried]
-        first = f"{head}{_list([(self.number(0), 'i64'), *carried])}"
-        self.line(f"llvm.br {first}")
-        self._lines.append(f"{head}{_list([(number, 'i64'), *zip(inside, types, strict=True)], ': ')}:")
-        following = body(number, inside)
-        after = self.add(number, self.number(1))
-        more = self.compare("ult", after, count)
-        again = f"{head}{_list([(after, 'i64'), *zip(following, types, strict=True)])}"
-        self.line(f"llvm.cond_br {more}, {again}, {end} {{loop_annotation = {_AS_WRITTEN}}}")
-        self._lines.append(f"{end}:")
-        # Only the loop leads to its end: arguments there would be copies, and take LLVM its time.
-        return following
-
-    def either(
-        self, condition: str, on: Callable[[], object], off: Callable[[], object] | None = None
-    ) -> None:
-        """Append a branch."""
-        first, second, end = self._block(), self._block(), self._block()
-        self.line(f"llvm.cond_br {condition}, {first}, {second}")
-        for block, body in ((first, on), (second, off)):
-            self._lines.append(f"{block}:")
-            if body is not None:
-                body()
-            self.line(f"llvm.br {end}")
-        self._lines.append(f"{end}:")
-
-    def _name(self) -> str:
-        self._names += 1
-        return f"%{self._names}"
-
-    def _block(self) -> str:
-        self._blocks += 1
-        return f"^bb{self._blocks}"
-
-
-def _list(values: Sequence[Typed], colon: str = "") -> str:
-    """Return values with their types: one by one as a block declares them, or together as a branch does."""
-    if not values:
-        return ""
-    if colon:
-        return f"({', '.join(f'{name}{colon}{type_}' for name, type_ in values)})"
-    return f"({', '.join(name for name, _ in values)} : {', '.join(type_ for _, type_ in values)})"
-
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
 
 #: Conversions of the bits of f16 and bf16 to f32 where no instruction does them, or code generators call for
 #: help even where numbers are only moved.
@@ -305,60 +18,274 @@ OF = "of"
 #: A step that takes two elements side by side as a word.
 PAIR = "pair"
 
+#: What stands for a value: a number, or the spelling of one, is a constant of the other operand's type.
+Number: TypeAlias = "TextValue | float | str"
 
+
+@functools.cache
 def byte_width(element: str) -> int:
     """Return the bytes of an element type: ``f32``, ``bf16``, ``i8``."""
     return int(element.lstrip("bfi")) // 8
 
 
-def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
-    """Append the conversions of an element type, as in ``f32:fpext f64``, for a vector or a scalar."""
-    element, *steps = conversions.split(":")
-    for step in steps:
-        op, result = step.split(" ")
-        if op == OF:
-            continue
-        before, after = (vector(lanes, each) for each in (element, result))
-        if op in (HALF, SHORT):
-            value = _half(t, value, lanes) if op == HALF else _short(t, value, lanes)
-            before = vector(lanes, "f32")
-            op = "fpext"
-        if before != after:
-            value = t.op(f"llvm.{op} {value} : {before} to {after}")
-        element = result
-    return value
+@functools.cache
+def vector(lanes: int, element: str) -> str:
+    """Return a vector type; the element type itself for no lanes."""
+    return f"vector<{lanes}x{element}>" if lanes else element
 
 
-def _short(t: Text, value: str, lanes: int) -> str:
-    """Append f32 of the bits of bf16, its upper half."""
-    short, word, single = (vector(lanes, each) for each in ("i16", "i32", "f32"))
-    wide = t.op(f"llvm.zext {value} : {short} to {word}")
-    shifted = t.binary("shl", wide, t.constant("dense<16>" if lanes else "16", word), word)
-    return t.op(f"llvm.bitcast {shifted} : {word} to {single}")
+@functools.cache
+def stored(conversions: str) -> str:
+    """Return the type in memory of elements with ``conversions``, as in ``f32:fpext f64``."""
+    return conversions.split(":", maxsplit=1)[0]
 
 
-def _half(t: Text, value: str, lanes: int) -> str:
+def float_conversions(element: str, accumulator: str, *, half: bool) -> str:
+    """Return a float type in memory with conversions to accumulators: floats of 16 bits are their bits.
+
+    One instruction converts f16 if there is one for a ``half``.
+    """
+    if element in ("bf16", "f16"):
+        how = SHORT if element == "bf16" else "bitcast f16:fpext" if half else HALF
+        return f"i16:{how} {accumulator}"
+    return element if element == accumulator else f"{element}:fpext {accumulator}"
+
+
+def _operator(op: str) -> Callable[[TextValue, Number], TextValue]:
+    return lambda self, other: self.binary(op, other)
+
+
+def _intrinsic(name: str) -> Callable[[TextValue, Number], TextValue]:
+    return lambda self, other: self.intrinsic(name, self.like(other))
+
+
+class TextValue:
+    """A value of a function: operators on it append operations, those of integers without a sign.
+
+    Attributes:
+        name: Its name, ``%12``.
+        element: The type of its elements, ``i64``. For a pointer, that of what it points to, and conversions
+            to accumulators: ``f32:fpext f64``.
+        lanes: The elements of a vector; 0 for a single one.
+        type: Its type.
+    """
+
+    __slots__ = ("_t", "element", "is_pointer", "lanes", "name", "type")
+
+    def __init__(self, t: Text, name: str, element: str, lanes: int = 0, *, is_pointer: bool = False) -> None:
+        self._t, self.name, self.element, self.lanes = t, name, element, lanes
+        self.is_pointer = is_pointer
+        self.type = "!llvm.ptr" if is_pointer else vector(lanes, element)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def like(self, number: Number) -> TextValue:
+        """Return ``number`` as a value of this one's type."""
+        if isinstance(number, TextValue):
+            return number
+        return self._t.constant(number, self.element, self.lanes)
+
+    def binary(self, op: str, other: Number) -> TextValue:
+        """Append ``llvm.<op>``, of floats ``llvm.f<op>``."""
+        op = op if self.element[0] == "i" else f"f{op}"
+        text = f"llvm.{op} {self.name}, {self.like(other).name} : {self.type}"
+        return self._t.op(text, self.element, self.lanes)
+
+    __sub__, __mul__ = _operator("sub"), _operator("mul")
+    __floordiv__, __mod__, __truediv__ = _operator("udiv"), _operator("urem"), _operator("div")
+    __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
+    __lshift__, __rshift__ = _operator("shl"), _operator("lshr")
+    minimum, maximum = _intrinsic("umin"), _intrinsic("umax")
+
+    def __add__(self, other: Number) -> TextValue:
+        return self.step(other) if self.is_pointer else self.binary("add", other)
+
+    def intrinsic(self, name: str, *others: TextValue) -> TextValue:
+        """Append ``llvm.intr.<name>`` of this value and ``others`` of its type."""
+        given = ", ".join([self.name, *[each.name for each in others]])
+        types = ", ".join([self.type] * (1 + len(others)))
+        return self._t.op(f"llvm.intr.{name}({given}) : ({types}) -> {self.type}", self.element, self.lanes)
+
+    def blocks(self, size: int) -> TextValue:
+        """Append how many blocks of ``size`` it takes to cover this extent."""
+        return (self + (size - 1)) // size
+
+    def multiply_add(self, factor: TextValue, sums: TextValue, *, fma: bool) -> TextValue:
+        """Append ``sums`` plus the product with ``factor``, fused if that is said and they are floats."""
+        if fma and self.element[0] != "i":
+            return self.intrinsic("fma", factor, sums)
+        return sums + self * factor
+
+    def compare(self, predicate: str, other: Number) -> TextValue:
+        """Append a comparison."""
+        op = "icmp" if self.element[0] == "i" else "fcmp"
+        text = f'llvm.{op} "{predicate}" {self}, {self.like(other)} : {self.type}'
+        return self._t.op(text, "i1", self.lanes)
+
+    def select(self, on: TextValue, off: TextValue) -> TextValue:
+        """Append a selection by this flag, or by these."""
+        text = f"llvm.select {self}, {on}, {off} : {self.type}, {on.type}"
+        return self._t.op(text, on.element, on.lanes, is_pointer=on.is_pointer)
+
+    # Types and lanes
+
+    def cast(self, op: str, element: str, lanes: int | None = None) -> TextValue:
+        """Append a conversion to ``element``, of as many lanes if nothing else is said."""
+        lanes = self.lanes if lanes is None else lanes
+        return self._t.op(f"llvm.{op} {self} : {self.type} to {vector(lanes, element)}", element, lanes)
+
+    def converted(self, conversions: str) -> TextValue:
+        """Append the conversions of an element type, as in ``f32:fpext f64``."""
+        value = self
+        for step in conversions.split(":")[1:]:
+            op, result = step.split(" ")
+            if op == OF:
+                continue
+            if op in (HALF, SHORT):
+                value = (
+                    _half(value) if op == HALF else (value.cast("zext", "i32") << 16).cast("bitcast", "f32")
+                )
+                op = "fpext"
+            if value.element != result:
+                value = value.cast(op, result)
+        return value
+
+    def splat(self, lanes: int) -> TextValue:
+        """Append a vector of this number in every lane."""
+        one = self._t.poison(self.element, lanes).insert(self, 0)
+        return one.shuffle(one, [0] * lanes)
+
+    def insert(self, value: TextValue, lane: int) -> TextValue:
+        """Append this vector with ``value`` in a lane."""
+        place = f"{self}[{self._t.number(lane)} : i64]"
+        return self._t.op(f"llvm.insertelement {value}, {place} : {self.type}", self.element, self.lanes)
+
+    def shuffle(self, other: TextValue, lanes: Sequence[int]) -> TextValue:
+        """Append a shuffle of the lanes of two vectors."""
+        text = f"llvm.shufflevector {self}, {other} {list(lanes)} : {self.type}"
+        return self._t.op(text, self.element, len(lanes))
+
+    def part(self, first: int, lanes: int) -> TextValue:
+        """Append so many lanes from ``first`` on."""
+        return self.shuffle(self, range(first, first + lanes))
+
+    def reduced(self, name: str) -> TextValue:
+        """Append a reduction of all lanes, of LLVM's ``name``."""
+        return self._t.call(f"llvm.vector.reduce.{name}", [self], self.element)
+
+    def lane_sum(self) -> TextValue:
+        """Append the sum of all lanes, pair by pair."""
+        value = self
+        while value.lanes > 1:
+            half = value.lanes // 2
+            value = value.part(0, half) + value.part(half, half)
+        text = f"llvm.extractelement {value}[{self._t.number(0)} : i64] : {value.type}"
+        return self._t.op(text, self.element)
+
+    def mask(self, first: int, lanes: int) -> TextValue:
+        """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below this.
+
+        Its bits are computed as an integer: LLVM would repeat a comparison wherever the mask is used.
+        """
+        number = self._t.number
+        off = number(64) - (self.maximum(first) - first).minimum(lanes)
+        # A shift by 64, where no lane is on, would be undefined: shift by one less, and then by one.
+        some = off.minimum(63)
+        return _flags((number(-1) >> some) >> (off - some), lanes)
+
+    def masks(self, count: int, lanes: int) -> list[TextValue]:
+        """Append the masks of ``count`` vectors side by side, as `mask`; of one lane or more, they are on.
+
+        They are parts of one integer if that has a bit for each lane.
+        """
+        if count * lanes > 64:
+            return [self.mask(v * lanes, lanes) for v in range(count)]
+        bits = self._t.number(-1) >> (self._t.number(64) - self.minimum(64))
+        return [_flags(bits >> v * lanes if v else bits, lanes) for v in range(count)]
+
+    # Pointers
+
+    def step(self, offset: Number) -> TextValue:
+        """Append the pointer ``offset`` elements further on."""
+        place, types = str(offset), "(!llvm.ptr)"
+        if isinstance(offset, TextValue):
+            place, types = offset.name, "(!llvm.ptr, i64)"
+        elif offset == 0:
+            return self
+        text = f"llvm.getelementptr {self.name}[{place}]"
+        return self._t.op(
+            f"{text} : {types} -> !llvm.ptr, {stored(self.element)}", self.element, is_pointer=True
+        )
+
+    def load(
+        self,
+        lanes: int = 0,
+        mask: TextValue | None = None,
+        *,
+        off: Number = 0,
+        element: str = "",
+        alignment: int = 0,
+    ) -> TextValue:
+        """Append a load of elements as they are stored: a single one for no lanes.
+
+        Args:
+            lanes: How many there are.
+            mask: Which lanes are there, if not all are.
+            off: What the others are.
+            element: Their type, if not that of what this points to.
+            alignment: The bytes that memory is aligned to, if not those of an element.
+        """
+        element = element or stored(self.element)
+        type_ = vector(lanes, element)
+        hint = f"{{alignment = {alignment or byte_width(element)} :"
+        if mask is None:
+            text = f"llvm.load {self.name} {hint} i64}} : !llvm.ptr -> {type_}"
+        else:
+            others = off if isinstance(off, TextValue) else self._t.constant(off, element, lanes)
+            given = f"{self}, {mask}, {others}"
+            types = f"(!llvm.ptr, {mask.type}, {type_}) -> {type_}"
+            text = f"llvm.intr.masked.load {given} {hint} i32}} : {types}"
+        return self._t.op(text, element, lanes)
+
+    def read(self, lanes: int = 0, mask: TextValue | None = None) -> TextValue:
+        """Append elements as accumulators; zeros in lanes that ``mask`` has off."""
+        return self.load(lanes, mask).converted(self.element)
+
+    def store(
+        self, value: TextValue, mask: TextValue | None = None, *, alignment: int = 0, streams: bool = False
+    ) -> None:
+        """Append a store, of the lanes that ``mask`` has on; past the cache if it ``streams``."""
+        hint = f"{{alignment = {alignment or byte_width(value.element)} :"
+        if mask is None:
+            past = ", nontemporal" if streams else ""
+            self._t.line(f"llvm.store {value.name}, {self.name} {hint} i64{past}}} : {value.type}, !llvm.ptr")
+        else:
+            types = f"{value.type}, {mask.type} into !llvm.ptr"
+            self._t.line(f"llvm.intr.masked.store {value}, {self}, {mask} {hint} i32}} : {types}")
+
+    def prefetch(self, *, level: int = 1) -> None:
+        """Append a hint that memory will be read, to the cache ``level``; it may be anywhere."""
+        hints = f"<{{cache = 1 : i32, hint = {4 - level} : i32, rw = 0 : i32}}>"
+        self._t.line(f'"llvm.intr.prefetch"({self}) {hints} : (!llvm.ptr) -> ()')
+
+
+def _flags(bits: TextValue, lanes: int) -> TextValue:
+    """Append the lowest bits of an i64 as flags."""
+    if lanes < 64:
+        bits = bits.cast("trunc", f"i{lanes}")
+    return bits.cast("bitcast", "i1", lanes)
+
+
+def _half(value: TextValue) -> TextValue:
     """Append f32 of the bits of f16, with integers: what `lowering.narrow_floats` makes of it elsewhere."""
-    short, word, single = (vector(lanes, each) for each in ("i16", "i32", "f32"))
-
-    def number(bits: int) -> str:
-        return t.constant(f"dense<{bits}>" if lanes else str(bits), word)
-
-    def chosen(predicate: str, limit: int, on: str, off: str) -> str:
-        flag = t.compare(predicate, shifted, number(limit), word)
-        return t.select(flag, on, off, word, vector(lanes, "i1"))
-
-    wide = t.op(f"llvm.zext {value} : {short} to {word}")
-    sign = t.binary("shl", t.binary("and", wide, number(0x8000), word), number(16), word)
-    shifted = t.binary("shl", t.binary("and", wide, number(0x7FFF), word), number(13), word)
-    offset = 112 << 23  # between the exponents' biases
-    normal = t.binary("add", shifted, number(offset), word)
-    special = t.binary("or", normal, number(0x7F800000), word)  # infinity and NaN
-    least, raised = (
-        t.op(f"llvm.bitcast {each} : {word} to {single}")
-        for each in (number(113 << 23), t.binary("add", shifted, number(113 << 23), word))
-    )
-    small = t.op(f"llvm.bitcast {t.binary('fsub', raised, least, single)} : {single} to {word}")
-    normal = chosen("sge", 0x7C00 << 13, special, normal)
-    number_bits = t.binary("or", chosen("slt", 1 << 23, small, normal), sign, word)
-    return t.op(f"llvm.bitcast {number_bits} : {word} to {single}")
+    wide = value.cast("zext", "i32")
+    sign = (wide & 0x8000) << 16
+    shifted = (wide & 0x7FFF) << 13
+    normal = shifted + (112 << 23)  # between the exponents' biases
+    special = normal | 0x7F800000  # infinity and NaN
+    bits = shifted.like(113 << 23), shifted + (113 << 23)
+    least, raised = (each.cast("bitcast", "f32") for each in bits)
+    small = (raised - least).cast("bitcast", "i32")
+    normal = shifted.compare("sge", 0x7C00 << 13).select(special, normal)
+    return (shifted.compare("slt", 1 << 23).select(small, normal) | sign).cast("bitcast", "f32")

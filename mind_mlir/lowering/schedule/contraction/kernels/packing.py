@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import (
-    Moving,
-    along_panels,
-    begin,
-    count_of,
-    stored,
-    walk,
-)
+from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, along_panels, symbol
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WORD,
     PackingInfo,
-    append_vnni_packing,
     vnni_steps,
 )
 from mind_mlir.lowering.schedule.movement.transposition import exchange
 from mind_mlir.mlir.records import spelled
 
-#: The arguments behind the two buffers of a packing.
-PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
+
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
 #: Steps of a panel are written in macro-tiles of so many bytes: to choose instructions for shuffles across
@@ -61,7 +55,7 @@ class PackKernel(MicroKernel):
 
     kind = "pack"
     buffers = ("source", "target")
-    numbers = PACK_ARGUMENTS
+    numbers = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
 
     @property
     def name(self) -> str:
@@ -86,154 +80,130 @@ class PackKernel(MicroKernel):
         """Append the body."""
         if self.transposes:
             _Transpose(t, self).append()
-        elif self.vnni > 1:
-            append_vnni_packing(t, self)
         else:
             _append_copy(t, self)
 
 
-def _append_copy(t: Text, kernel: PackKernel) -> None:
-    source_type, lanes, element = stored(kernel.source), kernel.lanes, kernel.element
-
-    def vectors(here: str, there: str, live: str | None) -> None:
-        for first in range(0, kernel.columns, lanes):
-            place = t.step(here, first, source_type)
-            mask = None if live is None else t.mask(live, first, lanes)
-            value = t.read(place, kernel.source, lanes, mask)
-            t.store(value, t.step(there, first, element), vector(lanes, element), byte_width(element))
-
-    def write(rows: list[str], there: str, live: str | None) -> None:
-        (here,) = rows
-        if live is None or kernel.masks:
-            vectors(here, there, live)
-        else:
-            walk(t, live, (), lambda column: single(here, there, column))
-
-    def single(here: str, there: str, column: str) -> None:
-        value = t.read(t.step(here, column, source_type), kernel.source, 0)
-        t.store(value, t.step(there, column, element), element, byte_width(element))
-
-    source, target = begin(t, "source", source_type), begin(t, "target", element)
-    moving = [Moving(source, "%stride", source_type), Moving(target, kernel.columns, element)]
-    panels = count_of(t, "%columns", kernel.columns)
-    walk(t, "%depth", moving, lambda _, here, there: along_panels(t, kernel, panels, [here], there, write))
+def _append_copy(t: Text, k: PackKernel) -> None:
+    """Append what packs a factor whose columns are contiguous, as many steps side by side as a word has."""
+    info = PackingInfo(t, k)
+    source, target = t.begin("source", k.source), t.begin("target", k.element)
+    panels = t["columns"].blocks(k.columns)
+    with t.loop(vnni_steps(t, k), source, target) as step:
+        source, target = step.inside
+        #: The rows of the source of a step, and whether those behind the first are there.
+        rows, flags = [source], []
+        for term in range(1, k.vnni):
+            flags.append((step.number * k.vnni + term).compare("ult", t["depth"]))
+            rows.append(flags[-1].select(rows[-1] + t["stride"], source))
+        for here, there, live in along_panels(t, k, panels, rows, target):
+            if live is not None and not k.masks:
+                with t.loop(live) as column:
+                    value = (here[0] + column.number).read()
+                    (there + column.number).store(value)
+                continue
+            for first in range(0, k.columns, k.lanes):
+                places = [row + first for row in here]
+                mask = None if live is None else live.mask(first, k.lanes)
+                value = places[0].read(k.lanes, mask)
+                value = value.cast("zext", WORD) if k.vnni > 1 else value
+                for term, (place, is_there) in enumerate(zip(places[1:], flags, strict=True), 1):
+                    other = place.read(k.lanes, mask)
+                    other = is_there.select(other, other.like(0)).cast("zext", WORD)
+                    value = value | other << 8 * byte_width(k.part) * term
+                value = info.seen(value)
+                (there + first).store(value)
+            info.keep()
+        step.next(source + (t["stride"] * k.vnni if k.vnni > 1 else t["stride"]), target + k.columns)
+    info.write(panels)
 
 
 class _Transpose:
     """Writes one packing kernel that transposes."""
 
     def __init__(self, t: Text, kernel: PackKernel) -> None:
-        self._kernel = kernel
-        self._t = t
-        self._stored = stored(kernel.source)
-        self._size = kernel.square
+        self._k, self._t, self._size = kernel, t, kernel.square
         self._info = PackingInfo(self._t, kernel)
-        #: What is transposed: words, or elements that are converted afterwards.
-        self._moved = self._stored if kernel.vnni == 1 else WORD
         #: Columns whose squares stand side by side in vectors.
         self._few = min(self._size, max(4, _CHUNK_BYTES // byte_width(kernel.element)))
-        self._source = begin(self._t, "source", self._stored)
+        self._source = t.begin("source", kernel.source)
 
     def append(self) -> None:
         """Append the body of the kernel."""
-        t, kernel = self._t, self._kernel
-        target = begin(t, "target", kernel.element)
-        width, size = t.number(kernel.columns), t.number(self._size)
-        panels = count_of(t, "%columns", kernel.columns)
-        self._squares = t.binary("udiv", t.add(vnni_steps(t, kernel), t.number(self._size - 1)), size)
-        self._last_column = t.binary("sub", "%columns", t.number(1))
-        groups = t.number(kernel.columns // self._size)
-
-        def panel(there: str, column: str) -> list[str]:
-            t.loop(groups, [(there, "!llvm.ptr"), (column, "i64")], lambda _, inside: self._group(*inside))
-            return [t.step(there, "%panel", kernel.element), t.add(column, width)]
-
-        carried = [(target, "!llvm.ptr"), (t.number(0), "i64")]
-        t.loop(panels, carried, lambda _, inside: panel(*inside))
+        t, k, size = self._t, self._k, self._size
+        target = t.begin("target", k.element)
+        panels = t["columns"].blocks(k.columns)
+        self._squares = vnni_steps(t, k).blocks(size)
+        self._last_column = t["columns"] - 1
+        with t.loop(panels, target, t.number(0)) as panel:
+            there, column = panel.inside
+            # As many columns at a time as a square has.
+            with t.loop(k.columns // size, there, column) as group:
+                self._group(*group.inside)
+                group.next(group.inside[0] + size, group.inside[1] + size)
+            panel.next(there + t["panel"], column + k.columns)
         self._info.write(panels)
 
-    def _group(self, there: str, column: str) -> list[str]:
-        """Append the packing of as many columns as a square has, from ``column`` on."""
-        t, size = self._t, self._size
-        if self._kernel.masks:
+    def _group(self, there: TextValue, column: TextValue) -> None:
+        t = self._t
+        if self._k.masks:
             self._in_squares(there, column)
-        else:
-            t.either(
-                t.compare("uge", "%depth", t.number(size)),
-                lambda: self._in_squares(there, column),
-                lambda: self._one_by_one(there, column),
-            )
-        return [t.step(there, size, self._kernel.element), t.add(column, t.number(size))]
+            return
+        for is_long in t.branches(t["depth"].compare("uge", self._size)):
+            if is_long:
+                self._in_squares(there, column)
+            else:
+                self._one_by_one(there, column)
 
-    def _in_squares(self, there: str, column: str) -> None:
+    def _in_squares(self, there: TextValue, column: TextValue) -> None:
         t, few = self._t, self._few
+        with t.loop(self._squares) as square, t.loop(self._size // few, there, column) as part:
+            here, column = part.inside
+            rows = [self._row(column + lane) for lane in range(few)]
+            self._part(here, rows, square.number)
+            part.next(here + few, column + few)
 
-        def part(number: str, here: str, column: str) -> list[str]:
-            rows = [self._row(t.add(column, t.number(lane))) for lane in range(few)]
-            self._part(here, rows, number)
-            return [t.step(here, few, self._kernel.element), t.add(column, t.number(few))]
-
-        def square(number: str) -> None:
-            carried = [(there, "!llvm.ptr"), (column, "i64")]
-            parts = t.number(self._size // few)
-            t.loop(parts, carried, lambda _, inside: part(number, *inside))
-
-        walk(t, self._squares, (), square)
-
-    def _part(self, there: str, rows: list[str], number: str) -> None:
+    def _part(self, there: TextValue, rows: list[TextValue], number: TextValue) -> None:
         """Append the packing of some columns of square ``number``."""
-        t, kernel, size, stored = self._t, self._kernel, self._size, self._stored
-        type_, element = vector(size, self._moved), kernel.element
-        first = t.mul(number, t.number(size))
-        if kernel.vnni > 1:
+        t, k, size = self._t, self._k, self._size
+        first = number * size
+        if k.vnni > 1:
             values = self._words_of(rows, first)
-        elif kernel.masks:
-            mask = t.mask(t.binary("sub", "%depth", first), 0, size)
-            off = t.zero(stored, size)
-            values = [t.masked_load(t.step(row, first, stored), mask, off, size, stored) for row in rows]
+        elif k.masks:
+            mask = (t["depth"] - first).mask(0, size)
+            values = [(row + first).load(size, mask) for row in rows]
         else:
-            first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
-            values = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
-        place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
-        transposed = exchange(values, lambda left, right, lanes: t.shuffle(left, right, lanes, type_), size)
-        for step, several in enumerate(transposed):
-            value = convert(t, kernel.source, several, size) if kernel.vnni == 1 else several
+            first = first.minimum(t["depth"] - size)
+            values = [(row + first).load(size) for row in rows]
+        place = there + first * k.columns
+        transposed = exchange(values, lambda left, right, lanes: left.shuffle(right, lanes), size)
+        for step, moved in enumerate(transposed):
+            value = moved.converted(k.source) if k.vnni == 1 else moved
             for lane in range(0, size, self._few):
-                lanes = list(range(lane, lane + self._few))
-                columns = t.shuffle(value, value, lanes, vector(size, element))
-                pointer = t.step(place, (lane + step) * kernel.columns, element)
-                t.store(columns, pointer, vector(self._few, element), byte_width(element))
+                columns = value.part(lane, self._few)
+                (place + (lane + step) * k.columns).store(columns)
 
-    def _words_of(self, rows: list[str], first: str) -> list[str]:
+    def _words_of(self, rows: list[TextValue], first: TextValue) -> list[TextValue]:
         """Append words of some columns, from word ``first`` on; past the last element there are zeros."""
-        t, kernel, stored = self._t, self._kernel, self._stored
-        lanes = self._size * kernel.vnni
-        start = t.mul(first, t.number(kernel.vnni))
-        mask = t.mask(t.binary("sub", "%depth", start), 0, lanes)
-        before = vector(lanes, kernel.part)
+        t, k = self._t, self._k
+        lanes = self._size * k.vnni
+        start = first * k.vnni
+        mask = (t["depth"] - start).mask(0, lanes)
         found = []
         for row in rows:
-            value = t.read(t.step(row, start, stored), kernel.source, lanes, mask)
-            value = t.op(f"llvm.bitcast {value} : {before} to {vector(self._size, WORD)}")
-            found.append(self._info.seen(value, self._size))
+            words = (row + start).read(lanes, mask).cast("bitcast", WORD, self._size)
+            found.append(self._info.seen(words))
         self._info.keep()
         return found
 
-    def _one_by_one(self, there: str, column: str) -> None:
-        t, element = self._t, self._kernel.element
+    def _one_by_one(self, there: TextValue, column: TextValue) -> None:
+        t, k = self._t, self._k
+        with t.loop(self._size) as lane:
+            row, place = self._row(column + lane.number), there + lane.number
+            with t.loop(t["depth"]) as step:
+                value = (row + step.number).read()
+                (place + step.number * k.columns).store(value)
 
-        def single(row: str, place: str, step: str) -> None:
-            value = t.read(t.step(row, step, self._stored), self._kernel.source, 0)
-            here = t.step(place, t.mul(step, t.number(self._kernel.columns)), element)
-            t.store(value, here, element, byte_width(element))
-
-        def lane(number: str) -> None:
-            row, place = self._row(t.add(column, number)), t.step(there, number, element)
-            walk(t, "%depth", (), lambda step: single(row, place, step))
-
-        walk(t, t.number(self._size), (), lane)
-
-    def _row(self, column: str) -> str:
+    def _row(self, column: TextValue) -> TextValue:
         """Append the pointer to the steps of a column, or of the last one there is."""
-        t = self._t
-        return t.step(self._source, t.mul(t.minimum(column, self._last_column), "%stride"), self._stored)
+        return self._source + column.minimum(self._last_column) * self._t["stride"]

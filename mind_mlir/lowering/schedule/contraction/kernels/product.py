@@ -1,6 +1,6 @@
 """The micro-kernels of products: what is computed behind each call.
 
-A kernel is a function of pointers, strides and bounds. It depends on element types, the register tile and the
+A kernel is a function of pointers, strides and panel. It depends on element types, the register tile and the
 instruction set, never on a shape: all products of a program share one or two, and so do those of all programs
 of a process.
 """
@@ -8,13 +8,15 @@ of a process.
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import Moving, begin, count_of, stored, walk
-from mind_mlir.lowering.schedule.contraction.kernels.product_results import Results, has_row
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width, stored
+from mind_mlir.lowering.schedule.contraction.kernels.product_results import Panel, Results
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, WORD, dot_products
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
 COPIED_STEPS = 256
@@ -83,6 +85,8 @@ class ProductKernel(MicroKernel):
     kind = "product"
     buffers = ("left", "right", "out")
     numbers = PRODUCT_ARGUMENTS
+    ones = ("planes", "taps", "last_taps", "blocks")
+    adds = True
 
     @property
     def name(self) -> str:
@@ -94,9 +98,9 @@ class ProductKernel(MicroKernel):
         return symbol(self.kind, [tile, self.left, self.right, self.element, *flags, *dot])
 
     @property
-    def sums(self) -> str:
-        """The type of what sums start from."""
-        return self.element
+    def columns(self) -> int:
+        """Columns of the tile."""
+        return self.vectors * self.lanes
 
     def append(self, t: Text) -> None:
         """Append the body."""
@@ -104,253 +108,156 @@ class ProductKernel(MicroKernel):
 
 
 class _Walk(NamedTuple):
-    """A pointer, and by how many elements of a type it moves with each step and with each tap."""
+    """A pointer, and by how many elements it moves with each step and with each tap."""
 
-    pointer: str
-    step: str
-    tap: str
-    element: str
+    pointer: TextValue
+    step: TextValue
+    tap: TextValue
 
 
 class _Product:
     """Writes one product kernel."""
 
     def __init__(self, kernel: ProductKernel, t: Text) -> None:
-        self._kernel = kernel
-        self._t = t
-        self._element = kernel.element
-        self._columns = kernel.vectors * kernel.lanes
-        self._vector = vector(kernel.lanes, kernel.element)
-        self._stored = {"left": stored(kernel.left), "right": stored(kernel.right)}
+        self._k, self._t = kernel, t
         self._fetches = kernel.fetches and kernel.rows >= _FETCHING_ROWS
+        self._places = [v * kernel.lanes for v in range(kernel.vectors)]
 
     def append(self) -> None:
-        """Append the body: block after block of the sums, panel after panel."""
-        t, kernel = self._t, self._kernel
-        left, right, out = (
-            begin(t, name, self._stored.get(name, self._element)) for name in ("left", "right", "out")
-        )
-        results = self._results = Results(t, kernel)
-        self._copy = results.buffer(COPIED_STEPS) if kernel.copies else ""
-        results.look_at(out)
-        last = t.binary("sub", "%blocks", t.number(1))
-
-        def block(number: str, inside: list[str]) -> list[str]:
-            here, there, adds = inside
-            is_last = t.compare("eq", number, last)
-            depth = t.select(is_last, "%last_depth", "%depth", "i64")
-            taps = t.select(is_last, "%last_taps", "%taps", "i64")
-            following = t.step(there, "%right_block", self._stored["right"])
-            is_first = t.compare("eq", number, t.number(0))
-            self._panels(here, (there, following), out, (depth, taps), (adds, is_first))
-            return [
-                t.step(here, "%left_block", self._stored["left"]),
-                following,
-                t.constant("true", "i1"),
-            ]
-
-        t.loop("%blocks", [(left, "!llvm.ptr"), (right, "!llvm.ptr"), ("%adds", "i1")], block)
-        if kernel.streams:  # other threads are to see what went past the cache once this returns
+        """Append the body: block after block of the sums, panel after panel, plane after plane."""
+        t, k = self._t, self._k
+        given = ("left", k.left), ("right", k.right), ("out", k.element)
+        left, right, out = (t.begin(*each) for each in given)
+        self._results = Results(t, k)
+        self._copy = t.buffer(COPIED_STEPS * k.columns, k.element) if k.copies else None
+        self._results.look_at(out)
+        last = t["blocks"] - 1
+        with t.loop(t["blocks"], left, right, t.adds) as block:
+            left, right, adds = block.inside
+            is_last = block.number.compare("eq", last)
+            depth = is_last.select(t["last_depth"], t["depth"])
+            taps = is_last.select(t["last_taps"], t["taps"])
+            next_block = right + t["right_block"]
+            is_first = block.number.compare("eq", 0)
+            count = t["columns"].blocks(k.columns)
+            sums = [t.at("right", WORD) + t["sums_first"]] if k.dot == I8 else []
+            with t.loop(count, right, out, t["columns"], *sums) as panel:
+                there, result, live, *sums = panel.inside
+                masks = live.masks(k.vectors, k.lanes) if k.masks else []
+                facts = Panel(depth, taps, live, adds, masks, self._first_sums(is_first, sums))
+                source = self._copied(there, facts) if self._copy is not None else there
+                following = there + t["right_panel"]
+                ahead = live.compare("ule", k.columns).select(next_block, following)
+                with t.loop(t["planes"], left, result) as plane:
+                    self._plane(plane.inside, (source, ahead), facts)
+                    here, there = plane.inside
+                    plane.next(here + t["left_plane"], there + t["out_plane"])
+                after = result + k.columns, live - k.columns
+                panel.next(following, *after, *(each + k.columns for each in sums))
+            block.next(left + t["left_block"], next_block, t.constant("true", "i1"))
+        if k.streams:  # other threads are to see what went past the cache once this returns
             t.line("llvm.fence seq_cst")
 
-    def _panels(
-        self,
-        left: str,
-        blocks: tuple[str, str],
-        out: str,
-        depth: tuple[str, str],
-        flags: tuple[str, str],
-    ) -> None:
-        t = self._t
-        adds, first = flags
-        width = t.number(self._columns)
-        count = count_of(t, "%columns", self._columns)
-
-        def panel(_: str, inside: list[str]) -> list[str]:
-            there, result, live, *column_sums = inside
-            masks = self._masks(live)
-            self._first = self._first_sums(first, column_sums)
-            right = self._copied(there, depth, masks) if self._kernel.copies else there
-            following = t.step(there, "%right_panel", self._stored["right"])
-            is_last = t.compare("ule", live, width)
-            ahead = t.select(is_last, blocks[1], following, "!llvm.ptr")
-            planes = [
-                Moving(left, "%left_plane", self._stored["left"]),
-                Moving(result, "%out_plane", self._element),
-            ]
-            rest = (right, ahead), depth, masks, (live, adds)
-            walk(t, "%planes", planes, lambda _, *plane: self._plane(plane, *rest))
-            return [
-                following,
-                t.step(result, self._columns, self._element),
-                t.binary("sub", live, width),
-                *(t.step(each, self._columns, WORD) for each in column_sums),
-            ]
-
-        column_sums = [t.step("%right", "%sums_first", WORD)] if self._kernel.dot == I8 else []
-        t.loop(
-            count,
-            [
-                (blocks[0], "!llvm.ptr"),
-                (out, "!llvm.ptr"),
-                ("%columns", "i64"),
-                *((each, "!llvm.ptr") for each in column_sums),
-            ],
-            panel,
-        )
-
-    def _first_sums(self, is_first: str, column_sums: list[str]) -> list[str]:
+    def _first_sums(self, is_first: TextValue, sums: list[TextValue]) -> list[TextValue]:
         """Append what sums start from in each vector of a row: zero, but for bytes in the first block."""
-        t = self._t
-        zero = t.zero(self._element, self._kernel.lanes)
-        found = []
-        for v in range(self._kernel.vectors):
-            if not column_sums:
-                found.append(zero)
-                continue
-            place = t.step(column_sums[0], v * self._kernel.lanes, WORD)
-            start = t.load(place, self._vector, byte_width(WORD))
-            found.append(t.select(is_first, start, zero, self._vector))
-        return found
+        zero = self._t.constant(0, self._k.element, self._k.lanes)
+        if not sums:
+            return [zero] * self._k.vectors
+        return [is_first.select((sums[0] + place).load(self._k.lanes), zero) for place in self._places]
 
-    def _copied(self, right: str, depth: tuple[str, str], masks: list[str]) -> str:
+    def _copied(self, right: TextValue, panel: Panel) -> TextValue:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
-        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
-
-        def step(_: str, source: str, target: str) -> None:
-            for v, value in enumerate(self._rights(source, masks)):
-                place = t.step(target, v * lanes, self._element)
-                t.store(value, place, self._vector, lanes * byte_width(self._element))
-
-        def tap(_: str, inside: list[str]) -> list[str]:
-            source, target = inside
-            moving = [Moving(source, "%right_step", stored), Moving(target, self._columns, self._element)]
-            ends = walk(t, depth[0], moving, step)
-            return [t.step(source, "%right_tap", stored), ends[1]]
-
-        t.loop(depth[1], [(right, "!llvm.ptr"), (self._copy, "!llvm.ptr")], tap)
+        t, k = self._t, self._k
+        assert self._copy is not None
+        with t.loop(panel.taps, right, self._copy) as tap:
+            source, target = tap.inside
+            with t.loop(panel.depth, source, target) as step:
+                here, there = step.inside
+                for place, value in zip(self._places, self._rights(here, panel.masks), strict=True):
+                    (there + place).store(value, alignment=self._vector_bytes)
+                here, there = here + t["right_step"], there + k.columns
+                step.next(here, there)
+            tap.next(source + t["right_tap"], there)
         return self._copy
 
-    def _masks(self, live: str) -> list[str]:
-        """Append the masks of the columns."""
-        if not self._kernel.masks:
-            return []
-        return self._t.masks(live, self._kernel.vectors, self._kernel.lanes)
+    @property
+    def _vector_bytes(self) -> int:
+        return self._k.lanes * byte_width(self._k.element)
 
-    def _plane(
-        self,
-        plane: tuple[str, ...],
-        panels: tuple[str, str],
-        depth: tuple[str, str],
-        masks: list[str],
-        bounds: tuple[str, str],
-    ) -> None:
-        t, kernel = self._t, self._kernel
-        rows = t.number(kernel.rows)
-        count = count_of(t, "%rows", kernel.rows)
-        next_out = t.mul("%out_row", rows)
-        left, out = plane
-
-        def tile(number: str, inside: list[str]) -> list[str]:
-            left, out, live = inside
+    def _plane(self, plane: list[TextValue], rights: tuple[TextValue, TextValue], panel: Panel) -> None:
+        """Append the tiles of a plane, which is there with its results: of a panel, and of the next one."""
+        t, k = self._t, self._k
+        count = t["rows"].blocks(k.rows)
+        next_out = t["out_row"] * k.rows
+        with t.loop(count, *plane, t["rows"]) as tile:
+            left, out, live = tile.inside
             lefts = [left]
-            for row in range(1, kernel.rows):  # those past the last one repeat it
-                following = t.step(lefts[-1], "%left_row", self._stored["left"])
-                lefts.append(t.select(has_row(t, live, row), following, lefts[-1], "!llvm.ptr"))
-            sums = self._taps(lefts, (*panels, number), depth, masks)
-            self._results.add(out, live, sums, masks, bounds)
-            return [
-                t.step(left, "%left_tile", self._stored["left"]),
-                t.step(out, next_out, self._element),
-                t.binary("sub", live, rows),
-            ]
+            for row in range(1, k.rows):  # those past the last one repeat it
+                following = lefts[-1] + t["left_row"]
+                lefts.append(live.compare("ugt", row).select(following, lefts[-1]))
+            sums = self._taps(lefts, self._walks(*rights, tile.number, panel.depth), panel)
+            self._results.add(out, live, sums, panel)
+            tile.next(left + t["left_tile"], out + next_out, live - k.rows)
 
-        t.loop(count, [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64")], tile)
-
-    def _taps(
-        self,
-        lefts: list[str],
-        panels: tuple[str, str, str],
-        depth: tuple[str, str],
-        masks: list[str],
-    ) -> list[str]:
+    def _taps(self, lefts: list[TextValue], walks: list[_Walk], panel: Panel) -> list[TextValue]:
         """Append the loops over taps and steps around the accumulators.
 
         The processor follows a panel by itself, but not from one panel to the next, nor on to the next page.
         So where kernels fetch, each tile prefetches a vector of each step of the next panel, which it takes
         no time for: the multiply-adds of a step take longer than all else.
         """
-        t = self._t
-        walks = self._walks(*panels, depth[0])
-        zeros = [(first, self._vector) for first in self._first] * self._kernel.rows
-        copies = self._kernel.copies
+        t, k, count = self._t, self._k, len(walks)
+        starts = [each.pointer for each in walks]
+        with t.loop(panel.taps, t.number(0), *starts, *panel.first * k.rows) as tap:
+            with t.loop(panel.depth, *tap.inside) as step:
+                offset, pointers, sums = step.inside[0], step.inside[1 : 1 + count], step.inside[1 + count :]
+                rights = self._copies(pointers[0]) if k.copies else self._rights(pointers[0], panel.masks)
+                if self._fetches:
+                    pointers[-1].prefetch(level=2)
+                following = []
+                for row, left in enumerate(lefts):
+                    value = self._left(left + offset)
+                    for v, factor in enumerate(rights):
+                        following.append(self._multiply_add(value, factor, sums[row * k.vectors + v]))
+                offset = offset + t["left_step"]
+                moved = [each + walk.step for each, walk in zip(pointers, walks, strict=True)]
+                step.next(offset, *moved, *following)
+            offset = tap.inside[0] + t["left_tap"]
+            moved = [each + walk.tap for each, walk in zip(tap.inside[1:], walks, strict=False)]
+            tap.next(offset, *moved, *following)
+        return following
 
-        def step(inside: list[str]) -> list[str]:
-            offset, *rest = inside
-            pointers, sums = rest[: len(walks)], rest[len(walks) :]
-            rights = self._copies(pointers[0]) if copies else self._rights(pointers[0], masks)
-            if self._fetches:
-                t.prefetch(pointers[-1], level=2)
-            following = list(sums)
-            for row, left in enumerate(lefts):
-                value = self._left(t.step(left, offset, self._stored["left"]))
-                for v, factor in enumerate(rights):
-                    cell = row * self._kernel.vectors + v
-                    following[cell] = self._multiply_add(value, factor, sums[cell])
-            after = t.add(offset, "%left_step")
-            moved = [
-                t.step(each, walk.step, walk.element) for each, walk in zip(pointers, walks, strict=True)
-            ]
-            return [after, *moved, *following]
-
-        def tap(_: str, inside: list[str]) -> list[str]:
-            offset, *rest = inside
-            pointers, sums = rest[: len(walks)], rest[len(walks) :]
-            carried = [*((each, "!llvm.ptr") for each in pointers), *((each, self._vector) for each in sums)]
-            _, *ends = t.loop(depth[0], [(offset, "i64"), *carried], lambda _, inner: step(inner))
-            after = t.add(offset, "%left_tap")
-            moved = [t.step(each, walk.tap, walk.element) for each, walk in zip(pointers, walks, strict=True)]
-            return [after, *moved, *ends[len(walks) :]]
-
-        starts = [(walk.pointer, "!llvm.ptr") for walk in walks]
-        return t.loop(depth[1], [(t.number(0), "i64"), *starts, *zeros], tap)[1 + len(walks) :]
-
-    def _walks(self, right: str, ahead: str, number: str, depth: str) -> list[_Walk]:
+    def _walks(self, right: TextValue, ahead: TextValue, number: TextValue, depth: TextValue) -> list[_Walk]:
         """Append how tile ``number`` goes through its panel, and through the next one, ``ahead``."""
-        t, kernel, stored = self._t, self._kernel, self._stored["right"]
-        columns, nothing = t.number(self._columns), t.number(0)
-        walks = [_Walk(right, "%right_step", "%right_tap", stored)]
-        if kernel.copies:
-            walks = [_Walk(right, columns, t.mul(depth, columns), self._element)]
+        t, k = self._t, self._k
+        columns = t.number(k.columns)
+        walks = [_Walk(right, t["right_step"], t["right_tap"])]
+        if k.copies:
+            walks = [_Walk(right, columns, depth * columns)]
         if self._fetches:
-            some = t.compare("ult", number, t.number(kernel.vectors))
-            first = t.step(ahead, t.mul(number, t.number(kernel.lanes)), stored)
-            step, tap = (t.select(some, each, nothing, "i64") for each in ("%right_step", "%right_tap"))
-            walks.append(_Walk(t.select(some, first, ahead, "!llvm.ptr"), step, tap, stored))
+            some = number.compare("ult", k.vectors)
+            first = ahead + number * k.lanes
+            step, tap = (some.select(t[each], t.number(0)) for each in ("right_step", "right_tap"))
+            walks.append(_Walk(some.select(first, ahead), step, tap))
         return walks
 
-    def _left(self, pointer: str) -> str:
-        t = self._t
-        if self._kernel.dot:
-            word = t.load(pointer, WORD, byte_width(self._stored["left"]))
-            return t.splat(word, self._kernel.lanes, WORD)
-        return t.splat(t.read(pointer, self._kernel.left, 0), self._kernel.lanes, self._element)
+    def _left(self, place: TextValue) -> TextValue:
+        if self._k.dot:
+            width = byte_width(stored(self._k.left))
+            return place.load(element=WORD, alignment=width).splat(self._k.lanes)
+        return place.read().splat(self._k.lanes)
 
-    def _copies(self, pointer: str) -> list[str]:
-        t, lanes, type_ = self._t, self._kernel.lanes, self._element
-        places = [t.step(pointer, v * lanes, type_) for v in range(self._kernel.vectors)]
-        return [t.load(place, self._vector, lanes * byte_width(type_)) for place in places]
+    def _rights(self, pointer: TextValue, masks: list[TextValue]) -> list[TextValue]:
+        k = self._k
+        given = masks if k.ragged and masks else [None] * k.vectors
+        pairs = zip(self._places, given, strict=True)
+        return [(pointer + place).read(k.lanes, mask) for place, mask in pairs]
 
-    def _rights(self, pointer: str, masks: list[str]) -> list[str]:
-        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
-        values = []
-        for v in range(self._kernel.vectors):
-            mask = masks[v] if self._kernel.ragged and masks else None
-            values.append(t.read(t.step(pointer, v * lanes, stored), self._kernel.right, lanes, mask))
-        return values
+    def _copies(self, pointer: TextValue) -> list[TextValue]:
+        places = [pointer + place for place in self._places]
+        return [each.load(self._k.lanes, alignment=self._vector_bytes) for each in places]
 
-    def _multiply_add(self, left: str, right: str, sums: str) -> str:
-        t, kernel = self._t, self._kernel
-        if kernel.dot:
-            return dot_products(t, kernel.dot, left, right, sums, kernel.lanes)
-        return t.multiply_add(left, right, sums, kernel.element, kernel.lanes, fma=kernel.fma)
+    def _multiply_add(self, left: TextValue, right: TextValue, sums: TextValue) -> TextValue:
+        if self._k.dot:
+            return dot_products(self._t, self._k.dot, left, right, sums)
+        return left.multiply_add(right, sums, fma=self._k.fma)

@@ -7,18 +7,9 @@ registers: for all rows of activations, which `activations` has arranged.
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, byte_width, convert, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import (
-    Moving,
-    begin,
-    count_of,
-    if_any,
-    lane_sum,
-    rows_of,
-    walk,
-)
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import (
     StepWeights,
     WeightKernel,
@@ -26,6 +17,10 @@ from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import (
 )
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import FORMATS
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 #: How bytes are multiplied: by an instruction that adds four products, by one that adds two of 16 bits, or by
 #: multiplications of 32 bits.
@@ -86,126 +81,106 @@ class _Columns:
     def __init__(self, t: Text, kernel: QuantizedKernel) -> None:
         self._t, self._k = t, kernel
         self._weights = Weights(t, kernel)
-        self._lefts = rows_of(t, begin(t, "left", "i8"), "%left_row", kernel.rows, "i8")
+        left = t.begin("left", "i8")
+        self._lefts = [left + t["left_row"] * row for row in range(kernel.rows)]
 
     def append(self) -> None:
         """Append all columns."""
         t, k = self._t, self._k
-        out, start = begin(t, "out", "f32"), self._weights.start()
-        self._several("%columns", start, out, k.columns)
+        out, start = t.begin("out", "f32"), self._weights.start()
+        self._several(t["columns"], start, out, k.columns)
         if k.columns > 1:
-            behind = self._weights.after(start, "%behind")
-            self._several("%rest", behind, t.step(out, "%behind", "f32"), 1)
+            behind = self._weights.after(start, t["behind"])
+            self._several(t["rest"], behind, out + t["behind"], 1)
 
-    def _several(self, number: str, here: list[str], there: str, count: int) -> None:
+    def _several(self, number: TextValue, first: list[TextValue], out: TextValue, count: int) -> None:
         """Append ``number`` times ``count`` columns, ``%apart`` from each other."""
-        moving = [*self._weights.moving(here), Moving(there, 1, "f32")]
+        with self._t.loop_if_any(number, *first, out) as group:
+            *here, there = group.inside
+            self._columns(here, there, count)
+            group.next(*self._weights.after(here, 1), there + 1)
 
-        def group(_: str, *places: str) -> None:
-            *rows, there = places
-            self._columns(rows, there, count)
-
-        if_any(self._t, number, lambda: walk(self._t, number, moving, group))
-
-    def _columns(self, here: list[str], there: str, count: int) -> None:
+    def _columns(self, here: list[TextValue], there: TextValue, count: int) -> None:
         t, k = self._t, self._k
-        places = [t.mul("%apart", t.number(column)) for column in range(count)]
+        places = [t["apart"] * column for column in range(count)]
         rows = [self._weights.after(here, place) for place in places]
-        zero, type_ = t.zero("f32", k.lanes), vector(k.lanes, "f32")
-
-        def stretch(number: str, inside: list[str]) -> list[str]:
-            first = t.mul(number, t.number(_STEPS))
-            steps = t.minimum(t.binary("sub", "%steps", first), t.number(_STEPS))
-
-            def step(number: str, sums: list[str]) -> list[str]:
-                return self._step(rows, t.add(first, number), k.blocks, sums)
-
-            found = t.loop(steps, [(zero, type_)] * len(inside), step)
-            return [t.sum(total, each, "f32", k.lanes) for total, each in zip(inside, found, strict=True)]
-
-        sums = t.loop(count_of(t, "%steps", _STEPS), [(zero, type_)] * (k.rows * count), stretch)
+        zeros = [t.constant(0, "f32", k.lanes)] * (k.rows * count)
+        with t.loop(t["steps"].blocks(_STEPS), *zeros) as stretch:
+            first = stretch.number * _STEPS
+            with t.loop((t["steps"] - first).minimum(_STEPS), *zeros) as step:
+                some = self._step(rows, first + step.number, k.blocks, step.inside)
+                step.next(*some)
+            sums = [total + each for total, each in zip(stretch.inside, some, strict=True)]
+            stretch.next(*sums)
         if k.rest:
-            sums = self._step(rows, "%steps", k.rest, sums)
+            sums = self._step(rows, t["steps"], k.rest, sums)
         for place, total in enumerate(sums):
             row, column = divmod(place, count)
-            target = t.step(t.step(there, t.mul("%out_row", t.number(row)), "f32"), places[column], "f32")
-            t.store(lane_sum(t, [total], "f32", k.lanes), target, "f32", 4)
+            target = there + t["out_row"] * row + places[column]
+            target.store(total.lane_sum())
 
-    def _step(self, rows: list[list[str]], place: str, live: int, sums: list[str]) -> list[str]:
+    def _step(
+        self, rows: list[list[TextValue]], place: TextValue, live: int, sums: list[TextValue]
+    ) -> list[TextValue]:
         """Append ``sums``, row by row of activations, plus the products of step ``place``."""
-        t, k = self._t, self._k
-        offset = t.mul(place, t.number(k.step.bytes))
+        offset = place * self._k.step.bytes
         weights = [self._weights.step(row, place, live) for row in rows]
-        added = self._integers if k.integers else self._floats
-        found: list[str] = []
-        for row, left in enumerate([t.step(each, offset, "i8") for each in self._lefts]):
+        added = self._integers if self._k.integers else self._floats
+        found: list[TextValue] = []
+        for row, left in enumerate([each + offset for each in self._lefts]):
             found += added(left, weights, sums[row * len(weights) : (row + 1) * len(weights)])
         return found
 
-    def _integers(self, left: str, weights: list[StepWeights], sums: list[str]) -> list[str]:
-        t, k, layout = self._t, self._k, self._k.step
-        bytes_, f32, i32 = 4 * k.lanes, vector(k.lanes, "f32"), vector(k.lanes, "i32")
-        count = layout.numbers // bytes_
-        numbers = [t.load(t.step(left, n * bytes_, "i8"), vector(bytes_, "i8"), 4) for n in range(count)]
-        scale = t.load(t.step(left, layout.numbers, "i8"), f32, 4)
-        behind = t.step(left, layout.numbers + bytes_, "i8")
-        start = t.zero("i32", k.lanes) if k.zeros or not self._has_sums else t.load(behind, i32, 4)
-        block_sums = t.load(behind, f32, 4) if k.zeros else ""
+    def _integers(
+        self, left: TextValue, weights: list[StepWeights], sums: list[TextValue]
+    ) -> list[TextValue]:
+        k, layout = self._k, self._k.step
+        width = 4 * k.lanes
+        numbers = [(left + first).load(width, alignment=4) for first in range(0, layout.numbers, width)]
+        scale = (left + layout.numbers).load(k.lanes, element="f32")
+        behind = left + (layout.numbers + width)
+        has_sums = bool(k.raised or FORMATS[k.format].middle) and not k.zeros
+        start = behind.load(k.lanes, element="i32") if has_sums else self._t.constant(0, "i32", k.lanes)
+        block_sums = behind.load(k.lanes, element="f32") if k.zeros else None
         found = []
         for read, total in zip(weights, sums, strict=True):
             dots = start
             for weight, number in zip(read.numbers, numbers, strict=True):
                 dots = self._dots(weight, number, dots)
-            product = convert(t, "i32:sitofp f32", dots, k.lanes)
-            if k.zeros:
-                shift = t.binary("fmul", read.zero, block_sums, f32)
-                product = t.binary("fsub", product, shift, f32)
-            factor = t.binary("fmul", read.scale, scale, f32)
-            found.append(t.multiply_add(product, factor, total, "f32", k.lanes, fma=k.fma))
+            product = dots.cast("sitofp", "f32")
+            if read.zero is not None and block_sums is not None:
+                product = product - read.zero * block_sums
+            factor = read.scale * scale
+            found.append(product.multiply_add(factor, total, fma=k.fma))
         return found
 
-    @property
-    def _has_sums(self) -> bool:
-        return bool(self._k.raised or FORMATS[self._k.format].middle)
-
-    def _dots(self, weights: str, numbers: str, sums: str) -> str:
+    def _dots(self, weights: TextValue, numbers: TextValue, sums: TextValue) -> TextValue:
         """Append sums of products of bytes: weights of 4 bits, or raised ones, have no sign."""
         t, k = self._t, self._k
         if k.dots == FOUR:
-            words = [
-                t.op(f"llvm.bitcast {each} : {vector(4 * k.lanes, 'i8')} to {vector(k.lanes, 'i32')}")
-                for each in (weights, numbers)
-            ]
-            return dot_products(t, I8, words[0], words[1], sums, k.lanes)
+            words = [each.cast("bitcast", "i32", k.lanes) for each in (weights, numbers)]
+            return dot_products(t, I8, words[0], words[1], sums)
         width, element = (2 * k.lanes, "i16") if k.dots == TWO else (k.lanes, "i32")
-        signed = FORMATS[k.format].bits == 8
-        i32 = vector(k.lanes, "i32")
+        how = "sext" if FORMATS[k.format].bits == 8 else "zext"
         for first in range(0, 4 * k.lanes, width):
-            places = list(range(first, first + width))
-            parts = [t.shuffle(each, each, places, vector(4 * k.lanes, "i8")) for each in (weights, numbers)]
-            extend = ["sext" if signed else "zext", "sext"]
-            left, right = (
-                t.op(f"llvm.{how} {part} : {vector(width, 'i8')} to {vector(width, element)}")
-                for how, part in zip(extend, parts, strict=True)
-            )
+            parts = [each.part(first, width) for each in (weights, numbers)]
+            left, right = parts[0].cast(how, element), parts[1].cast("sext", element)
             if k.dots == TWO:
                 name = "llvm.x86.sse2.pmadd.wd" if k.lanes == 4 else "llvm.x86.avx2.pmadd.wd"
-                type_ = vector(width, element)
-                product = t.op(f'llvm.call_intrinsic "{name}"({left}, {right}) : ({type_}, {type_}) -> {i32}')
+                product = t.call(name, [left, right], "i32", k.lanes)
             else:
-                product = t.binary("mul", left, right, i32)
-            sums = t.binary("add", sums, product, i32)
+                product = left * right
+            sums = sums + product
         return sums
 
-    def _floats(self, left: str, weights: list[StepWeights], sums: list[str]) -> list[str]:
-        t, k = self._t, self._k
-        f32 = vector(k.lanes, "f32")
+    def _floats(self, left: TextValue, weights: list[StepWeights], sums: list[TextValue]) -> list[TextValue]:
+        k = self._k
         count = len(weights[0].numbers)
-        numbers = [t.load(t.step(left, n * k.lanes, "f32"), f32, byte_width("f32")) for n in range(count)]
+        numbers = [(left + 4 * k.lanes * n).load(k.lanes, element="f32") for n in range(count)]
         found = []
         for read, total in zip(weights, sums, strict=True):
-            product = t.binary("fmul", read.numbers[0], numbers[0], f32)
+            product = read.numbers[0] * numbers[0]
             for weight, number in zip(read.numbers[1:], numbers[1:], strict=True):
-                product = t.multiply_add(weight, number, product, "f32", k.lanes, fma=k.fma)
-            found.append(t.multiply_add(product, read.scale, total, "f32", k.lanes, fma=k.fma))
+                product = weight.multiply_add(number, product, fma=k.fma)
+            found.append(product.multiply_add(read.scale, total, fma=k.fma))
         return found

@@ -9,11 +9,18 @@ the order in which they come out of memory, as those of activations are.
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import Text, vector
-from mind_mlir.lowering.schedule.contraction.kernels.loops import begin
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import WeightKernel, Weights
+from mind_mlir.lowering.schedule.movement.transposition import exchange
 from mind_mlir.ops.quantized_formats import BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
+    from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import StepWeights
 
 
 def block_bytes(lanes: int, *, zeros: bool) -> int:
@@ -43,79 +50,49 @@ class PanelKernel(WeightKernel):
     def append(self, t: Text) -> None:
         """Append the body: block after block of all columns."""
         weights = Weights(t, self)
-        last = t.binary("sub", "%columns", t.number(1))
+        last = t["columns"] - 1
         start = weights.start()
-        columns = [t.minimum(t.number(lane), last) for lane in range(self.strip)]
+        columns = [t.number(lane).minimum(last) for lane in range(self.strip)]
         rows = [weights.after(start, column) for column in columns]
         write, element = (_write_bytes, "i8") if self.integers else (_write_floats, "f32")
+        with t.loop(t["blocks"], t.begin("target", element)) as block:
+            place = t["first"] + block.number
+            read = (weights.step(row, place, 1, scalars=self.integers) for row in rows)
+            block.next(write(t, self, read, block.inside[0]))
 
-        def block(number: str, inside: list[str]) -> list[str]:
-            return [write(t, self, weights, (rows, t.add("%first", number)), inside[0])]
 
-        t.loop("%blocks", [(begin(t, "target", element), "!llvm.ptr")], block)
-
-
-def _write_bytes(
-    t: Text, kernel: PanelKernel, weights: Weights, block: tuple[list[list[str]], str], there: str
-) -> str:
+def _write_bytes(t: Text, kernel: PanelKernel, columns: Iterator[StepWeights], there: TextValue) -> TextValue:
     """Append a block as words, scales and zero points; return where the next one goes."""
-    rows, place = block
     half = kernel.strip // 2
-    words, narrow = vector(half, "i32"), vector(4 * half, "i8")
-    read = [weights.step(row, place, 1, scalars=True) for row in rows]
-    held = [t.op(f"llvm.bitcast {each.numbers[0]} : {narrow} to {words}") for each in read]
+    read = list(columns)
+    held = [each.numbers[0].cast("bitcast", "i32", half) for each in read]
     pairs = [
-        t.shuffle(left, right, list(range(kernel.strip)), words)
-        for left, right in zip(held[:half], held[half:], strict=True)
+        left.shuffle(right, range(kernel.strip)) for left, right in zip(held[:half], held[half:], strict=True)
     ]
-    type_ = vector(kernel.strip, "i32")
-    for number, value in enumerate(turned(t, pairs, type_, half)):
-        t.store(value, t.step(there, 4 * kernel.strip * number, "i8"), type_, 4)
-    place_of = 4 * kernel.strip * half
-    for values in ([each.scale for each in read], *([[each.zero for each in read]] if kernel.zeros else [])):
-        t.store(_gathered(t, values), t.step(there, place_of, "i8"), vector(kernel.strip, "f32"), 4)
-        place_of += 4 * kernel.strip
-    return t.step(there, block_bytes(kernel.strip, zeros=kernel.zeros), "i8")
-
-
-def _gathered(t: Text, values: list[str]) -> str:
-    type_ = vector(len(values), "f32")
-    found = t.op(f"llvm.mlir.poison : {type_}")
-    for lane, value in enumerate(values):
-        found = t.op(f"llvm.insertelement {value}, {found}[{t.number(lane)} : i64] : {type_}")
-    return found
+    for number, value in enumerate(_turned(pairs)):
+        (there + 4 * kernel.strip * number).store(value)
+    for several, place in (([each.scale for each in read], half), ([each.zero for each in read], half + 1)):
+        values = [each for each in several if each is not None]
+        if values:
+            found = t.poison("f32", len(values))
+            for lane, value in enumerate(values):
+                found = found.insert(value, lane)
+            (there + 4 * kernel.strip * place).store(found)
+    return there + block_bytes(kernel.strip, zeros=kernel.zeros)
 
 
 def _write_floats(
-    t: Text, kernel: PanelKernel, weights: Weights, block: tuple[list[list[str]], str], there: str
-) -> str:
+    t: Text, kernel: PanelKernel, columns: Iterator[StepWeights], there: TextValue
+) -> TextValue:
     """Append a block as f32, element after element; return where the next one goes."""
-    rows, place = block
-    lanes, type_ = kernel.strip, vector(kernel.strip, "f32")
-    columns = []
-    for row in rows:
-        read = weights.step(row, place, 1)
-        columns.append([t.binary("fmul", each, read.scale, type_) for each in read.numbers])
+    lanes = kernel.strip
+    numbers = [[each * read.scale for each in read.numbers] for read in columns]
     for part in range(BLOCK // lanes):
-        for lane, value in enumerate(turned(t, [column[part] for column in columns], type_, lanes)):
-            offset = t.mul("%target_step", t.number(part * lanes + lane))
-            t.store(value, t.step(there, offset, "f32"), type_, 4)
-    return t.step(there, t.mul("%target_step", t.number(BLOCK)), "f32")
+        for lane, value in enumerate(_turned([column[part] for column in numbers])):
+            (there + t["target_step"] * (part * lanes + lane)).store(value)
+    return there + t["target_step"] * BLOCK
 
 
-def turned(t: Text, rows: list[str], type_: str, size: int) -> list[str]:
-    """Append the transposition of squares of ``size``, which lie side by side in as many vectors."""
-    lanes = int(type_.removeprefix("vector<").split("x")[0])
-    found = list(rows)
-    distance = size // 2
-    while distance:
-        for first in range(size):
-            if first & distance:
-                continue
-            left, right = found[first], found[first + distance]
-            own = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
-            other = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-            found[first] = t.shuffle(left, right, own, type_)
-            found[first + distance] = t.shuffle(left, right, other, type_)
-        distance //= 2
-    return found
+def _turned(rows: list[TextValue]) -> list[TextValue]:
+    """Append the transposition of squares, which lie side by side in as many vectors as they have rows."""
+    return exchange(rows, lambda left, right, lanes: left.shuffle(right, lanes), rows[0].lanes)
