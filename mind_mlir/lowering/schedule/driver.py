@@ -33,7 +33,7 @@ from mind_mlir.mlir.bindings import Block, Operation, Value, ir
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.support.options import CompileOptions
@@ -93,7 +93,8 @@ class FunctionScheduler:
                     self._block(block)
 
     def _block(self, block: Block) -> None:
-        made = self._made(block)
+        made = {} if self._winograd is None else dict(self._winograd.made)
+        made |= mark_attentions(block, self._views, self._target, self._kernels)
         absorbs = partial(is_factor, self._views)
         transpose_products(block, self._views, absorbs)
         groups = Grouping(self._emitter, self._nests, self._target, self._decisions)
@@ -106,15 +107,24 @@ class FunctionScheduler:
             kernels=self._kernels,
             constants=self._prepacked,
             absorbs=absorbs,
-            made=made,
         )
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
             self._decisions.place += 1
             op = operation.operation
+            said = next((made[result] for result in op.results if result in made), None)
+            if said is not None:
+                groups.close(read_values(op))
+                self._decisions.add(said)
+                continue
             view = self._views.of(op)
-            if self._schedule(Site(op, view if _fits_vectors(view) else None, scope)):
+            site = Site(op, view if _fits_vectors(view) else None, scope)
+            if any(self._takes(kind, site) for kind in KINDS):
+                continue
+            dims = () if site.view is None else vector_dims(site.loops)
+            if dims:
+                groups.add(site.loops, dims)
                 continue
             if groups.takes_reshape(op):
                 continue
@@ -130,17 +140,8 @@ class FunctionScheduler:
         group_products(block, self._views, self._target, self._decisions)
         self._fills(block, groups, fills)
 
-    def _made(self, block: Block) -> Mapping[Value, Callable[[], Decision]]:
-        """Schedule what is found by looking at many operations of ``block`` at once; return what that is."""
-        made = {} if self._winograd is None else dict(self._winograd.made)
-        return made | mark_attentions(block, self._views, self._target, self._kernels)
-
-    def _schedule(self, site: Site) -> bool:
-        """Schedule the operation now or as part of a group; return False to leave it as it is."""
-        return any(self._takes(kind, site) for kind in KINDS)
-
     def _takes(self, kind: Kind[NestT, ScheduleT], site: Site) -> bool:
-        """Let ``kind`` compute the operation; return whether it does."""
+        """Let ``kind`` compute the operation, now or as part of a group; return whether it does."""
         nest = kind.match(site)
         if nest is None:
             return False
@@ -151,7 +152,7 @@ class FunctionScheduler:
             site.scope.groups.close(nest.reads)
             site = site.current()
         with ir.InsertionPoint(op), op.location:
-            ready = kind.prepare(nest, site)
+            ready = kind.ready(nest, site)
             found = ready if isinstance(ready, Refusal) else emitted(kind, ready, site)
         if isinstance(found, Refusal):
             return self._refused(kind.name, op, found)

@@ -16,16 +16,8 @@ if TYPE_CHECKING:
 #: What gives a tensor another shape and leaves its elements as they are, in order.
 RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 _LOOPS = ("scf.for", "scf.while")
-_REMOVABLE = (
-    "linalg.fill",
-    "linalg.transpose",
-    "tensor.empty",
-    "tensor.collapse_shape",
-    "tensor.expand_shape",
-    "tensor.extract_slice",
-    "tensor.from_elements",
-    "tensor.pad",
-)
+#: What operations that compute tensors, and do nothing else, are called at first.
+_TENSORS = ("linalg.", "tensor.")
 
 
 def unreshaped(value: Value) -> Value:
@@ -111,11 +103,26 @@ def read_values(op: Operation) -> list[Value]:
 
 
 def erase_unused(block: Block) -> None:
-    """Erase what schedules left without a use in ``block``."""
+    """Erase what computes tensors in ``block`` without a use."""
     for operation in reversed(list(block.operations)):
-        op = operation.operation
-        if op.name in _REMOVABLE and not any(used(result) for result in op.results):
+        if _is_unused(operation.operation, *_TENSORS):
+            operation.operation.erase()
+
+
+def erase_source(value: Value) -> None:
+    """Erase what computes ``value`` unless that is used, and what nothing else needs of what it reads."""
+    waiting = {definition(value): None}
+    while waiting:
+        op, _ = waiting.popitem()
+        if op is not None and _is_unused(op, *_TENSORS, "arith.constant"):
+            sources = [definition(operand) for operand in op.operands]
             op.erase()
+            waiting |= dict.fromkeys(sources)
+
+
+def _is_unused(op: Operation, *names: str) -> bool:
+    """Return whether ``op``, whose name begins with one of ``names``, has results, none of which is used."""
+    return op.name.startswith(names) and len(op.results) > 0 and not any(used(each) for each in op.results)
 
 
 #: Conversions of numbers.

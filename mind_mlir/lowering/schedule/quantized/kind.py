@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct
-from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
 from mind_mlir.mlir.records import record_attribute
 from mind_mlir.ops.quantized_lowering import FORMAT_ATTRIBUTE
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.kind import Site
+    from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
     from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
@@ -47,22 +47,22 @@ class QuantizedNest:
         return (self.product.rows, self.product.columns, self.product.depth)
 
 
-class QuantizedKind(Kind[QuantizedNest, QuantizedSchedule]):
-    """Products with weights of few bits, which are marked with how they are computed and stay."""
+def _match(site: Site) -> QuantizedNest | None:
+    """Return the operation as a product with weights of few bits if it is one."""
+    if FORMAT_ATTRIBUTE not in site.op.attributes:
+        return None
+    return QuantizedNest(site.op, QuantizedProduct.of(site.op))
 
-    name = "quantised product"
 
-    def match(self, site: Site) -> QuantizedNest | None:
-        """Return the operation as a product with weights of few bits if it is one."""
-        if FORMAT_ATTRIBUTE not in site.op.attributes:
-            return None
-        return QuantizedNest(site.op, QuantizedProduct.of(site.op))
+def _choose(nest: QuantizedNest, target: Target) -> QuantizedSchedule:
+    return nest.product.schedule(target)
 
-    def choose(self, nest: QuantizedNest, target: Target) -> QuantizedSchedule:
-        """Return how the product is computed."""
-        return nest.product.schedule(target)
 
-    def emit(self, nest: QuantizedNest, schedule: QuantizedSchedule, site: Site) -> None:
-        """Mark the operation."""
-        nest.op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
-        site.scope.kernels.update(dict.fromkeys(nest.product.kernels(schedule)))
+def _emit(nest: QuantizedNest, schedule: QuantizedSchedule, site: Site) -> None:
+    """Mark the operation."""
+    nest.op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
+    site.scope.kernels.update(dict.fromkeys(nest.product.kernels(schedule)))
+
+
+#: Products with weights of few bits, which are marked with how they are computed and stay.
+QUANTIZED = Kind("quantised product", _match, _choose, _emit)
