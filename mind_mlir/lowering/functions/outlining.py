@@ -107,11 +107,6 @@ def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> 
         with ir.InsertionPoint(nest):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("kernel"), closure.arguments)
         kernel = closure.function("kernel", closure.types, function)
-        body = kernel.add_entry_block()
-        nest.detach_from_parent()
-        body.append(nest)
-        closure.enter(body, body.arguments)
-        with ir.InsertionPoint(body):
-            func.ReturnOp([])
+        closure.move(kernel)
     prefix = name_of(function)
     call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.names))

@@ -26,6 +26,7 @@ from mind_mlir.lowering.schedule.kinds import KINDS
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, read_values
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.lowering.schedule.movement.margins import carry_margins
+from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
@@ -97,7 +98,8 @@ class FunctionScheduler:
         made |= mark_attentions(block, self._views, self._target, self._kernels)
         absorbs = partial(is_factor, self._views)
         transpose_products(block, self._views, absorbs)
-        groups = Grouping(self._emitter, self._nests, self._target, self._decisions)
+        nests = NestEmission(self._emitter, self._nests, self._target, self._decisions)
+        groups = Grouping(nests, self._decisions)
         scope = Scope(
             emitter=self._emitter,
             target=self._target,
@@ -142,38 +144,30 @@ class FunctionScheduler:
 
     def _takes(self, kind: Kind[NestT, ScheduleT], site: Site) -> bool:
         """Let ``kind`` compute the operation, now or as part of a group; return whether it does."""
-        nest = kind.match(site)
+        op, nest = site.op, kind.match(site)
         if nest is None:
             return False
-        if isinstance(nest, Refusal):
-            return self._refused(kind.name, site.op, nest)
-        op = site.op
-        if nest.reads:  # what takes the place of these is another operand
+        if not isinstance(nest, Refusal) and nest.reads:  # what takes the place of these is another operand
             site.scope.groups.close(nest.reads)
             site = site.current()
         with ir.InsertionPoint(op), op.location:
-            ready = kind.ready(nest, site)
+            ready = nest if isinstance(nest, Refusal) else kind.ready(nest, site)
             found = ready if isinstance(ready, Refusal) else emitted(kind, ready, site)
         if isinstance(found, Refusal):
-            return self._refused(kind.name, op, found)
+            self._decisions.refuse(kind.name, op, found.reason)
+            return found.stays
         if found is not None:
             for old, new in zip(op.results, found, strict=True):
                 old.replace_all_uses_with(new)
             op.erase()
         return True
 
-    def _refused(self, kind: str, op: Operation, refusal: Refusal) -> bool:
-        """Note why no schedule of ``kind`` computes the operation; return whether that stays as it is."""
-        self._decisions.refuse(kind, op, refusal.reason)
-        return refusal.stays
-
     def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:
         """Schedule the fills that no other schedule took the number from."""
         for operation in list(block.operations):
             deliver()
             view = self._views.of(operation.operation) if operation.operation.name == "linalg.fill" else None
-            dims = () if view is None else vector_dims(view)
-            if view is not None and dims:
+            if view is not None and (dims := vector_dims(view)):
                 groups.add_alone(view, dims, places.get(view.op))
 
     def _plain(self, op: Operation, view: View | None) -> None:

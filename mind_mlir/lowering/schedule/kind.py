@@ -79,23 +79,19 @@ class ViewNest:
 
 
 @dataclasses.dataclass(frozen=True)
-class LoopNest:
-    """What a loop computes.
-
-    Attributes:
-        op: The `scf.for`.
-    """
+class OperationNest:
+    """What one operation computes, with what is in its regions."""
 
     op: Operation
 
     @property
     def reads(self) -> Sequence[Value]:
-        """All that the loop reads."""
+        """All that the operation reads."""
         return read_values(self.op)
 
     @property
     def computes(self) -> tuple[Operation, ...]:
-        """The loop."""
+        """The operation."""
         return (self.op,)
 
 

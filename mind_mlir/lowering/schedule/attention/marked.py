@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-from mind_mlir.lowering.schedule.linalg_view.values import end_of, repeat
+from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.bodies import BodyReader
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
+from mind_mlir.mlir.values import terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,7 +189,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     kinds = [str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"])]
     row = sum("parallel" in kind for kind in kinds)
     reader = _Reader(block, accesses, row)
-    end = end_of(block)
+    end = terminator_of(block)
     outputs: list[Output] = []
     values: list[int] = []
     first = len(accesses) - outs

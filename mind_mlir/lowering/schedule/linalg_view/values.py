@@ -7,7 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type, Value, ir
-from mind_mlir.mlir.values import attributes_of, definition
+from mind_mlir.mlir.values import attributes_of, definition, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,11 +70,6 @@ def is_filled_with(value: Value, *numbers: Attribute) -> bool:
     """Return whether all elements of the tensor ``value`` are one of ``numbers``."""
     found = filling_constant(value)
     return found is not None and found in numbers
-
-
-def end_of(block: Block) -> Operation:
-    """Return the terminator of ``block``."""
-    return block.operations[len(block.operations) - 1].operation
 
 
 def inverse_permutation(transpose: Operation) -> list[int]:
@@ -162,7 +157,7 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
     arguments = list(block.arguments)
     if len(arguments) != 3:
         return None
-    last = end_of(block)
+    last = terminator_of(block)
     if len(last.operands) != 1:
         return None
     add = definition(last.operands[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.kind import Kind, LoopNest
+from mind_mlir.lowering.schedule.kind import Kind, OperationNest
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import constant_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
@@ -33,7 +33,7 @@ class RowSchedule:
 
 
 @dataclasses.dataclass(frozen=True)
-class RowLoop(LoopNest):
+class RowLoop(OperationNest):
     """A loop over rows, each of which is computed by itself.
 
     Attributes:

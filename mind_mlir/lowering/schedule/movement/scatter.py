@@ -20,7 +20,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.kind import Kind, LoopNest
+from mind_mlir.lowering.schedule.kind import Kind, OperationNest
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.lowering.schedule.movement.row_loops import part_of
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scatter(LoopNest):
+class Scatter(OperationNest):
     """A loop over rows of updates, as ScatterAdd is lowered to, on flat tensors.
 
     The body of the loop computes where a row begins, in the updates and in the result, and ends with the loop

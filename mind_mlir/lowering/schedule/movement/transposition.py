@@ -26,10 +26,10 @@ from mind_mlir.lowering.schedule.emission.constants import (
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, ViewNest, merged
-from mind_mlir.lowering.schedule.linalg_view.values import end_of, inverse_permutation
+from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
 from mind_mlir.mlir.bindings import Value, ir, vector
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.mlir.values import is_result_of
+from mind_mlir.mlir.values import is_result_of, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ def match_transposition(view: View) -> Transposition | None:
     """Return ``view`` as a transposition if it is one."""
     if len(view.operands) != 2 or view.reductions or not view.extents or 0 in view.extents:
         return None
-    if list(end_of(view.body).operands) != [view.body.arguments[0]]:
+    if list(terminator_of(view.body).operands) != [view.body.arguments[0]]:
         return None
     types = [operand.type for operand in view.operands]
     if not all(isinstance(type_, ir.RankedTensorType) for type_ in types):

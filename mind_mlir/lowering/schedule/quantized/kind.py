@@ -5,41 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.kind import Kind
+from mind_mlir.lowering.schedule.kind import Kind, OperationNest
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct
 from mind_mlir.mlir.records import record_attribute
 from mind_mlir.ops.quantized_lowering import FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
-    from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantizedNest:
-    """A product with weights of few bits.
+class QuantizedNest(OperationNest):
+    """A product with weights of few bits, and what it computes."""
 
-    Attributes:
-        op: The operation.
-        product: What it computes.
-    """
-
-    op: Operation
     product: QuantizedProduct
-
-    @property
-    def reads(self) -> Sequence[Value]:
-        """What it reads."""
-        return list(self.op.operands)
-
-    @property
-    def computes(self) -> Sequence[Operation]:
-        """The operation."""
-        return [self.op]
 
     @property
     def extents(self) -> tuple[int, ...]:

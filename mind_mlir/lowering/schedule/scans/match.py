@@ -6,10 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.kind import ViewNest
-from mind_mlir.lowering.schedule.linalg_view.values import end_of, filler
+from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import definition, terminator_of
 from mind_mlir.ops.scan_lowering import EXCLUSIVE, REVERSE, SCAN_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def match_scan(site: Site) -> Scan | None:
     if view is None or SCAN_ATTRIBUTE not in view.op.attributes:
         return None
     flags = str(ir.StringAttr(view.op.attributes[SCAN_ATTRIBUTE]).value).split()
-    chosen = definition(end_of(view.body).operands[0])
+    chosen = definition(terminator_of(view.body).operands[0])
     combiner = None if chosen is None else definition(chosen.operands[1])
     neutral = filler(view.inits[0])
     assert combiner is not None, "a scan that is marked combines two elements"
