@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
-from mind_mlir.mlir.bindings import Block, Operation, Value, ir
+from mind_mlir.mlir.bindings import Block, Operation, ir
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -62,66 +63,61 @@ class FunctionScheduler:
             options: What the caller chose.
         """
         self._function = function
-        self._target = target
-        self._decisions = decisions
-        self._kernels = kernels
-        self._emitter = Emitter(function)
-        self._views = Views()
         self._nests = DeduplicatedNests(function, located=options.debug)
-        self._winograd = WinogradRewriter(self._emitter, target) if options.winograd else None
-        #: Constants that only products read: these take them as kernels do, packed when compiled.
-        self._prepacked: set[Value] = set()
+        views = Views()
+        self._scope = Scope(
+            emitter=Emitter(function),
+            target=target,
+            views=views,
+            decisions=decisions,
+            kernels=kernels,
+            constants=set(),
+            absorbs=partial(is_factor, views),
+        )
+        self._winograd = WinogradRewriter(self._scope.emitter, target) if options.winograd else None
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
-        carry_margins(self._function)
-        read_through_patches(self._function, self._views)
+        function, views = self._function, self._scope.views
+        carry_margins(function)
+        read_through_patches(function, views)
         if self._winograd is not None:
-            self._winograd.run(self._function, self._views)
-        compute_on_patches(self._function, self._views)
-        read_through_margins(self._function, self._views)
-        read_unconverted(self._function, self._views)
-        make_factors_dense(self._function, self._views)
-        split_transposes(self._function, self._views)
-        self._prepacked = constants_for_products(self._function, self._views)
-        ignore_signs_of_zeros(self._function)
-        self._regions(self._function)
+            self._winograd.run(function, views)
+        compute_on_patches(function, views)
+        read_through_margins(function, views)
+        read_unconverted(function, views)
+        make_factors_dense(function, views)
+        split_transposes(function, views)
+        constants = constants_for_products(function, views)
+        self._scope = dataclasses.replace(self._scope, constants=constants)
+        ignore_signs_of_zeros(function)
+        self._regions(function)
 
     def _regions(self, op: Operation) -> None:
         for region, name in zip(op.regions, _region_names(op), strict=True):
-            with self._decisions.region(op, name):
+            with self._scope.decisions.region(op, name):
                 for block in region.blocks:
                     self._block(block)
 
     def _block(self, block: Block) -> None:
+        scope, views = self._scope, self._scope.views
         made = {} if self._winograd is None else dict(self._winograd.made)
-        made |= mark_attentions(block, self._views, self._target, self._kernels)
-        absorbs = partial(is_factor, self._views)
-        transpose_products(block, self._views, absorbs)
-        nests = NestEmission(self._emitter, self._nests, self._target, self._decisions)
-        groups = Grouping(nests, self._decisions)
-        scope = Scope(
-            emitter=self._emitter,
-            target=self._target,
-            views=self._views,
-            groups=groups,
-            decisions=self._decisions,
-            kernels=self._kernels,
-            constants=self._prepacked,
-            absorbs=absorbs,
-        )
+        made |= mark_attentions(block, views, scope.target, scope.kernels)
+        transpose_products(block, views, scope.absorbs)
+        nests = NestEmission(scope.emitter, self._nests, scope.target, scope.decisions)
+        groups = Grouping(nests, scope.decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
-            self._decisions.place += 1
+            scope.decisions.place += 1
             op = operation.operation
             said = next((made[result] for result in op.results if result in made), None)
             if said is not None:
                 groups.close(read_values(op))
-                self._decisions.add(said)
+                scope.decisions.add(said)
                 continue
-            view = self._views.of(op)
-            site = Site(op, view if _fits_vectors(view) else None, scope)
+            view = views.of(op)
+            site = Site(op, view if _fits_vectors(view) else None, scope, groups)
             if any(self._takes(kind, site) for kind in KINDS):
                 continue
             dims = () if site.view is None else vector_dims(site.loops)
@@ -132,14 +128,14 @@ class FunctionScheduler:
                 continue
             groups.close(read_values(op))
             if op.name == "linalg.fill":
-                fills[op] = self._decisions.place
+                fills[op] = scope.decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
             elif op.name != "tensor.pad":
                 self._regions(op)
         groups.close_all()
         erase_unused(block)
-        group_products(block, self._views, self._target, self._decisions)
+        group_products(block, views, scope.target, scope.decisions)
         self._fills(block, groups, fills)
 
     def _takes(self, kind: Kind[NestT, ScheduleT], site: Site) -> bool:
@@ -148,13 +144,13 @@ class FunctionScheduler:
         if nest is None:
             return False
         if not isinstance(nest, Refusal) and nest.reads:  # what takes the place of these is another operand
-            site.scope.groups.close(nest.reads)
+            site.groups.close(nest.reads)
             site = site.current()
         with ir.InsertionPoint(op), op.location:
             ready = nest if isinstance(nest, Refusal) else kind.ready(nest, site)
             found = ready if isinstance(ready, Refusal) else emitted(kind, ready, site)
         if isinstance(found, Refusal):
-            self._decisions.refuse(kind.name, op, found.reason)
+            self._scope.decisions.refuse(kind.name, op, found.reason)
             return found.stays
         if found is not None:
             for old, new in zip(op.results, found, strict=True):
@@ -166,15 +162,16 @@ class FunctionScheduler:
         """Schedule the fills that no other schedule took the number from."""
         for operation in list(block.operations):
             deliver()
-            view = self._views.of(operation.operation) if operation.operation.name == "linalg.fill" else None
+            op = operation.operation
+            view = self._scope.views.of(op) if op.name == "linalg.fill" else None
             if view is not None and (dims := vector_dims(view)):
-                groups.add_alone(view, dims, places.get(view.op))
+                groups.add_alone(view, dims, places.get(op))
 
     def _plain(self, op: Operation, view: View | None) -> None:
         """Note that ``op`` is left as it is."""
         why = Choice("loops", "one element at a time", "not arithmetic along contiguous memory")
         extents = () if view is None else view.extents
-        self._decisions.add(lambda: Decision("plain", computed([op]), extents, (why,)))
+        self._scope.decisions.add(lambda: Decision("plain", computed([op]), extents, (why,)))
 
 
 #: What the regions of operations are called; a function's is called as the function, others by number.

@@ -110,13 +110,12 @@ class OpenGroups(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """What kinds work with in one block.
+    """What kinds work with in one function.
 
     Attributes:
         emitter: Emits loops and vectors.
         target: The processor.
         views: Reads operations.
-        groups: The groups that are open.
         decisions: Is told what is decided.
         kernels: The micro-kernels that are going to be called are entered here.
         constants: Constants that only products read: these take them packed when compiled.
@@ -126,7 +125,6 @@ class Scope:
     emitter: Emitter
     target: Target
     views: Views
-    groups: OpenGroups
     decisions: Decisions
     kernels: dict[Any, None]
     constants: Container[Value]
@@ -141,11 +139,13 @@ class Site:
         op: The operation.
         view: What it is as loops; None where vectors cannot hold its elements, and for fills.
         scope: What is around it.
+        groups: The groups that are open.
     """
 
     op: Operation
     view: View | None
     scope: Scope
+    groups: OpenGroups
 
     @property
     def loops(self) -> View:

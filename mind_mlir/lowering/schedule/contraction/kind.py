@@ -97,7 +97,7 @@ def _match(site: Site) -> ProductNest | Refusal | None:
         return None
     constants = site.scope.constants
     by_rows = is_by_rows(contraction, constants)
-    if by_rows and site.scope.groups.would_take(view, vector_dims(view)):
+    if by_rows and site.groups.would_take(view, vector_dims(view)):
         # Else its large factor would be written, and read again, all of it.
         return Refusal("sums along rows, in the nest that computes what it reads")
     return ProductNest(view, view, contraction, by_rows, constants)
@@ -126,7 +126,7 @@ def _choose(nest: ProductNest, target: Target) -> ChosenProduct | RowSums | Refu
 def _emit(nest: ProductNest, schedule: ChosenProduct | RowSums, site: Site) -> Sequence[Value] | None:
     """Emit the marked operation, or the group."""
     if isinstance(schedule, RowSums):
-        site.scope.groups.add_alone(nest.view, schedule.dims)
+        site.groups.add_alone(nest.view, schedule.dims)
         return None
     site.scope.kernels.update(dict.fromkeys(kernels_of(schedule.product)))
     return [schedule.product.mark()]
@@ -142,7 +142,7 @@ def _materialized(view: View, site: Site) -> View:
         op = definition(operand)
         source = None if op is None else site.scope.views.of(op.operation)
         if source is not None and match_transposition(source) is not None:
-            there = Site(source.op, source, site.scope)
+            there = Site(source.op, source, site.scope, site.groups)
             found = emitted(TRANSPOSITION, with_few_loops(source), there)
             assert isinstance(found, list)
             operand.replace_all_uses_with(found[0])

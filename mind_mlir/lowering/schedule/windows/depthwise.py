@@ -23,6 +23,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
     is_filled_with,
     match_multiply_add,
 )
+from mind_mlir.lowering.schedule.windows.axis import WindowAxis
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
@@ -31,36 +32,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
-
-
-@dataclasses.dataclass(frozen=True)
-class WindowAxis:
-    """The windows along one axis of space.
-
-    Attributes:
-        extent: The elements of the image, without its margins.
-        low: How many of the margin lie before them.
-        results: How many windows there are.
-        window: The elements of a window.
-        stride: How far apart windows begin.
-        spacing: How far apart their elements lie.
-    """
-
-    extent: int
-    low: int
-    results: int
-    window: int
-    stride: int
-    spacing: int
-
-    def first(self, result: int) -> int:
-        """Return where the window of a result begins in the image; below zero in the margin."""
-        return result * self.stride - self.low
-
-    def is_inside(self, result: int) -> bool:
-        """Return whether the window of a result has no part of the margins."""
-        first = self.first(result)
-        return first >= 0 and first + (self.window - 1) * self.spacing < self.extent
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.linalg_view.values import cast
+from mind_mlir.lowering.schedule.windows.axis import where_inside
 from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule, match_depthwise
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 
@@ -61,16 +62,7 @@ class DepthwiseEmitter:
         extents = [self._d.shape[0], *(axis.results for axis in outer)]
         image, *places = reversed(e.digits(number, extents[::-1]))
         whole, border = (partial(self._channels, _Line(image, places, each)) for each in (True, False))
-        conditions = []
-        for axis, place in zip(outer, places, strict=True):
-            inside = [result for result in range(axis.results) if axis.is_inside(result)]
-            if not inside:
-                return border(carried)
-            if inside[0] > 0:
-                conditions.append(e.compare("uge", place, inside[0]))
-            if inside[-1] < axis.results - 1:
-                conditions.append(e.compare("ule", place, inside[-1]))
-        return e.either(e.all(conditions), carried, whole, border) if conditions else whole(carried)
+        return where_inside(e, outer, places, carried, whole, border)
 
     def _channels(self, line: _Line, carried: list[Value]) -> list[Value]:
         """Emit a line for each vector of features."""
@@ -137,16 +129,13 @@ class DepthwiseEmitter:
 
         None stands for certainly; elsewhere, the nearest one that is in the image is read.
         """
-        e, rows, conditions = self._e, [], []
+        e, rows = self._e, []
+        conditions: list[Value] = []
         for axis, place, tap in zip(self._d.axes[:-1], line.places, taps, strict=True):
             at = e.add(e.mul(place, axis.stride), e.mul(tap, axis.spacing))
-            if line.within:
-                rows.append(e.sub(at, axis.low))
-                continue
-            end = axis.low + axis.extent
-            nearest = e.minimum(e.maximum(at, axis.low), end - 1)
-            rows.append(e.sub(nearest, axis.low))
-            conditions += [e.compare("uge", at, axis.low), e.compare("ult", at, end)]
+            row, there = axis.element(e, at, within=line.within)
+            rows.append(row)
+            conditions += there
         return rows, e.all(conditions) if conditions else None
 
     def _weight(self, taps: Sequence[Index], channel: int, c: Index, mask: Value | None) -> Value:

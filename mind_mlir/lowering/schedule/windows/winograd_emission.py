@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.schedule.windows.axis import WindowAxis, where_inside
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     TAPS,
     both_axes,
@@ -19,7 +20,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
 from mind_mlir.mlir.bindings import Type, Value, arith
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, LoopBody
     from mind_mlir.lowering.schedule.linalg_view.layout import Window
@@ -94,12 +95,12 @@ class _Tile(NamedTuple):
 
     Attributes:
         image: Of which image it is.
-        corner: Where its outputs begin.
+        places: In which row of tiles, and where there.
         number: Its number in the block.
     """
 
     image: Index
-    corner: tuple[Index, Index]
+    places: tuple[Index, Index]
     number: Index
 
 
@@ -136,24 +137,15 @@ class WinogradEmitter:
 
     def data(self, image: Window, first: Index) -> Value:
         """Emit the transform of the tiles from row ``first`` on; return it as ``[products, tiles, C]``."""
-        tiles, e = self._tiles, self._e
-        extents = image.source.type.shape[1:3]
-        lows = [-first for first in image.first[1:3]]
+        tiles, extents = self._tiles, image.source.type.shape[1:3]
+        rows = zip(extents, image.first[1:3], tiles.grid, strict=True)
+        axes = [WindowAxis(extent, -low, count, tiles.size, tiles.outputs) for extent, low, count in rows]
 
         def each(tile: _Tile, carried: list[Value]) -> list[Value]:
-            whole, border = (partial(self._transformed, image, tile, each) for each in (True, False))
-            conditions = []
-            for start, count, low, extent in zip(tile.corner, tiles.grid, lows, extents, strict=True):
-                last = low + extent - tiles.size
-                if last < 0:
-                    return border(carried)
-                if low:
-                    conditions.append(e.compare("uge", start, low))
-                if (count - 1) * tiles.outputs > last:
-                    conditions.append(e.compare("ule", start, last))
-            return e.either(e.all(conditions), carried, whole, border) if conditions else whole(carried)
+            whole, border = (partial(self._transformed, image, axes, tile, each) for each in (True, False))
+            return where_inside(self._e, axes, tile.places, carried, whole, border)
 
-        result = e.empty([tiles.products, tiles.count, tiles.channels], self._element)
+        result = self._e.empty([tiles.products, tiles.count, tiles.channels], self._element)
         return self._each_tile(first, tiles.channels, result, each)
 
     def output(self, products: Value, first: Index, result: Value) -> Value:
@@ -169,26 +161,33 @@ class WinogradEmitter:
     ) -> Value:
         """Emit ``body`` for each tile of the block whose first row is ``start``."""
         tiles, e = self._tiles, self._e
-        (along, across), outputs = tiles.grid, tiles.outputs
+        along, across = tiles.grid
 
         def row(number: Index, carried: list[Value]) -> list[Value]:
             place = e.add(start, number)
-            n, top = e.floordiv(place, along), e.mul(e.modulo(place, along), outputs)
+            n, down = e.floordiv(place, along), e.modulo(place, along)
             first = e.mul(number, across)
 
             def tile(t: Index, inside: list[Value]) -> list[Value]:
-                return body(_Tile(n, (top, e.mul(t, outputs)), e.add(first, t)), inside)
+                return body(_Tile(n, (down, t), e.add(first, t)), inside)
 
             return e.loop((0, across, 1), carried, tile)
 
         return self._shared(tiles.block, across * channels, result, row)
 
-    def _transformed(self, image: Window, tile: _Tile, within: bool, carried: list[Value]) -> list[Value]:
+    def _transformed(
+        self,
+        image: Window,
+        axes: Sequence[WindowAxis],
+        tile: _Tile,
+        within: bool,
+        carried: list[Value],
+    ) -> list[Value]:
         """Emit the transform of a tile that lies ``within`` the image, or has part of its margins."""
-        e, extents = self._e, image.source.type.shape[1:3]
+        e = self._e
         rows, columns = (
-            self._along(start, -first, extent, within=within)
-            for start, first, extent in zip(tile.corner, image.first[1:3], extents, strict=True)
+            [axis.element(e, e.add(start, i), within=within) for i in range(axis.window)]
+            for axis, start in zip(axes, self._corner(tile), strict=True)
         )
         places = [[(row, column, [*here, *there]) for column, there in columns] for row, here in rows]
         live = [[e.all(conditions) if conditions else None for *_, conditions in row] for row in places]
@@ -206,15 +205,9 @@ class WinogradEmitter:
 
         return e.vectors(self._tiles.channels, self._lanes, carried, vector)
 
-    def _along(self, start: Index, low: int, extent: int, *, within: bool) -> list[tuple[Index, list[Value]]]:
-        """Return where the elements of a tile along an axis are read, and when they are there."""
-        e, end = self._e, low + extent
-        places = [e.add(start, i) for i in range(self._tiles.size)]
-        if within:
-            return [(e.sub(place, low), []) for place in places]
-        nearest = [e.sub(e.minimum(e.maximum(place, low), end - 1), low) for place in places]
-        conditions = [[e.compare("uge", place, low), e.compare("ult", place, end)] for place in places]
-        return list(zip(nearest, conditions, strict=True))
+    def _corner(self, tile: _Tile) -> list[Index]:
+        """Return where the outputs of a tile begin."""
+        return [self._e.mul(place, self._tiles.outputs) for place in tile.places]
 
     def _outputs(
         self, products: Value, tile: _Tile, kept: tuple[int, ...], carried: list[Value]
@@ -228,14 +221,15 @@ class WinogradEmitter:
         whole, part = (partial(self._outputs, products, tile, (*kept, count)) for count in (outputs, rest))
         if not rest or extent < outputs:
             return (part if rest else whole)(carried)
-        return e.either(e.compare("ule", tile.corner[axis], extent - outputs), carried, whole, part)
+        return e.either(e.compare("ult", tile.places[axis], extent // outputs), carried, whole, part)
 
     def _results(
         self, products: Value, tile: _Tile, kept: tuple[int, ...], carried: list[Value]
     ) -> list[Value]:
         size, e = self._tiles.size, self._e
         rows, columns = (
-            [e.add(first, i) for i in range(count)] for first, count in zip(tile.corner, kept, strict=True)
+            [e.add(first, i) for i in range(count)]
+            for first, count in zip(self._corner(tile), kept, strict=True)
         )
 
         def vector(f: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
