@@ -53,15 +53,7 @@ class FunctionScheduler:
         kernels: dict[Kernel, None],
         options: CompileOptions,
     ) -> None:
-        """Begin with ``function``.
-
-        Args:
-            function: What to schedule.
-            target: For which processor.
-            decisions: Is told what is decided.
-            kernels: The micro-kernels that products call are entered here.
-            options: What the caller chose.
-        """
+        """Begin with ``function``; the micro-kernels that its products call are entered in ``kernels``."""
         self._function = function
         self._nests = DeduplicatedNests(function, located=options.debug)
         views = Views()

@@ -108,12 +108,8 @@ class NestEmission:
     ) -> Output:
         """Return where ``result`` is written: ``target``, its init if it starts from that, or a new tensor.
 
-        Args:
-            group: The operations of the nest.
-            result: One of their results.
-            target: What it may be written over, unless a later one of ``passes`` reads that.
-            passes: The passes over a row, if that is what the nest is made of.
-            in_memory: Whether reductions accumulate in their results.
+        It is not written over ``target`` if a later one of ``passes`` over a row reads that. Reductions may
+        accumulate ``in_memory``, in their results.
         """
         view, number = group.produced[result], result.result_number
         access = view.accesses[len(view.inputs) + number]

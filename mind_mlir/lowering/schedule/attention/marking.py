@@ -13,7 +13,7 @@ from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Sh
 from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
 from mind_mlir.lowering.schedule.fusion.groups.collapse import expand_value
-from mind_mlir.lowering.schedule.linalg_view.values import used
+from mind_mlir.lowering.schedule.linalg_view.values import erase_unused
 from mind_mlir.mlir.bindings import Block, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.support.interrupts import deliver
 
@@ -64,7 +64,7 @@ def mark_attentions(
         extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)
         found[result] = _decision(operations, extents, schedule, shape)
     if found:
-        _erase_unused(block)
+        erase_unused(block)
     ones.erase_unused()
     # What nobody reads, as an output whose own reader became an attention, is gone.
     there = [op.results[0] for op in block.operations if ATTENTION_ATTRIBUTE in op.attributes]
@@ -217,11 +217,3 @@ def _reshaped(value: Value, shape: list[int]) -> Value:
         groups.append(group)
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
     return tensor.CollapseShapeOp(type_, value, groups).result
-
-
-def _erase_unused(block: Block) -> None:
-    """Erase the operations on tensors in ``block`` that nothing uses."""
-    for operation in reversed(list(block.operations)):
-        op = operation.operation
-        if op.name.startswith(("linalg.", "tensor.")) and not any(used(result) for result in op.results):
-            op.erase()

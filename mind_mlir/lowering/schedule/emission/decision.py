@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.mlir.locations import label_of, place_of
 
@@ -43,12 +43,7 @@ def chosen(*rows: tuple[str, str, str] | bool) -> tuple[Choice, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Computed:
-    """An operation that a nest computes, or that a region belongs to.
-
-    Attributes:
-        operation: What MLIR calls it, as ``linalg.matmul``.
-        location: Where it comes from.
-    """
+    """An operation that a nest computes, or that a region belongs to: its name, and where it is from."""
 
     operation: str
     location: MLIRLocation
@@ -75,24 +70,15 @@ class Decision:
 class Region:
     """The head of a region, which is a function, a branch or a loop: the nests in the region follow it.
 
-    Attributes:
-        owner: The operation that the region belongs to.
-        name: Which of its regions: ``body``, ``condition``, ``then``, ``else``; for a function, its name.
+    Its name is ``body``, ``condition``, ``then``, ``else``; that of a function's is the function's.
     """
 
     owner: Computed
     name: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Entry:
-    """A decision or the head of a region, where it belongs.
-
-    Attributes:
-        place: Its place in the order of the program.
-        depth: How many regions it is in.
-        what: What stands there.
-    """
+class Entry(NamedTuple):
+    """What stands at a place in the order of the program, in so many regions."""
 
     place: int
     depth: int
@@ -118,11 +104,9 @@ class Decisions:
         self._entries: list[Entry] = []
 
     def add(self, make: Callable[[], Decision | None], place: int | None = None) -> None:
-        """Note a decision.
+        """Note the decision that ``make`` makes, if any, on the nest at ``place`` or where the scheduler is.
 
-        Args:
-            make: Makes it, or None where there is nothing to say; called at once if somebody wants it.
-            place: Where the nest stands; where the scheduler is unless given.
+        It is called at once, if somebody wants the decisions.
         """
         made = make() if self._wanted else None
         if made is not None:

@@ -92,14 +92,7 @@ class DepthwiseSchedule:
 
 
 class _Roles(NamedTuple):
-    """The loops of a convolution in groups; None where there is no such loop.
-
-    Attributes:
-        space: Those over windows.
-        taps: Those over the elements of a window.
-        feature: That over the features of a group.
-        channel: That over the channels of a group.
-    """
+    """The loops of a convolution: over windows, over their elements, over what a group has several of."""
 
     space: tuple[int, ...]
     taps: tuple[int, ...]

@@ -52,11 +52,7 @@ if TYPE_CHECKING:
 class Convolution:
     """A convolution of an image ``[N, H, W, C]`` with a filter ``[3, 3, C, F]``, of stride 1.
 
-    Attributes:
-        view: The operation.
-        image: The image.
-        filter: The filter.
-        tiles: How its result is cut.
+    Its result is cut in ``tiles``.
     """
 
     view: View
@@ -110,11 +106,7 @@ def _terms(index: Linear) -> set[int] | None:
 def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, target: Target) -> Tiles | None:
     """Return the tiles that a convolution is computed in; None where the sum as it is may be as fast.
 
-    Args:
-        shape: The shape of the result, ``[N, H, W, F]``.
-        channels: The channels of the image.
-        size: The bytes of an element.
-        target: The processor.
+    The ``shape`` is that of the result, ``[N, H, W, F]``, and ``size`` the bytes of an element.
     """
     n, h, w, f = shape
     if min(channels, f) < WINOGRAD_CHANNELS:

@@ -91,13 +91,7 @@ class _Vector:
 
 
 class _Tile(NamedTuple):
-    """A tile.
-
-    Attributes:
-        image: Of which image it is.
-        places: In which row of tiles, and where there.
-        number: Its number in the block.
-    """
+    """A tile: of which image it is, in which row of tiles and where there, and its number in the block."""
 
     image: Index
     places: tuple[Index, Index]
@@ -105,12 +99,7 @@ class _Tile(NamedTuple):
 
 
 class WinogradEmitter:
-    """Emits the nests of one convolution.
-
-    Args:
-        tiles: The tiles of its result.
-        element: The dtype, a float.
-    """
+    """Emits the nests of one convolution, of floats."""
 
     def __init__(self, emitter: Emitter, tiles: Tiles, element: Type, target: Target) -> None:
         self._e, self._tiles, self._element = emitter, tiles, element
