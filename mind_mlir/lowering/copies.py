@@ -127,11 +127,11 @@ def emit_chunks(chosen: Split, buffers: list[Value], emit: Callable[..., object]
         loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
     with ir.InsertionPoint(loop.body):
         first = arith.MulIOp(loop.induction_variable, length).result
-        emit(*(_rows(buffer, first, step) for buffer in buffers))
+        emit(*(_part(buffer, [first], [step]) for buffer in buffers))
         scf.YieldOp([])
     if rows % step:
         first = arith.ConstantOp(index, full * step).result
-        emit(*(_rows(buffer, first, rows % step) for buffer in buffers))
+        emit(*(_part(buffer, [first], [rows % step]) for buffer in buffers))
 
 
 def flattened(buffer: Value) -> Value:
@@ -144,11 +144,6 @@ def flattened(buffer: Value) -> Value:
     group = ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in range(type_.rank)])
     groups = ir.ArrayAttr.get([group])
     return ir.Operation.create("memref.collapse_shape", [flat], [buffer], {"reassociation": groups}).result
-
-
-def _rows(buffer: Value, first: Value, size: int) -> Value:
-    """Return ``size`` rows of ``buffer``, from ``first`` on."""
-    return _part(buffer, [first], [size])
 
 
 def _part(buffer: Value, places: list[Value], sizes: list[int]) -> Value:
@@ -208,13 +203,10 @@ def _fill(buffer: Value, value: Value, lanes: int) -> None:
     nanoseconds = byte_size(buffer.type) * BYTE_NS
     chosen = split(max(extent, 1), nanoseconds, multiple=LINE)
 
-    def emit(part: Value) -> None:
-        _store(part, value, lanes)
-
     if chosen.count == 1:
-        emit(buffer)
+        _store(buffer, value, lanes)
     else:
-        emit_chunks(chosen, [buffer], emit)
+        emit_chunks(chosen, [buffer], lambda part: _store(part, value, lanes))
 
 
 def _store(buffer: Value, value: Value, lanes: int) -> None:

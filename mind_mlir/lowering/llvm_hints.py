@@ -44,7 +44,7 @@ def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) ->
     for op in branches:
         _mark_parent(op, scalar)
     for loop in loops:
-        if _gains(loop):
+        if not _has_more(loop):
             function_around(loop).attributes[SCALAR_ATTRIBUTE] = scalar
         if is_control(loop):
             _mark_parent(loop, scalar)
@@ -63,16 +63,12 @@ def _mark_parent(op: Operation, scalar: Attribute) -> None:
         parent.attributes[SCALAR_ATTRIBUTE] = scalar
 
 
-def _gains(loop: Operation) -> bool:
-    """Return whether LLVM's passes make ``loop`` faster: they do so of inner loops over scalars.
-
-    They can do nothing about calls, which copies of what lies together are, too.
-    """
-    return not _has_more(loop)
-
-
 def _has_more(op: Operation) -> bool:
-    """Return whether more than arithmetic on scalars is right inside of a loop, or a branch of it."""
+    """Return whether more than arithmetic on scalars is right inside of a loop, or a branch of it.
+
+    LLVM's passes make inner loops over scalars faster. They can do nothing about calls, which copies of what
+    lies together are, too.
+    """
     for block in (block for region in op.regions for block in region.blocks):
         for operation in block.operations:
             inner = operation.operation

@@ -26,10 +26,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.dialect import PREFIX
-from mind_mlir.lowering.functions.captures import captured
+from mind_mlir.lowering.functions.captures import Closure
 from mind_mlir.lowering.functions.outlining import PROGRAM_LOOP_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, func, ir
-from mind_mlir.mlir.values import constant_of, terminator_of
+from mind_mlir.mlir.values import constant_of, end_with, terminator_of
 from mind_mlir.ops.opdef import Movement, Rounding
 from mind_mlir.ops.registry import by_mnemonic
 
@@ -84,11 +84,9 @@ def as_counted(loop: Operation) -> list[Value]:
         end = _end_of(start, bound, step, count.step)
     body = loop.regions[1].blocks[0]
     _rearrange(body, [number, *others])
-    terminator = terminator_of(body)
-    with ir.InsertionPoint(terminator), terminator.location:
-        ir.Operation.create("scf.yield", [], [terminator.operands[index] for index in others])
-    advanced = terminator.operands[number].owner
-    terminator.erase()
+    following = list(terminator_of(body).operands)
+    end_with(body, [following[index] for index in others])
+    advanced = following[number].owner
     if not any(True for _ in advanced.result.uses):
         advanced.erase()
     body.append_to(new.regions[0])
@@ -197,11 +195,8 @@ def without_invariants(loop: Operation) -> tuple[Operation, dict[int, Value]]:
     for number, value in same.items():
         before[number].replace_all_uses_with(value)
         after[number].replace_all_uses_with(value)
-    for terminator, numbers in ((condition, [0, *(n + 1 for n in kept)]), (end, started)):
-        operands = [terminator.operands[number] for number in numbers]
-        with ir.InsertionPoint(terminator), terminator.location:
-            ir.Operation.create(terminator.name, [], operands)
-        terminator.erase()
+    end_with(blocks[0], [condition.operands[0], *(condition.operands[number + 1] for number in kept)])
+    end_with(blocks[1], [end.operands[number] for number in started])
     for block in blocks:
         for number in reversed(same):
             block.erase_argument(number)
@@ -260,21 +255,14 @@ DEEP = 8
 
 def as_function(loop: Operation, name: str, before: Operation) -> list[Value]:
     """Move ``loop`` to a private function before another; return the results of a call of it in its place."""
-    users, _ = captured([loop], ())
-    values = list(users)
+    closure = Closure([loop], repeated=())
     types = [result.type for result in loop.results]
-    with ir.InsertionPoint(before), loop.location:
-        function = func.FuncOp(name, ([value.type for value in values], types), visibility="private")
-    body = function.add_entry_block()
-    with ir.InsertionPoint(loop), loop.location:
-        call = func.CallOp(types, ir.FlatSymbolRefAttr.get(name), values)
-    for old, new in zip(loop.results, call.results, strict=True):
-        old.replace_all_uses_with(new)
-    loop.detach_from_parent()
-    body.append(loop)
-    for (value, readers), argument in zip(users.items(), body.arguments, strict=True):
-        for reader in readers:
-            reader.replace_uses_of_with(value, argument)
-    with ir.InsertionPoint(body), loop.location:
-        func.ReturnOp(list(loop.results))
+    with loop.location:
+        with ir.InsertionPoint(before):
+            function = func.FuncOp(name, (closure.types, types), visibility="private")
+        with ir.InsertionPoint(loop):
+            call = func.CallOp(types, ir.FlatSymbolRefAttr.get(name), closure.arguments)
+        for old, new in zip(loop.results, call.results, strict=True):
+            old.replace_all_uses_with(new)
+        closure.move(function, loop.results)
     return list(call.results)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value
 
 
@@ -31,6 +33,14 @@ def constant_of(value: Value) -> int | None:
 def terminator_of(block: Block) -> Operation:
     """Return the last operation of ``block``."""
     return block.operations[len(block.operations) - 1].operation
+
+
+def end_with(block: Block, operands: Sequence[Value]) -> None:
+    """Let the terminator of ``block`` have other operands."""
+    old = terminator_of(block)
+    with ir.InsertionPoint(old), old.location:
+        ir.Operation.create(old.name, [], list(operands))
+    old.erase()
 
 
 def name_of(op: Operation) -> str:

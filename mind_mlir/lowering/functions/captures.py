@@ -15,7 +15,7 @@ from mind_mlir.mlir.memory import VIEWS, byte_size, is_contiguous
 from mind_mlir.mlir.values import constant_of, definition, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
@@ -24,38 +24,76 @@ KERNEL_ATTRIBUTE = "mind.kernel"
 #: Marks those among them that may be given overlapping buffers.
 ALIASING_ATTRIBUTE = "mind.aliasing"
 
-#: Operations that say where in a buffer to look: repeated inside, where the buffer itself is given.
-_VIEWS = tuple(each for each in VIEWS if each != "memref.view")
+#: Operations that are repeated inside, where the buffer itself is given: they say where in it to look.
+_REPEATED = ("arith.constant", *(each for each in VIEWS if each != "memref.view"))
 #: Operations whose results overlap no other buffer that is live.
 _BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
 
 
 class Closure:
-    """The captures of some operations: the values they use that are computed outside of them.
+    """The captures of some operations: the values they use that are computed outside of them."""
 
-    Attributes:
-        arguments: The values to be given, in the order in which they are used: equal code, equal order.
-        names: The names of the operations, in order.
-    """
-
-    def __init__(self, code: Iterable[Operation], inside: Iterable[Value] = ()) -> None:
+    def __init__(
+        self,
+        code: Iterable[Operation] = (),
+        inside: Iterable[Value] = (),
+        repeated: Container[str] = _REPEATED,
+    ) -> None:
         """Find what is captured.
 
         Args:
             code: Operations of one block, one after the other; regions belong to them.
             inside: Values from outside that the function has anyway.
+            repeated: What operations are called that are repeated inside.
         """
-        self._users, self.names = captured(code, inside)
+        self._repeated = repeated
+        self._code: list[Operation] = []
+        self._known = set(inside)
+        self._names: list[str] = []
+        self._users: dict[Value, list[Operation]] = {}
         self._clones: dict[Operation, None] = {}
         self._arguments: dict[Value, None] = {}
-        for value in self._users:
-            self._gather(value)
-        self.arguments = list(self._arguments)
+        for op in code:
+            self.add(op)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the operations, in order."""
+        return tuple(self._names)
+
+    @property
+    def arguments(self) -> list[Value]:
+        """The values to be given, in the order in which they are used: equal code, equal order."""
+        return list(self._arguments)
 
     @property
     def types(self) -> list[Type]:
         """The types of `arguments`."""
-        return [value.type for value in self.arguments]
+        return [value.type for value in self._arguments]
+
+    def add(self, op: Operation) -> None:
+        """Add the operation that follows."""
+        self._code.append(op)
+        known, users, names = self._known, self._users, self._names
+        advance = ir.WalkResult.ADVANCE
+
+        def visit(op: Operation) -> object:
+            names.append(op.name)
+            for operand in op.operands:
+                if operand not in known:
+                    if operand not in users:
+                        users[operand] = []
+                        self._gather(operand)
+                    users[operand].append(op)
+            known.update(op.results)
+            regions = op.regions
+            if len(regions):
+                for region in regions:
+                    for block in region.blocks:
+                        known.update(block.arguments)
+            return advance
+
+        op.walk(visit, ir.WalkOrder.PRE_ORDER)
 
     def captures(self, value: Value) -> bool:
         """Return whether the code uses ``value``, which is computed outside of it."""
@@ -83,6 +121,16 @@ class Closure:
             made.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
         return made
 
+    def move(self, function: Operation, results: Sequence[Value] = ()) -> None:
+        """Move the code to ``function``, which takes the arguments, and let it return ``results``."""
+        body = function.add_entry_block()
+        for op in self._code:
+            op.detach_from_parent()
+            body.append(op)
+        self.enter(body, body.arguments)
+        with ir.InsertionPoint(body):
+            func.ReturnOp(list(results))
+
     def enter(self, body: Block, given: Sequence[Value]) -> None:
         """Let the code read ``given`` for the arguments; ``body``, where it is to stand, repeats the rest."""
         inside = dict(zip(self.arguments, given, strict=True))
@@ -99,7 +147,7 @@ class Closure:
     def _gather(self, value: Value) -> None:
         """Enter what is needed for ``value``: operations to repeat, and arguments."""
         owner = definition(value)
-        if owner is None or (owner.name != "arith.constant" and owner.name not in _VIEWS):
+        if owner is None or owner.name not in self._repeated:
             self._arguments[value] = None
             return
         for operand in owner.operands:
@@ -160,33 +208,6 @@ def _places(function: Operation) -> tuple[object, ...]:
 
     function.operation.walk(collect)
     return tuple(found)
-
-
-def captured(
-    code: Iterable[Operation], inside: Iterable[Value]
-) -> tuple[dict[Value, list[Operation]], tuple[str, ...]]:
-    """Return who uses what of the values from outside of ``code``, in order of first use, and its names."""
-    known = set(inside)
-    names: list[str] = []
-    users: dict[Value, list[Operation]] = {}
-    advance = ir.WalkResult.ADVANCE
-
-    def visit(op: Operation) -> object:
-        names.append(op.name)
-        for operand in op.operands:
-            if operand not in known:
-                users.setdefault(operand, []).append(op)
-        known.update(op.results)
-        regions = op.regions
-        if len(regions):
-            for region in regions:
-                for block in region.blocks:
-                    known.update(block.arguments)
-        return advance
-
-    for op in code:
-        op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return users, tuple(names)
 
 
 def _may_alias(entry: Block, value: Value) -> bool:

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.functions.captures import (
-    KERNEL_ATTRIBUTE,
-    Closure,
-    SharedFunctions,
-)
+from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE, Closure, SharedFunctions
 from mind_mlir.lowering.schedule.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.mlir.bindings import func, ir, scf
 from mind_mlir.mlir.passes import find_all
@@ -107,11 +103,6 @@ def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> 
         with ir.InsertionPoint(nest):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("kernel"), closure.arguments)
         kernel = closure.function("kernel", closure.types, function)
-        body = kernel.add_entry_block()
-        nest.detach_from_parent()
-        body.append(nest)
-        closure.enter(body, body.arguments)
-        with ir.InsertionPoint(body):
-            func.ReturnOp([])
+        closure.move(kernel)
     prefix = name_of(function)
     call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.names))

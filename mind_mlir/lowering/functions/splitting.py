@@ -9,9 +9,10 @@ pointer, to a table of the pointers to them.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.functions.captures import Closure
 from mind_mlir.mlir.bindings import func, ir, llvm
 from mind_mlir.mlir.memory import VIEWS, is_contiguous
 from mind_mlir.mlir.passes import find_all
@@ -75,7 +76,7 @@ def cut_into_parts(module: Module) -> list[TableFunction]:
             continue
         block = function.regions[0].blocks[0]
         pointers = len(block.arguments)
-        calls = _Cutter(function).run()
+        calls = _cut(function)
         if pointers > MAX_BUFFERS:
             own = SCRATCH_ATTRIBUTE in function.attributes
             scratch = function.attributes[SCRATCH_ATTRIBUTE] if own else None
@@ -104,120 +105,50 @@ def _is_whole(function: Operation) -> bool:
     )
 
 
-class _Cutter:
-    """Cuts one function."""
-
-    def __init__(self, function: Operation) -> None:
-        self._function = function
-        self._block: Block = function.regions[0].blocks[0]
-        self._numbers = {argument: number for number, argument in enumerate(self._block.arguments)}
-        self._repeated: set[Value] = set()
-        self._computed: set[Value] = set()
-
-    def run(self) -> tuple[PartCall, ...]:
-        """Move the body into parts, all but its end; return the calls of the parts."""
-        *operations, _ = [op.operation for op in self._block.operations]
-        repeated: list[Operation] = []
-        calls: list[PartCall] = []
-        part = _Part()
-        for op in operations:
-            if op.name in _REPEATED and not any(operand in self._computed for operand in op.operands):
-                self._repeated.update(op.results)
-                repeated.append(op)
-                continue
-            self._enter(op, part)
-            if (part.size >= _PART or len(part.arguments) >= MAX_BUFFERS) and not part.pending:
-                calls.append(self._cut(part, len(calls)))
-                part = _Part()
-        if part.operations:
-            calls.append(self._cut(part, len(calls)))
-        for op in reversed(repeated):
-            op.erase()
-        return tuple(calls)
-
-    def _enter(self, op: Operation, part: _Part) -> None:
-        part.operations.append(op)
-        part.pending += sum(1 for result in op.results for _ in result.uses)
-        for user in _nested(op):
-            part.size += 1
-            for number, operand in enumerate(user.operands):
-                if operand in self._computed:
-                    part.pending -= 1
-                elif operand in self._repeated or operand in self._numbers:
-                    part.outside.append((user, number, operand))
-                    self._find_arguments(operand, part.arguments)
-        self._computed.update(op.results)
-
-    def _cut(self, part: _Part, number: int) -> PartCall:
-        arguments = part.arguments
-        with self._function.location:
-            with ir.InsertionPoint(self._function):
-                name = f"{self._function.name.value}_part_{number}"
-                types = [value.type for value in arguments]
-                function = func.FuncOp(name, (types, []), visibility="private")
-            body = function.add_entry_block()
-            inside = dict(zip(arguments, body.arguments, strict=True))
-            with ir.InsertionPoint(body):
-                for user, operand, value in part.outside:
-                    user.operands[operand] = _repeat(value, inside)
-                for op in part.operations:
-                    op.detach_from_parent()
-                    body.append(op)
-                func.ReturnOp([])
-        return PartCall(name, tuple(self._numbers[value] for value in arguments))
-
-    def _find_arguments(self, value: Value, found: dict[Value, None]) -> None:
-        """Enter the arguments of the function that ``value`` is computed from."""
-        if value in self._numbers:
-            found[value] = None
-            return
-        for operand in value.owner.operands:
-            self._find_arguments(operand, found)
+def _cut(function: Operation) -> tuple[PartCall, ...]:
+    """Move the body of ``function`` into parts, all but its end; return the calls of the parts."""
+    block: Block = function.regions[0].blocks[0]
+    repeated: list[Operation] = []
+    computed: set[Value] = set()
+    awaited: set[Operation] = set()  # what uses, further on, what the part computes
+    calls: list[PartCall] = []
+    part = Closure(repeated=_REPEATED)
+    for operation in list(block.operations)[:-1]:
+        op = operation.operation
+        if op.name in _REPEATED and not any(operand in computed for operand in op.operands):
+            repeated.append(op)
+            continue
+        part.add(op)
+        computed.update(op.results)
+        awaited |= {_in_block(use.owner.operation, block) for result in op.results for use in result.uses}
+        awaited.discard(op)
+        is_large = len(part.names) >= _PART or len(part.arguments) >= MAX_BUFFERS
+        if is_large and not awaited:
+            calls.append(_moved(function, part, len(calls)))
+            part = Closure(repeated=_REPEATED)
+    if part.names:
+        calls.append(_moved(function, part, len(calls)))
+    for op in reversed(repeated):
+        op.erase()
+    return tuple(calls)
 
 
-@dataclass(slots=True)
-class _Part:
-    """A part in the making.
-
-    Attributes:
-        operations: What it does.
-        size: How many operations that is, with those in regions.
-        pending: Uses, further on, of what it computes.
-        outside: Operands to be given or repeated: the operation, the operand's number, the value.
-        arguments: The arguments of the function that these are computed from.
-    """
-
-    operations: list[Operation] = field(default_factory=list)
-    size: int = 0
-    pending: int = 0
-    outside: list[tuple[Operation, int, Value]] = field(default_factory=list)
-    arguments: dict[Value, None] = field(default_factory=dict)
+def _in_block(op: Operation, block: Block) -> Operation:
+    """Return the operation of ``block`` that ``op`` is, or is in."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
 
 
-def _nested(op: Operation) -> Iterable[Operation]:
-    """Return ``op`` and all operations in its regions."""
-    if not len(op.regions):
-        return (op,)
-    found: list[Operation] = []
-
-    def collect(inner: Operation) -> object:
-        found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(collect)
-    return found
-
-
-def _repeat(value: Value, inside: dict[Value, Value]) -> Value:
-    """Return what ``value`` is ``inside`` of a part, where it is repeated if need be."""
-    if value not in inside:
-        owner = value.owner
-        operands = [_repeat(operand, inside) for operand in owner.operands]
-        clone = owner.operation.clone().operation
-        for number, operand in enumerate(operands):
-            clone.operands[number] = operand
-        inside[value] = clone.results[0]
-    return inside[value]
+def _moved(function: Operation, part: Closure, number: int) -> PartCall:
+    """Move ``part`` of ``function`` to a function of its own."""
+    numbers = {argument: place for place, argument in enumerate(function.regions[0].blocks[0].arguments)}
+    name = f"{function.name.value}_part_{number}"
+    with function.location:
+        with ir.InsertionPoint(function):
+            made = func.FuncOp(name, (part.types, []), visibility="private")
+        part.move(made)
+    return PartCall(name, tuple(numbers[value] for value in part.arguments))
 
 
 def add_table_functions(module: Module, tables: Iterable[TableFunction]) -> None:

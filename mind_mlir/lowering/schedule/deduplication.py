@@ -8,6 +8,7 @@ from what is to be emitted rather than from what has been.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
@@ -18,40 +19,29 @@ from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, func, ir
 from mind_mlir.mlir.locations import places_of
-from mind_mlir.mlir.values import attributes_of, definition
+from mind_mlir.mlir.values import attributes_of, callee_of, is_result_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from mind_mlir.lowering.schedule.fusion.nest_program import NestProgram
-    from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.linalg_view.view import View
 
 
-@dataclasses.dataclass
-class _Kind:
-    """Equal nests: how many there have been so far, and the function that computes them, if any."""
-
-    count: int = 0
-    function: str | None = None
-
-
 class DeduplicatedNests:
-    """The nests of one function so far, by kind."""
+    """The nests of one function so far, by kind.
+
+    Args:
+        function: The function.
+        located: Whether nests from different places of the program are of different kinds.
+    """
 
     def __init__(self, function: Operation, *, located: bool = False) -> None:
-        """Begin with none.
-
-        Args:
-            function: The function.
-            located: Whether nests from different places of the program are of different kinds.
-        """
         self._located = located
         self._function = function.operation
-        self._prefix = ir.StringAttr(function.attributes["sym_name"]).value
-        self._kinds: dict[Hashable, _Kind] = {}
-        self._functions = 0
+        self._counts: Counter[Hashable] = Counter()
+        self._names: dict[Hashable, str] = {}  # of the functions that compute the nests of a kind
 
     def may_call(self, op: Operation, inputs: Sequence[Value]) -> bool:
         """Return whether a nest in the place of ``op`` can be a call as well.
@@ -59,14 +49,12 @@ class DeduplicatedNests:
         Parts of tensors could only be passed as copies; what is inserted into another tensor is best computed
         in its place there; and what a loop repeats is emitted once anyway.
         """
-        if op.parent.operation != self._function:
-            return False
-        if any(
-            use.owner.operation.name == "tensor.insert_slice" for result in op.results for use in result.uses
-        ):
-            return False
-        owners = [definition(value) for value in inputs]
-        return not any(owner is not None and owner.name == "tensor.extract_slice" for owner in owners)
+        users = (use.owner.operation for result in op.results for use in result.uses)
+        return (
+            op.parent.operation == self._function
+            and not any(user.name == "tensor.insert_slice" for user in users)
+            and not any(is_result_of(value, "tensor.extract_slice") for value in inputs)
+        )
 
     def call(
         self,
@@ -88,37 +76,32 @@ class DeduplicatedNests:
         """
         if self._located:
             key = (key, places_of(ir.Location.current))
-        kind = self._kinds.setdefault(key, _Kind())
-        kind.count += 1
-        if kind.count <= IN_PLACE:
+        self._counts[key] += 1
+        if self._counts[key] <= IN_PLACE:
             return None
-        if kind.function is None:
-            kind.function = self._define([value.type for value in inputs], results, define)
-        call = func.CallOp(list(results), ir.FlatSymbolRefAttr.get(kind.function), list(inputs))
+        if key not in self._names:
+            self._names[key] = f"{name_of(self._function)}_nest_{len(self._names)}"
+            with ir.InsertionPoint(self._function):
+                types = [value.type for value in inputs], list(results)
+                function = func.FuncOp(self._names[key], types, visibility="private")
+            body = function.add_entry_block()
+            with ir.InsertionPoint(body):
+                func.ReturnOp(list(define(Emitter(function), list(body.arguments))))
+        call = func.CallOp(list(results), ir.FlatSymbolRefAttr.get(self._names[key]), list(inputs))
         return list(call.results)
-
-    def _define(
-        self,
-        inputs: Sequence[Type],
-        results: Sequence[Type],
-        define: Callable[[Emitter, list[Value]], Sequence[Value]],
-    ) -> str:
-        name = f"{self._prefix}_nest_{self._functions}"
-        self._functions += 1
-        with ir.InsertionPoint(self._function):
-            function = func.FuncOp(name, (list(inputs), list(results)), visibility="private")
-        body = function.add_entry_block()
-        with ir.InsertionPoint(body):
-            func.ReturnOp(list(define(Emitter(function), list(body.arguments))))
-        return name
 
 
 def call_choices(results: Sequence[Value] | None) -> tuple[Choice, ...]:
     """Return the choice that a nest is a call, given the results of the call, if it is one."""
     if results is None:
         return ()
-    callee = ir.FlatSymbolRefAttr(results[0].owner.attributes["callee"]).value
-    return (Choice("call", f"@{callee}", f"one function for all but {IN_PLACE} nests of this kind"),)
+    return (
+        Choice(
+            "call",
+            f"@{callee_of(results[0].owner)}",
+            f"one function for all but {IN_PLACE} nests of this kind",
+        ),
+    )
 
 
 def call_nest(nests: DeduplicatedNests, nest: NestProgram) -> list[Value] | None:
@@ -144,15 +127,13 @@ def call_nest(nests: DeduplicatedNests, nest: NestProgram) -> list[Value] | None
         numbers = description.constants.items()
         constants: dict[Root, Value] = {value: emitter.constant(value.type, each) for value, each in numbers}
         produced = {result: view for view in members for result in view.op.results}
-        outputs = [
-            dataclasses.replace(
-                output,
-                member=produced[output.result],
-                destination=_fresh(emitter, output),
-                start=None if output.start is None else constants[output.start],
-            )
-            for output in nest.outputs
-        ]
+        outputs = []
+        for output in nest.outputs:
+            type_ = output.destination.type
+            start = None if output.start is None else constants[output.start]
+            fresh = emitter.empty(list(type_.shape), type_.element_type)
+            member = produced[output.result]
+            outputs.append(dataclasses.replace(output, member=member, destination=fresh, start=start))
         inside = dataclasses.replace(group, members=members, produced=produced)
         return dataclasses.replace(nest, group=inside, outputs=outputs).emit(emitter, Known(constants))
 
@@ -160,15 +141,9 @@ def call_nest(nests: DeduplicatedNests, nest: NestProgram) -> list[Value] | None
     return nests.call(description.key, list(description.inputs), types, define)
 
 
-def _fresh(emitter: Emitter, output: Output) -> Value:
-    """Emit a new tensor for ``output``."""
-    type_ = output.destination.type
-    return emitter.empty(list(type_.shape), type_.element_type)
-
-
 @dataclasses.dataclass
 class _Description:
-    """The description of a group: its computation and its inputs.
+    """What is computed by a nest.
 
     Attributes:
         key: Equal for groups for which the same is emitted.

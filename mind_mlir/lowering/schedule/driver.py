@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,14 +27,15 @@ from mind_mlir.lowering.schedule.kinds import KINDS
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, read_values
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.lowering.schedule.movement.margins import carry_margins
+from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
-from mind_mlir.mlir.bindings import Block, Operation, Value, ir
+from mind_mlir.mlir.bindings import Block, Operation, ir
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.support.options import CompileOptions
@@ -51,135 +53,117 @@ class FunctionScheduler:
         kernels: dict[Kernel, None],
         options: CompileOptions,
     ) -> None:
-        """Begin with ``function``.
-
-        Args:
-            function: What to schedule.
-            target: For which processor.
-            decisions: Is told what is decided.
-            kernels: The micro-kernels that products call are entered here.
-            options: What the caller chose.
-        """
+        """Begin with ``function``; the micro-kernels that its products call are entered in ``kernels``."""
         self._function = function
-        self._target = target
-        self._decisions = decisions
-        self._kernels = kernels
-        self._emitter = Emitter(function)
-        self._views = Views()
         self._nests = DeduplicatedNests(function, located=options.debug)
-        self._winograd = WinogradRewriter(self._emitter, target) if options.winograd else None
-        #: Constants that only products read: these take them as kernels do, packed when compiled.
-        self._prepacked: set[Value] = set()
+        views = Views()
+        self._scope = Scope(
+            emitter=Emitter(function),
+            target=target,
+            views=views,
+            decisions=decisions,
+            kernels=kernels,
+            constants=set(),
+            absorbs=partial(is_factor, views),
+        )
+        self._winograd = WinogradRewriter(self._scope.emitter, target) if options.winograd else None
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
-        carry_margins(self._function)
-        read_through_patches(self._function, self._views)
+        function, views = self._function, self._scope.views
+        carry_margins(function)
+        read_through_patches(function, views)
         if self._winograd is not None:
-            self._winograd.run(self._function, self._views)
-        compute_on_patches(self._function, self._views)
-        read_through_margins(self._function, self._views)
-        read_unconverted(self._function, self._views)
-        make_factors_dense(self._function, self._views)
-        split_transposes(self._function, self._views)
-        self._prepacked = constants_for_products(self._function, self._views)
-        ignore_signs_of_zeros(self._function)
-        self._regions(self._function)
+            self._winograd.run(function, views)
+        compute_on_patches(function, views)
+        read_through_margins(function, views)
+        read_unconverted(function, views)
+        make_factors_dense(function, views)
+        split_transposes(function, views)
+        constants = constants_for_products(function, views)
+        self._scope = dataclasses.replace(self._scope, constants=constants)
+        ignore_signs_of_zeros(function)
+        self._regions(function)
 
     def _regions(self, op: Operation) -> None:
         for region, name in zip(op.regions, _region_names(op), strict=True):
-            with self._decisions.region(op, name):
+            with self._scope.decisions.region(op, name):
                 for block in region.blocks:
                     self._block(block)
 
     def _block(self, block: Block) -> None:
-        made = self._made(block)
-        absorbs = partial(is_factor, self._views)
-        transpose_products(block, self._views, absorbs)
-        groups = Grouping(self._emitter, self._nests, self._target, self._decisions)
-        scope = Scope(
-            emitter=self._emitter,
-            target=self._target,
-            views=self._views,
-            groups=groups,
-            decisions=self._decisions,
-            kernels=self._kernels,
-            constants=self._prepacked,
-            absorbs=absorbs,
-            made=made,
-        )
+        scope, views = self._scope, self._scope.views
+        made = {} if self._winograd is None else dict(self._winograd.made)
+        made |= mark_attentions(block, views, scope.target, scope.kernels)
+        transpose_products(block, views, scope.absorbs)
+        nests = NestEmission(scope.emitter, self._nests, scope.target, scope.decisions)
+        groups = Grouping(nests, scope.decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
-            self._decisions.place += 1
+            scope.decisions.place += 1
             op = operation.operation
-            view = self._views.of(op)
-            if self._schedule(Site(op, view if _fits_vectors(view) else None, scope)):
+            said = next((made[result] for result in op.results if result in made), None)
+            if said is not None:
+                groups.close(read_values(op))
+                scope.decisions.add(said)
+                continue
+            view = views.of(op)
+            site = Site(op, view if _fits_vectors(view) else None, scope, groups)
+            if any(self._takes(kind, site) for kind in KINDS):
+                continue
+            dims = () if site.view is None else vector_dims(site.loops)
+            if dims:
+                groups.add(site.loops, dims)
                 continue
             if groups.takes_reshape(op):
                 continue
             groups.close(read_values(op))
             if op.name == "linalg.fill":
-                fills[op] = self._decisions.place
+                fills[op] = scope.decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
             elif op.name != "tensor.pad":
                 self._regions(op)
         groups.close_all()
         erase_unused(block)
-        group_products(block, self._views, self._target, self._decisions)
+        group_products(block, views, scope.target, scope.decisions)
         self._fills(block, groups, fills)
 
-    def _made(self, block: Block) -> Mapping[Value, Callable[[], Decision]]:
-        """Schedule what is found by looking at many operations of ``block`` at once; return what that is."""
-        made = {} if self._winograd is None else dict(self._winograd.made)
-        return made | mark_attentions(block, self._views, self._target, self._kernels)
-
-    def _schedule(self, site: Site) -> bool:
-        """Schedule the operation now or as part of a group; return False to leave it as it is."""
-        return any(self._takes(kind, site) for kind in KINDS)
-
     def _takes(self, kind: Kind[NestT, ScheduleT], site: Site) -> bool:
-        """Let ``kind`` compute the operation; return whether it does."""
-        nest = kind.match(site)
+        """Let ``kind`` compute the operation, now or as part of a group; return whether it does."""
+        op, nest = site.op, kind.match(site)
         if nest is None:
             return False
-        if isinstance(nest, Refusal):
-            return self._refused(kind.name, site.op, nest)
-        op = site.op
-        if nest.reads:  # what takes the place of these is another operand
-            site.scope.groups.close(nest.reads)
+        if not isinstance(nest, Refusal) and nest.reads:  # what takes the place of these is another operand
+            site.groups.close(nest.reads)
             site = site.current()
         with ir.InsertionPoint(op), op.location:
-            ready = kind.prepare(nest, site)
+            ready = nest if isinstance(nest, Refusal) else kind.ready(nest, site)
             found = ready if isinstance(ready, Refusal) else emitted(kind, ready, site)
         if isinstance(found, Refusal):
-            return self._refused(kind.name, op, found)
+            self._scope.decisions.refuse(kind.name, op, found.reason)
+            return found.stays
         if found is not None:
             for old, new in zip(op.results, found, strict=True):
                 old.replace_all_uses_with(new)
             op.erase()
         return True
 
-    def _refused(self, kind: str, op: Operation, refusal: Refusal) -> bool:
-        """Note why no schedule of ``kind`` computes the operation; return whether that stays as it is."""
-        self._decisions.refuse(kind, op, refusal.reason)
-        return refusal.stays
-
     def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:
         """Schedule the fills that no other schedule took the number from."""
         for operation in list(block.operations):
             deliver()
-            view = self._views.of(operation.operation) if operation.operation.name == "linalg.fill" else None
-            dims = () if view is None else vector_dims(view)
-            if view is not None and dims:
-                groups.add_alone(view, dims, places.get(view.op))
+            op = operation.operation
+            view = self._scope.views.of(op) if op.name == "linalg.fill" else None
+            if view is not None and (dims := vector_dims(view)):
+                groups.add_alone(view, dims, places.get(op))
 
     def _plain(self, op: Operation, view: View | None) -> None:
         """Note that ``op`` is left as it is."""
         why = Choice("loops", "one element at a time", "not arithmetic along contiguous memory")
         extents = () if view is None else view.extents
-        self._decisions.add(lambda: Decision("plain", computed([op]), extents, (why,)))
+        self._scope.decisions.add(lambda: Decision("plain", computed([op]), extents, (why,)))
 
 
 #: What the regions of operations are called; a function's is called as the function, others by number.

@@ -18,7 +18,7 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import Loops, loops_of
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.linalg_view.values import unreshaped
-from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
@@ -62,10 +62,7 @@ class Ending:
             for place, loop in reversed(list(enumerate(self.tiled_loops)))
             if loop.count > 1
         )
-        index = ir.IndexType.get()
-        self.product.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(index, number)
-        brief = schedule_of(self.product).brief
-        reason = "the pieces of the product, while they are in the cache"
+        self.product.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(ir.IndexType.get(), number)
         return FusedSchedule(
             lanes,
             side,
@@ -73,9 +70,9 @@ class Ending:
             cuts,
             None,
             parallel=True,
-            brief=brief,
+            brief=schedule_of(self.product).brief,
             streaming=streaming,
-            reason=reason,
+            reason="the pieces of the product, while they are in the cache",
             epilogue=number,
         )
 
@@ -90,11 +87,11 @@ def ending_of(group: Group, target: Target) -> Ending | None:
     if group.reductions or group.vector != len(group.extents) - 1 or not group.extents:
         return None
     last = group.members[-1].op
-    products = {product: None for product, _, _ in _read(group) if product.block == last.block}
-    product = next(iter(products), None)
-    for other in products:
-        product = other if product is not None and product.is_before_in_block(other) else product
-    if product is None or not all(_element_by_element(group, product)):
+    read = [each for each in _read(group) if each[0].block == last.block]
+    product = None
+    for other, _ in read:
+        product = other if product is None or product.is_before_in_block(other) else product
+    if product is None or not all(in_order for other, in_order in read if other == product):
         return None
     tiled_loops = _tiled_loops(product)
     dims = None if tiled_loops is None else in_memory_order(tiled_loops)
@@ -106,26 +103,18 @@ def ending_of(group: Group, target: Target) -> Ending | None:
     return Ending(product, loops, tiled_loops, dims)
 
 
-def _read(group: Group) -> Iterator[tuple[Operation, View, int]]:
-    """Iterate over the marked contractions that ``group`` reads, each with the reader and the operand."""
+def _read(group: Group) -> Iterator[tuple[Operation, bool]]:
+    """Iterate over marked contractions that ``group`` reads: whether that is in the order of its loops."""
     for view in group.members:
         for number, value in enumerate(view.operands):
             op = definition(unreshaped(value))
             if op is not None and SCHEDULE_ATTRIBUTE in op.attributes and view.used(number):
-                yield op.operation, view, number
-
-
-def _element_by_element(group: Group, product: Operation) -> Iterator[bool]:
-    """Iterate over the reads of ``product`` in ``group``: whether they are in the order of its loops."""
-    for op, view, number in _read(group):
-        if op == product:
-            yield number < len(view.inputs) and is_identity(view.accesses[number], len(group.extents))
+                is_input = number < len(view.inputs)
+                yield op, is_input and is_identity(view.accesses[number], len(group.extents))
 
 
 def _tiled_loops(product: Operation) -> tuple[TiledLoop, ...] | None:
     """Return the loops over the result of ``product``; None if a group ends its macro-tiles, or none can."""
     found = Product.of(product, Views())
-    schedule = found.schedule
-    if not schedule.is_tiled or EPILOGUE_ATTRIBUTE in product.attributes:
-        return None
-    return None if found.loops.first[2] else found.tiled_loops
+    is_free = found.schedule.is_tiled and EPILOGUE_ATTRIBUTE not in product.attributes
+    return found.tiled_loops if is_free and not found.loops.first[2] else None

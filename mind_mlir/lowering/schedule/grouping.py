@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
+from collections import ChainMap
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by, space_of
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
-from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
     from mind_mlir.lowering.schedule.emission.decision import Decisions
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.linalg_view.view import View
-    from mind_mlir.target import Target
+    from mind_mlir.lowering.schedule.nest_emission import NestEmission
 
 
 class Grouping:
@@ -37,15 +34,13 @@ class Grouping:
     they are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
-    def __init__(
-        self, emitter: Emitter, nests: DeduplicatedNests, target: Target, decisions: Decisions
-    ) -> None:
-        self._nests = NestEmission(emitter, nests, target, decisions)
-        self._decisions = decisions
+    def __init__(self, nests: NestEmission, decisions: Decisions) -> None:
+        self._nests, self._decisions = nests, decisions
         self._open: dict[Value, Group] = {}
         #: Of each result of a row program that is still to be emitted, and each reshape of one, the program.
         self._programs: dict[Value, RowProgram] = {}
-        self._pending = _Pending(self._open, self._programs)
+        #: The results of operations that are still to be emitted.
+        self._pending = ChainMap[Value, Any](self._open, self._programs)
         #: The open group that reads a value which a loop carries.
         self._readers: dict[Value, Group] = {}
 
@@ -117,12 +112,7 @@ class Grouping:
     ) -> Group | None:
         """Return the open group of ``group``, if there is one yet, and ``candidate``, or None.
 
-        Args:
-            group: A group that ``view`` may join.
-            candidate: Another one.
-            view: The operation that brings them together.
-            dims: Along which it can run in vectors.
-            program: The row program that ``view`` reads, if any.
+        ``view``, which can run in vectors along ``dims`` and may read ``program``, brings them together.
         """
         if not candidate.accepts(view, dims) or not _agree(group, candidate, view, program):
             return None
@@ -154,10 +144,7 @@ class Grouping:
     def add_alone(self, view: View, dims: tuple[int, ...], place: int | None = None) -> None:
         """Emit ``view``, which reads nothing that an open group computes, as a group of its own.
 
-        Args:
-            view: The operation.
-            dims: Along which it can run in vectors.
-            place: Its place (see `Decisions`), unless the scheduler has just come to it.
+        Its ``place`` (see `Decisions`) is where the scheduler has come to, unless given.
         """
         group = Group(view.extents, dims[0])
         group.add(view, self._decisions.place if place is None else place)
@@ -247,18 +234,6 @@ class Grouping:
         for group in program.groups:
             group.refresh()
             self._nests.emit_group(group, self._pending)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Pending:
-    """The results of operations that are still to be emitted: those of open groups and of row programs."""
-
-    groups: Mapping[Value, Group]
-    programs: Mapping[Value, RowProgram]
-
-    def __contains__(self, value: object) -> bool:
-        """Return whether ``value`` is one."""
-        return value in self.groups or value in self.programs
 
 
 def _agree(group: Group | None, candidate: Group, view: View, program: RowProgram | None) -> bool:

@@ -8,26 +8,27 @@ people what was chosen and why. A kind that computes nothing of what it has foun
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
-from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, merged_loops
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, expand_value, merged_loops
+from mind_mlir.lowering.schedule.linalg_view.values import read_values
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.linalg_view.view import View, Views
-    from mind_mlir.mlir.bindings import Operation, OpOperand, Value
+    from mind_mlir.mlir.bindings import Operation, OpOperand, Type, Value
     from mind_mlir.target import Target
 
 
 class Schedule(Protocol):
     """How a nest is computed."""
 
-    def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, and why."""
-        ...
+    def choices(self) -> tuple[Choice, ...] | None:
+        """Return what was chosen, and why; None where that is said elsewhere."""
 
 
 class Nest(Protocol):
@@ -36,64 +37,98 @@ class Nest(Protocol):
     @property
     def reads(self) -> Sequence[Value]:
         """What is to be there before it is emitted: groups that compute it are closed."""
-        ...
 
     @property
     def computes(self) -> Sequence[Operation]:
         """The operations that it computes."""
-        ...
 
     @property
     def extents(self) -> tuple[int, ...]:
         """The extents of its loops."""
-        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class ViewNest:
+    """What one linalg operation computes.
+
+    Attributes:
+        view: The operation.
+    """
+
+    view: View
+
+    @property
+    def reads(self) -> tuple[Value, ...]:
+        """All operands."""
+        return self.view.operands
+
+    @property
+    def computes(self) -> tuple[Operation, ...]:
+        """The operation."""
+        return (self.view.op,)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents of its loops."""
+        return self.view.extents
+
+    @property
+    def element(self) -> Type:
+        """The type of the elements of its result."""
+        return ir.RankedTensorType(self.view.inits[0].type).element_type
+
+
+@dataclasses.dataclass(frozen=True)
+class OperationNest:
+    """What one operation computes, with what is in its regions."""
+
+    op: Operation
+
+    @property
+    def reads(self) -> Sequence[Value]:
+        """All that the operation reads."""
+        return read_values(self.op)
+
+    @property
+    def computes(self) -> tuple[Operation, ...]:
+        """The operation."""
+        return (self.op,)
 
 
 class OpenGroups(Protocol):
     """Groups of operations that are still open (see `grouping`)."""
 
-    def add(self, view: View, dims: tuple[int, ...]) -> None:
-        """Add an operation that can run in vectors along ``dims``."""
-        ...
-
     def add_alone(self, view: View, dims: tuple[int, ...], place: int | None = None) -> None:
         """Emit an operation as a group of its own."""
-        ...
 
     def would_take(self, view: View, dims: tuple[int, ...]) -> bool:
         """Return whether an open group computes what ``view`` reads, and takes it."""
-        ...
 
     def close(self, values: Iterable[Value]) -> None:
         """Emit what is open and computes ``values``."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """What kinds work with in one block.
+    """What kinds work with in one function.
 
     Attributes:
         emitter: Emits loops and vectors.
         target: The processor.
         views: Reads operations.
-        groups: The groups that are open.
         decisions: Is told what is decided.
         kernels: The micro-kernels that are going to be called are entered here.
         constants: Constants that only products read: these take them packed when compiled.
         absorbs: Says whether a use reads through transpositions, so that these cost nothing.
-        made: First results of what is scheduled already, and what is said of it.
     """
 
     emitter: Emitter
     target: Target
     views: Views
-    groups: OpenGroups
     decisions: Decisions
     kernels: dict[Any, None]
     constants: Container[Value]
     absorbs: Callable[[OpOperand], bool]
-    made: Mapping[Value, Callable[[], Decision]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,11 +139,13 @@ class Site:
         op: The operation.
         view: What it is as loops; None where vectors cannot hold its elements, and for fills.
         scope: What is around it.
+        groups: The groups that are open.
     """
 
     op: Operation
     view: View | None
     scope: Scope
+    groups: OpenGroups
 
     @property
     def loops(self) -> View:
@@ -138,49 +175,57 @@ NestT = TypeVar("NestT", bound=Nest)
 ScheduleT = TypeVar("ScheduleT", bound=Schedule)
 
 
-class Kind(Protocol[NestT, ScheduleT]):
+@dataclasses.dataclass(frozen=True)
+class Kind(Generic[NestT, ScheduleT]):
     """One kind of schedule, a row of the driver's table.
 
     Attributes:
         name: What decisions call it.
+        match: Returns what an operation computes if that is of this kind; emits nothing.
+        choose: Returns how to compute a nest.
+        emit: Emits a nest and returns what takes the place of the results, which may have fewer dimensions;
+            None if the operation stays, or is replaced already.
+        prepare: Returns the nest again, once all that it reads is there, and may emit reshapes of that; the
+            operation is matched again unless given.
     """
 
     name: str
+    match: Callable[[Site], NestT | Refusal | None]
+    choose: Callable[[NestT, Target], ScheduleT | Refusal]
+    emit: Callable[[NestT, ScheduleT, Site], Sequence[Value] | None]
+    prepare: Callable[[NestT, Site], NestT | Refusal] | None = None
 
-    def match(self, site: Site) -> NestT | Refusal | None:
-        """Return what the operation computes if that is of this kind; nothing is emitted."""
-        ...
-
-    def prepare(self, nest: NestT, site: Site) -> NestT | Refusal:
-        """Return the nest again, once all that it reads is there; reshapes of that may be emitted."""
+    def ready(self, nest: NestT, site: Site) -> NestT | Refusal:
+        """Return the nest again, once all that it reads is there."""
+        if self.prepare is not None:
+            return self.prepare(nest, site)
         found = self.match(site) if nest.reads else nest
         assert found is not None, "the operation is what it was"
         return found
 
-    def choose(self, nest: NestT, target: Target) -> ScheduleT | Refusal:
-        """Return how to compute the nest."""
-        ...
 
-    def emit(self, nest: NestT, schedule: ScheduleT, site: Site) -> Sequence[Value] | None:
-        """Emit the nest and return what takes the place of the results; None if the operation stays."""
-        ...
-
-    def decision(self, nest: NestT, schedule: ScheduleT) -> Decision | None:
-        """Return what is said of the nest; None where that is said elsewhere."""
-        return Decision(self.name, computed(nest.computes), nest.extents, schedule.choices())
-
-
-def emitted(kind: Kind[NestT, ScheduleT], nest: NestT, site: Site) -> Sequence[Value] | Refusal | None:
+def emitted(kind: Kind[NestT, ScheduleT], nest: NestT, site: Site) -> list[Value] | Refusal | None:
     """Choose how to compute ``nest``, note that, and emit it at the insertion point.
 
     Returns:
         What takes the place of the operation's results; None if that stays, or is replaced already.
     """
-    schedule = kind.choose(nest, site.scope.target)
-    if isinstance(schedule, Refusal):
-        return schedule
-    site.scope.decisions.add(lambda: kind.decision(nest, schedule))
-    return kind.emit(nest, schedule, site)
+    chosen = kind.choose(nest, site.scope.target)
+    if isinstance(chosen, Refusal):
+        return chosen
+
+    def decision() -> Decision | None:
+        choices = chosen.choices()
+        return (
+            None if choices is None else Decision(kind.name, computed(nest.computes), nest.extents, choices)
+        )
+
+    site.scope.decisions.add(decision)
+    results = kind.emit(nest, chosen, site)
+    if results is None:
+        return None
+    pairs = zip(results, site.op.results, strict=True)
+    return [expand_value(new, list(old.type.shape)) for new, old in pairs]
 
 
 def merged(view: View) -> View:

@@ -23,9 +23,9 @@ from mind_mlir.lowering.schedule.fusion.nests.elements import Known
 from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import work_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import choose_rows
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.linalg_view.values import filler, used
 from mind_mlir.mlir.bindings import Operation, Value, ir
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -42,10 +42,7 @@ class NestEmission:
     def __init__(
         self, emitter: Emitter, nests: DeduplicatedNests, target: Target, decisions: Decisions
     ) -> None:
-        self._emitter = emitter
-        self._nests = nests
-        self._target = target
-        self._decisions = decisions
+        self._emitter, self._nests, self._target, self._decisions = emitter, nests, target, decisions
         self._numbers = itertools.count()  # of products whose macro-tiles groups end
 
     def emit_group(self, group: Group, pending: Container[Value]) -> None:
@@ -53,37 +50,42 @@ class NestEmission:
         operations = [view.op for view in group.members]
         written = [result for op in operations for result in op.results if leaves(result, operations)]
         if written:
-            self._group_nest(group, operations, written, pending)
+            location = ir.Location.fused([operation.location for operation in operations])
+            with ir.InsertionPoint(operations[-1]), location:
+                self._group_nest(group, written, pending)
         for operation in reversed(operations):
             operation.erase()
 
-    def _group_nest(
-        self, group: Group, operations: list[Operation], written: list[Value], pending: Container[Value]
-    ) -> None:
-        location = ir.Location.fused([operation.location for operation in operations])
-        with ir.InsertionPoint(operations[-1]), location:
-            ending = ending_of(group, self._target)
-            targets = targets_of(group, written, pending, None if ending is None else ending.result)
-            if ending is not None and not collapse(group, ending.loops):
-                ending = None
-            loops = merged_loops(group.members) if ending is None else None
-            if loops is not None:
-                collapse(group, loops)
-            work = work_of(group, written)
-            if ending is None:
-                schedule = choose_schedule(work, self._target)
-            else:
-                schedule = ending.schedule(work, self._target, next(self._numbers))
-            pairs = zip(written, targets, strict=True)
-            outputs = [self._output(group, *pair, in_memory=schedule.in_memory) for pair in pairs]
-            nest = NestProgram(group, outputs, schedule, self._target)
-            tensors = self._emitted(nest, operations, group.place, may_call=ending is None)
-            _replace(written, tensors)
+    def _group_nest(self, group: Group, written: list[Value], pending: Container[Value]) -> None:
+        ending = ending_of(group, self._target)
+        targets = targets_of(group, written, pending, None if ending is None else ending.result)
+        if ending is not None and not collapse(group, ending.loops):
+            ending = None
+        loops = merged_loops(group.members) if ending is None else None
+        if loops is not None:
+            collapse(group, loops)
+        work = work_of(group, written)
+        if ending is None:
+            schedule = choose_schedule(work, self._target)
+        else:
+            schedule = ending.schedule(work, self._target, next(self._numbers))
+        outputs = [
+            self._output(group, *pair, in_memory=schedule.in_memory)
+            for pair in zip(written, targets, strict=True)
+        ]
+        nest = NestProgram(group, outputs, schedule, self._target)
+        self._emit(nest, [view.op for view in group.members], written, group.place, may_call=ending is None)
 
-    def _emitted(
-        self, nest: NestProgram, operations: Sequence[Operation], place: int, *, may_call: bool
-    ) -> list[Value]:
-        """Emit ``nest``, or a call of what computes it, and say how ``operations`` are computed."""
+    def _emit(
+        self,
+        nest: NestProgram,
+        operations: Sequence[Operation],
+        written: Sequence[Value],
+        place: int,
+        *,
+        may_call: bool = True,
+    ) -> None:
+        """Put ``nest``, or a call of what does so, in place of ``written``, results of ``operations``."""
         called = call_nest(self._nests, nest) if may_call else None
 
         def decision() -> Decision:
@@ -91,7 +93,9 @@ class NestEmission:
             return Decision(nest.schedule.kind, computed(operations), nest.group.extents, choices)
 
         self._decisions.add(decision, place)
-        return nest.emit(self._emitter, Known()) if called is None else called
+        tensors = nest.emit(self._emitter, Known()) if called is None else called
+        for old, value in zip(written, tensors, strict=True):
+            old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
 
     def _output(
         self,
@@ -104,12 +108,8 @@ class NestEmission:
     ) -> Output:
         """Return where ``result`` is written: ``target``, its init if it starts from that, or a new tensor.
 
-        Args:
-            group: The operations of the nest.
-            result: One of their results.
-            target: What it may be written over, unless a later one of ``passes`` reads that.
-            passes: The passes over a row, if that is what the nest is made of.
-            in_memory: Whether reductions accumulate in their results.
+        It is not written over ``target`` if a later one of ``passes`` over a row reads that. Reductions may
+        accumulate ``in_memory``, in their results.
         """
         view, number = group.produced[result], result.result_number
         access = view.accesses[len(view.inputs) + number]
@@ -171,11 +171,9 @@ class NestEmission:
         if chosen is None:
             return False
         passes, schedule = chosen
-        pairs = zip(written, targets, strict=True)
-        outputs = [self._output(group, *pair, passes=passes) for pair in pairs]
+        outputs = [self._output(group, *pair, passes=passes) for pair in zip(written, targets, strict=True)]
         nest = NestProgram(group, outputs, schedule, self._target)
-        operations = [view.op for view in program.members]
-        _replace(written, self._emitted(nest, operations, last.place, may_call=True))
+        self._emit(nest, [view.op for view in program.members], written, last.place)
         return True
 
 
@@ -199,8 +197,7 @@ def form_of(group: Group, value: Value, shape: list[int]) -> Value:
     """Return ``value`` in ``shape``, as a member of ``group`` reads it if one does."""
     for view in group.members:
         for operand in view.inputs:
-            op = definition(operand)
-            is_view = op is not None and op.name == "tensor.collapse_shape" and op.operands[0] == value
+            is_view = is_result_of(operand, "tensor.collapse_shape") and operand.owner.operands[0] == value
             if (is_view or operand == value) and list(operand.type.shape) == shape:
                 return operand
     return collapse_value(value, shape)
@@ -211,20 +208,13 @@ def leaves(result: Value, members: Container[Operation]) -> bool:
     return any(use.owner.operation not in members for use in result.uses)
 
 
-def _replace(results: Sequence[Value], tensors: Sequence[Value]) -> None:
-    for old, value in zip(results, tensors, strict=True):
-        old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
-
-
 def _erase(program: RowProgram, kept: list[Operation]) -> None:
     """Erase the members of ``program`` and the reshapes of their results but those that are ``kept``."""
     reshapes = [op for op in program.reshapes.values() if op not in kept]
     left = [view.op for view in program.members] + reshapes
     while left:
-        unused = [not any(True for result in op.results for _ in result.uses) for op in left]
-        assert any(unused), "what uses a member is one, or uses what has taken its place"
-        pairs = list(zip(left, unused, strict=True))
-        left = [op for op, erased in pairs if not erased]
-        for op, erased in pairs:
-            if erased:
-                op.erase()
+        unused = [op for op in left if not any(used(result) for result in op.results)]
+        assert unused, "what uses a member is one, or uses what has taken its place"
+        left = [op for op in left if op not in unused]
+        for op in unused:
+            op.erase()

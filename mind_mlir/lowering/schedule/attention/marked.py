@@ -12,12 +12,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
-from mind_mlir.lowering.schedule.linalg_view.values import end_of, repeat
+from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
+from mind_mlir.mlir.values import terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +177,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
 
     scalar = body_reader(scalars, block, input_, lambda dim: dim, marked)
     outputs, kept = [], []
-    results = end_of(block).operands
+    results = terminator_of(block).operands
     for result, access in zip(results, accesses[-len(results) :], strict=True):
         by_row, by_column = (any(index.uses(dim) for index in access) for dim in (row, row + 1))
         if by_row and by_column:

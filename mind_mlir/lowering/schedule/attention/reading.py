@@ -13,7 +13,6 @@ from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import (
     constant_value,
-    end_of,
     filler,
     filling_constant,
     is_filled_with,
@@ -23,7 +22,7 @@ from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, V
 from mind_mlir.lowering.schedule.scalars.axes import Axes, Source, axes_of, substituted
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import definition, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -228,7 +227,7 @@ class ScoreGraphs:
         if not view.reductions:
             if any(view.used(place) for place in range(len(view.inputs), len(view.operands))):
                 raise OpaqueError
-            return self._value(end_of(view.body).operands[number], view, env)
+            return self._value(terminator_of(view.body).operands[number], view, env)
         if match_multiply_add(view.body) is not None and len(view.inputs) == 2:
             return self._score(view, access, env)
         return self._fold(view, number, access, env)

@@ -13,18 +13,20 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vn
 from mind_mlir.lowering.schedule.contraction.marked import Product
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.fusion.groups.collapse import expand_value
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, emitted, merged
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops
-from mind_mlir.lowering.schedule.movement.kind import TranspositionKind
-from mind_mlir.lowering.schedule.movement.transposition import match_transposition, through_transposes
+from mind_mlir.lowering.schedule.movement.transposition import (
+    TRANSPOSITION,
+    match_transposition,
+    through_transposes,
+    with_few_loops,
+)
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from mind_mlir.lowering.schedule.emission.decision import Choice, Decision
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
@@ -76,70 +78,65 @@ class RowSums:
 
     dims: tuple[int, ...]
 
-    def choices(self) -> tuple[Choice, ...]:
-        """Return nothing: the group says what is chosen for it."""
-        return ()
+    def choices(self) -> None:
+        """Say nothing: the group says what is chosen for it."""
 
 
-class ProductKind(Kind[ProductNest, Product | RowSums]):
-    """Contractions, which become marked operations."""
+def _match(site: Site) -> ProductNest | Refusal | None:
+    """Return the operation as a product if it is one, of any extents but zero."""
+    view = site.view
+    contraction = None if view is None else match_contraction(view)
+    if view is None or contraction is None or 0 in view.extents:
+        return None
+    constants = site.scope.constants
+    by_rows = is_by_rows(contraction, constants)
+    if by_rows and site.groups.would_take(view, vector_dims(view)):
+        # Else its large factor would be written, and read again, all of it.
+        return Refusal("sums along rows, in the nest that computes what it reads")
+    return ProductNest(view, view, contraction, by_rows, constants)
 
-    name = "product"
 
-    def match(self, site: Site) -> ProductNest | Refusal | None:
-        """Return the operation as a product if it is one, of any extents but zero."""
-        view = site.view
-        contraction = None if view is None else match_contraction(view)
-        if view is None or contraction is None or 0 in view.extents:
-            return None
-        constants = site.scope.constants
-        by_rows = is_by_rows(contraction, constants)
-        if by_rows and site.scope.groups.would_take(view, vector_dims(view)):
-            # Else its large factor would be written, and read again, all of it.
-            return Refusal("sums along rows, in the nest that computes what it reads")
-        return ProductNest(view, view, contraction, by_rows, constants)
-
-    def prepare(self, nest: ProductNest, site: Site) -> ProductNest:
-        """Return the product with as few loops as it can have, and reading through transpositions."""
-        original = site.loops
-        view = merged(through_transposes(original))
+def _prepare(nest: ProductNest, site: Site) -> ProductNest:
+    """Return the product with as few loops as it can have, and reading through transpositions."""
+    original = site.loops
+    view = merged(through_transposes(original))
+    contraction = match_contraction(view)
+    if contraction is None:
+        view = _materialized(original, site)
         contraction = match_contraction(view)
-        if contraction is None:
-            view = _materialized(original, site)
-            contraction = match_contraction(view)
-        by_rows = contraction is None or is_by_rows(contraction, nest.constants)
-        return ProductNest(original, view, contraction, by_rows, nest.constants)
+    by_rows = contraction is None or is_by_rows(contraction, nest.constants)
+    return ProductNest(original, view, contraction, by_rows, nest.constants)
 
-    def choose(self, nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
-        """Return how the product is tiled, or along which loops its sums run in vectors."""
-        if nest.contraction is not None and not nest.by_rows:
-            return _scheduled(nest.contraction, target, nest.constants)
-        dims = vector_dims(nest.view)
-        return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")
 
-    def emit(self, nest: ProductNest, schedule: Product | RowSums, site: Site) -> Sequence[Value] | None:
-        """Emit the marked operation, or the group."""
-        if isinstance(schedule, RowSums):
-            site.scope.groups.add_alone(nest.view, schedule.dims)
-            return None
-        site.scope.kernels.update(dict.fromkeys(kernels_of(schedule)))
-        result = schedule.mark()
-        return [expand_value(result, list(nest.original.op.results[0].type.shape))]
+def _choose(nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
+    """Return how the product is tiled, or along which loops its sums run in vectors."""
+    if nest.contraction is not None and not nest.by_rows:
+        return _scheduled(nest.contraction, target, nest.constants)
+    dims = vector_dims(nest.view)
+    return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")
 
-    def decision(self, nest: ProductNest, schedule: Product | RowSums) -> Decision | None:
-        """Return what is said of the product; a group says so itself."""
-        return None if isinstance(schedule, RowSums) else super().decision(nest, schedule)
+
+def _emit(nest: ProductNest, schedule: Product | RowSums, site: Site) -> Sequence[Value] | None:
+    """Emit the marked operation, or the group."""
+    if isinstance(schedule, RowSums):
+        site.groups.add_alone(nest.view, schedule.dims)
+        return None
+    site.scope.kernels.update(dict.fromkeys(kernels_of(schedule)))
+    return [schedule.mark()]
+
+
+#: Contractions, which become marked operations.
+PRODUCT: Kind[ProductNest, Product | RowSums] = Kind("product", _match, _choose, _emit, _prepare)
 
 
 def _materialized(view: View, site: Site) -> View:
     """Emit the transposes that ``view`` reads from after all; return it reading their results."""
-    kind = TranspositionKind()
     for operand in view.inputs:
         op = definition(operand)
         source = None if op is None else site.scope.views.of(op.operation)
         if source is not None and match_transposition(source) is not None:
-            there = Site(source.op, source, site.scope)
-            found = emitted(kind, kind.merged(source), there)
+            there = Site(source.op, source, site.scope, site.groups)
+            found = emitted(TRANSPOSITION, with_few_loops(source), there)
             assert isinstance(found, list)
             operand.replace_all_uses_with(found[0])
     return view.current()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.mlir.locations import label_of, place_of
 
@@ -43,12 +43,7 @@ def chosen(*rows: tuple[str, str, str] | bool) -> tuple[Choice, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Computed:
-    """An operation that a nest computes, or that a region belongs to.
-
-    Attributes:
-        operation: What MLIR calls it, as ``linalg.matmul``.
-        location: Where it comes from.
-    """
+    """An operation that a nest computes, or that a region belongs to: its name, and where it is from."""
 
     operation: str
     location: MLIRLocation
@@ -72,42 +67,18 @@ class Decision:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Refused:
-    """A kind of schedule that did not compute an operation that it is for.
-
-    Attributes:
-        kind: The kind.
-        operation: The operation.
-        reason: Why, for people.
-    """
-
-    kind: str
-    operation: Computed
-    reason: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Region:
     """The head of a region, which is a function, a branch or a loop: the nests in the region follow it.
 
-    Attributes:
-        owner: The operation that the region belongs to.
-        name: Which of its regions: ``body``, ``condition``, ``then``, ``else``; for a function, its name.
+    Its name is ``body``, ``condition``, ``then``, ``else``; that of a function's is the function's.
     """
 
     owner: Computed
     name: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Entry:
-    """A decision or the head of a region, where it belongs.
-
-    Attributes:
-        place: Its place in the order of the program.
-        depth: How many regions it is in.
-        what: What stands there.
-    """
+class Entry(NamedTuple):
+    """What stands at a place in the order of the program, in so many regions."""
 
     place: int
     depth: int
@@ -122,22 +93,20 @@ class Decisions:
 
     Attributes:
         place: The number of the operation that the scheduler has come to.
-        refused: What kinds of schedules did not compute of what they are for.
+        refused: Operations that kinds of schedules did not compute, with the kind, and why.
     """
 
     def __init__(self, *, wanted: bool) -> None:
         self.place = 0
-        self.refused: list[Refused] = []
+        self.refused: list[tuple[Computed, str, str]] = []
         self._wanted = wanted
         self._depth = 0
         self._entries: list[Entry] = []
 
     def add(self, make: Callable[[], Decision | None], place: int | None = None) -> None:
-        """Note a decision.
+        """Note the decision that ``make`` makes, if any, on the nest at ``place`` or where the scheduler is.
 
-        Args:
-            make: Makes it, or None where there is nothing to say; called at once if somebody wants it.
-            place: Where the nest stands; where the scheduler is unless given.
+        It is called at once, if somebody wants the decisions.
         """
         made = make() if self._wanted else None
         if made is not None:
@@ -146,7 +115,7 @@ class Decisions:
     def refuse(self, kind: str, operation: Operation, reason: str) -> None:
         """Note why no schedule of ``kind`` computes an operation that it is for."""
         if self._wanted:
-            self.refused.append(Refused(kind, computed([operation])[0], reason))
+            self.refused.append((computed([operation])[0], kind, reason))
 
     @contextmanager
     def region(self, owner: Operation, name: str) -> Iterator[None]:
@@ -184,6 +153,9 @@ def computed(operations: Iterable[Operation]) -> tuple[Computed, ...]:
 #: What the program calls each operation, by the label of its value and its place.
 Opcodes: TypeAlias = "Mapping[tuple[str, Place | None], str]"
 
+#: The cells of a row.
+Row: TypeAlias = tuple[str, str, str]
+
 _INDENT = "  "
 
 
@@ -195,60 +167,37 @@ def listing(decisions: Decisions, target: Target, opcodes: Opcodes) -> str:
         target: The processor.
         opcodes: Names for the operations; others go by the name that MLIR gives them.
     """
-    names = _Names(opcodes)
+
+    def row(operation: Computed) -> Row:
+        """Return value, operation and place of what ``operation`` stems from in the program."""
+        label, place = label_of(operation.location) or "", place_of(operation.location)
+        opcode = opcodes.get((label, place), operation.operation)
+        return label, opcode, "" if place is None else ":".join(map(str, place))
+
     lines = [f"target: {_target(target)}"]
-    refused = [(names.rows([each.operation])[0], each.kind, each.reason) for each in decisions.refused]
+    refused = [(row(operation), kind, reason) for operation, kind, reason in decisions.refused]
     number = 0
     for entry in decisions.in_order():
-        indent = _INDENT * entry.depth
-        lines.append("")
-        if isinstance(entry.what, Decision):
-            number += 1
-            reasons = [row for row in refused if row[0] in names.rows(entry.what.computes)]
-            rows = [("not", kind, reason) for _, kind, reason in dict.fromkeys(reasons)]
-            lines += [f"{indent}{line}" for line in _paragraph(number, entry.what, names, rows)]
+        what = entry.what
+        if isinstance(what, Region):
+            is_function = what.owner.operation == "func.func"
+            head = (
+                f"func @{what.name}" if is_function else f"{' '.join(row(what.owner)).strip()}, {what.name}"
+            )
+            found = [head]
         else:
-            lines.append(f"{indent}{names.head(entry.what)}")
+            number += 1
+            rows = list(dict.fromkeys(map(row, what.computes)))
+            reasons = [("not", kind, why) for at, kind, why in dict.fromkeys(refused) if at in rows]
+            choices = [(choice.name, choice.value, choice.reason) for choice in what.choices]
+            found = [f"{number}. {what.kind} {' x '.join(map(str, what.extents))}".rstrip()]
+            found += [f"{_INDENT}{line}" for line in _aligned(rows)]
+            found += [f"{_INDENT * 2}{line}" for line in _aligned([*choices, *reasons])]
+        lines += ["", *(f"{_INDENT * entry.depth}{line}" for line in found)]
     return "\n".join(lines) + "\n"
 
 
-def _paragraph(
-    number: int, decision: Decision, names: _Names, refused: Sequence[tuple[str, str, str]]
-) -> Iterator[str]:
-    yield f"{number}. {decision.kind} {' x '.join(map(str, decision.extents))}".rstrip()
-    for row in _aligned(names.rows(decision.computes)):
-        yield f"{_INDENT}{row}"
-    choices = [(choice.name, choice.value, choice.reason) for choice in decision.choices]
-    for row in _aligned([*choices, *refused]):
-        yield f"{_INDENT * 2}{row}"
-
-
-class _Names:
-    """The names of the operations of a listing."""
-
-    def __init__(self, opcodes: Opcodes) -> None:
-        self._opcodes = opcodes
-
-    def rows(self, operations: Sequence[Computed]) -> list[tuple[str, str, str]]:
-        """Return value, operation and place of what ``operations`` stem from in the program, each once."""
-        rows = [self._row(operation) for operation in operations]
-        return list(dict.fromkeys(rows))
-
-    def head(self, region: Region) -> str:
-        """Return the line above what stands in ``region``."""
-        if region.owner.operation == "func.func":
-            return f"func @{region.name}"
-        value, operation, place = self._row(region.owner)
-        return f"{f'{value} {operation} {place}'.strip()}, {region.name}"
-
-    def _row(self, operation: Computed) -> tuple[str, str, str]:
-        location: MLIRLocation = operation.location
-        label, place = label_of(location) or "", place_of(location)
-        opcode = self._opcodes.get((label, place), operation.operation)
-        return label, opcode, "" if place is None else ":".join(map(str, place))
-
-
-def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+def _aligned(rows: Sequence[Row]) -> list[str]:
     """Return ``rows`` with their columns aligned; columns that all leave empty take no room."""
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     return [

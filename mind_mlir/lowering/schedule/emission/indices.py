@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, TypeAlias
+import operator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Index: TypeAlias = "int | Value"
 
@@ -64,23 +65,25 @@ class Constants:
             return self.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
         return self.constant(type_, element)
 
+    def _computed(self, op: Any, known: Callable[[int, int], int], left: Index, right: Index) -> Index:
+        """Return what ``op`` makes of two indices, or ``known`` where these are."""
+        if isinstance(left, int) and isinstance(right, int):
+            return known(left, right)
+        return op(self.index(left), self.index(right)).result
+
     def add(self, left: Index, right: Index) -> Index:
         """Return ``left + right``."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left + right
-        if isinstance(right, int) and right == 0:
-            return left
         if isinstance(left, int) and left == 0:
             return right
-        return arith.AddIOp(self.index(left), self.index(right)).result
+        if isinstance(right, int) and right == 0:
+            return left
+        return self._computed(arith.AddIOp, operator.add, left, right)
 
     def sub(self, left: Index, right: Index) -> Index:
         """Return ``left - right``."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left - right
         if isinstance(right, int) and right == 0:
             return left
-        return arith.SubIOp(self.index(left), self.index(right)).result
+        return self._computed(arith.SubIOp, operator.sub, left, right)
 
     def mul(self, left: Index, right: int) -> Index:
         """Return ``left * right``."""
@@ -102,15 +105,11 @@ class Constants:
 
     def minimum(self, left: Index, right: Index) -> Index:
         """Return the smaller of two non-negative indices."""
-        if isinstance(left, int) and isinstance(right, int):
-            return min(left, right)
-        return arith.MinUIOp(self.index(left), self.index(right)).result
+        return self._computed(arith.MinUIOp, min, left, right)
 
     def maximum(self, left: Index, right: Index) -> Index:
         """Return the greater of two non-negative indices."""
-        if isinstance(left, int) and isinstance(right, int):
-            return max(left, right)
-        return arith.MaxUIOp(self.index(left), self.index(right)).result
+        return self._computed(arith.MaxUIOp, max, left, right)
 
     def compare(self, predicate: str, left: Index, right: Index) -> Value:
         """Return whether ``left`` is to ``right`` as ``predicate``, one of `arith.cmpi`, says."""

@@ -68,14 +68,9 @@ def emit_chunks(
     *,
     brief: bool,
 ) -> None:
-    """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``.
+    """Emit ``body``, given an index of each, for nested loops, innermost first, of so many iterations.
 
-    Args:
-        e: Emits the loops.
-        counts: How many iterations each loop has.
-        together: How many iterations of all loops make up a chunk.
-        body: Given the index of each loop.
-        brief: Whether no thread is to be woken for them.
+    So many iterations ``together`` make up a chunk; no thread is woken for ``brief`` ones.
     """
     total = math.prod(counts)
 

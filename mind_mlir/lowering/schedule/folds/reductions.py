@@ -11,9 +11,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import RADIX
-from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,7 +116,7 @@ def match_combiners(block: Block, results: int) -> list[Combiner] | None:
     None if it does not: each accumulator must be combined with something that depends on none of them, and
     that combination must be yielded for it and used for nothing else.
     """
-    terminator = end_of(block)
+    terminator = terminator_of(block)
     if len(terminator.operands) != results:
         return None
     found = [_match(accumulator, value) for accumulator, value in _pairs(block, results)]
@@ -132,7 +133,7 @@ def combined_value(block: Block, results: int, number: int) -> Value:
 
 def _pairs(block: Block, results: int) -> list[tuple[Value, Value]]:
     """Return each accumulator with the value yielded for it."""
-    terminator = end_of(block)
+    terminator = terminator_of(block)
     arguments = list(block.arguments)
     return list(zip(arguments[len(arguments) - results :], terminator.operands, strict=True))
 

@@ -35,28 +35,34 @@ class Window:
         return tuple(Linear(index.terms, index.constant + first) for index, first in pairs)
 
 
+def padding_of(value: Value) -> Window | None:
+    """Return ``value`` as a window that a `tensor.pad` makes."""
+    op = definition(value)
+    if op is None or op.name != "tensor.pad":
+        return None
+    low, yielded = static_numbers(op, "static_low"), op.regions[0].blocks[0].operations[0].operation
+    if low is None or yielded.name != "tensor.yield":
+        return None
+    return Window(op.operands[0], tuple(-each for each in low), yielded.operands[0])
+
+
 def window_of(value: Value) -> Window | None:
     """Return ``value`` as a window that a `tensor.extract_slice`, and a `tensor.pad` of it, make."""
-    op = definition(value)
-    if op is None or op.name not in ("tensor.pad", "tensor.extract_slice"):
-        return None
-    first, margin = (0,) * ir.RankedTensorType(value.type).rank, None
-    if op.name == "tensor.pad":
-        low, yielded = static_numbers(op, "static_low"), op.regions[0].blocks[0].operations[0].operation
-        if low is None or yielded.name != "tensor.yield":
-            return None
-        first, margin = tuple(-each for each in low), yielded.operands[0]
-        value = op.operands[0]
-        op = definition(value)
-    offsets = slice_of(op) if op is not None and op.name == "tensor.extract_slice" else None
+    padding = padding_of(value)
+    op = definition(value if padding is None else padding.source)
+    offsets = slice_of(op)
     if op is None or offsets is None:
-        return None if margin is None else Window(value, first, margin)
-    first = tuple(place + offset for place, offset in zip(first, offsets, strict=True))
-    return Window(op.operands[0], first, margin)
+        return padding
+    if padding is None:
+        return Window(op.operands[0], offsets, None)
+    first = tuple(place + offset for place, offset in zip(padding.first, offsets, strict=True))
+    return Window(op.operands[0], first, padding.margin)
 
 
-def slice_of(op: Operation) -> tuple[int, ...] | None:
-    """Return where a `tensor.extract_slice` of consecutive elements begins; None if it is another one."""
+def slice_of(op: Operation | None) -> tuple[int, ...] | None:
+    """Return where ``op`` begins if it is a `tensor.extract_slice` of consecutive elements."""
+    if op is None or op.name != "tensor.extract_slice":
+        return None
     offsets, strides = static_numbers(op, "static_offsets"), static_numbers(op, "static_strides")
     if offsets is None or strides is None or {*strides} - {1}:
         return None

@@ -7,7 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type, Value, ir
-from mind_mlir.mlir.values import attributes_of, definition
+from mind_mlir.mlir.values import attributes_of, definition, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,16 +16,8 @@ if TYPE_CHECKING:
 #: What gives a tensor another shape and leaves its elements as they are, in order.
 RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 _LOOPS = ("scf.for", "scf.while")
-_REMOVABLE = (
-    "linalg.fill",
-    "linalg.transpose",
-    "tensor.empty",
-    "tensor.collapse_shape",
-    "tensor.expand_shape",
-    "tensor.extract_slice",
-    "tensor.from_elements",
-    "tensor.pad",
-)
+#: What operations that compute tensors, and do nothing else, are called at first.
+_TENSORS = ("linalg.", "tensor.")
 
 
 def unreshaped(value: Value) -> Value:
@@ -80,11 +72,6 @@ def is_filled_with(value: Value, *numbers: Attribute) -> bool:
     return found is not None and found in numbers
 
 
-def end_of(block: Block) -> Operation:
-    """Return the terminator of ``block``."""
-    return block.operations[len(block.operations) - 1].operation
-
-
 def inverse_permutation(transpose: Operation) -> list[int]:
     """Return for each dimension of what `linalg.transpose` reads, which one of its result it becomes."""
     permutation = list(ir.DenseI64ArrayAttr(transpose.attributes["permutation"]))
@@ -110,12 +97,27 @@ def read_values(op: Operation) -> list[Value]:
     return list(op.operands)
 
 
-def erase_unused(block: Block, names: tuple[str, ...] = _REMOVABLE) -> None:
+def erase_unused(block: Block, names: tuple[str, ...] = _TENSORS) -> None:
     """Erase what schedules left without a use in ``block``: operations whose names begin with ``names``."""
     for operation in reversed(list(block.operations)):
-        op = operation.operation
-        if op.name.startswith(names) and not any(used(result) for result in op.results):
+        if _is_unused(operation.operation, *names):
+            operation.operation.erase()
+
+
+def erase_source(value: Value) -> None:
+    """Erase what computes ``value`` unless that is used, and what nothing else needs of what it reads."""
+    waiting = {definition(value): None}
+    while waiting:
+        op, _ = waiting.popitem()
+        if op is not None and _is_unused(op, *_TENSORS, "arith.constant"):
+            sources = [definition(operand) for operand in op.operands]
             op.erase()
+            waiting |= dict.fromkeys(sources)
+
+
+def _is_unused(op: Operation, *names: str) -> bool:
+    """Return whether ``op``, whose name begins with one of ``names``, has results, none of which is used."""
+    return op.name.startswith(names) and len(op.results) > 0 and not any(used(each) for each in op.results)
 
 
 #: Conversions of numbers.
@@ -155,7 +157,7 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
     arguments = list(block.arguments)
     if len(arguments) != 3:
         return None
-    last = end_of(block)
+    last = terminator_of(block)
     if len(last.operands) != 1:
         return None
     add = definition(last.operands[0])

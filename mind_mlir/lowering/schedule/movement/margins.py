@@ -7,19 +7,15 @@ inserts into that.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of
-from mind_mlir.mlir.bindings import Block, Operation, Value, ir, scf
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
+from mind_mlir.mlir.bindings import Operation, Value, ir, scf
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import definition, end_with, is_result_of, terminator_of
 
-
-class _Padded(NamedTuple):
-    """A tensor that is padded with a constant."""
-
-    fill: Operation
-    insertion: Operation
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def carry_margins(function: Operation) -> None:
@@ -29,27 +25,19 @@ def carry_margins(function: Operation) -> None:
         function: A function of linalg operations on tensors of static shape; it is changed in place.
     """
     for loop in find_all(function, scf.ForOp, scf.WhileOp):
-        found = [(number, _padded(region.blocks[0])) for number, region in enumerate(loop.regions)]
-        for number, padded in found:
+        for number, region in enumerate(loop.regions):
+            ops = [operation.operation for operation in region.blocks[0].operations]
+            pairs = [(op, _insertion(op)) for op in ops if op.name == "linalg.fill"]
+            padded = [(fill, insertion) for fill, insertion in pairs if insertion is not None]
             if padded:
                 _carry(loop, number, padded)
                 break  # the loop is another one now; who pads in both regions does so in the longer one
 
 
-def _padded(block: Block) -> list[_Padded]:
-    found = []
-    for operation in block.operations:
-        op = operation.operation
-        insertion = _insertion(op) if op.name == "linalg.fill" else None
-        if insertion is not None:
-            found.append(_Padded(op, insertion))
-    return found
-
-
 def _insertion(fill: Operation) -> Operation | None:
     """Return the operation that inserts into ``fill``, if nothing else is done with it; or None."""
-    empty, number = definition(fill.operands[1]), definition(fill.operands[0])
-    if empty is None or empty.name != "tensor.empty" or number is None or number.name != "arith.constant":
+    number, empty = fill.operands
+    if not is_result_of(empty, "tensor.empty") or not is_result_of(number, "arith.constant"):
         return None
     found = None
     for use in fill.results[0].uses:
@@ -84,12 +72,11 @@ def _is_read(padded: Value) -> bool:
     return True
 
 
-def _carry(loop: Operation, number: int, padded: list[_Padded]) -> None:
-    """Replace ``loop`` by one that carries what region ``number`` of it has ``padded``."""
-    types = [each.fill.results[0].type for each in padded]
-    kept = len(loop.results)
+def _carry(loop: Operation, number: int, padded: Sequence[tuple[Operation, Operation]]) -> None:
+    """Replace ``loop`` by one that carries what region ``number`` has ``padded``: fills, and what inserts."""
+    types = [fill.results[0].type for fill, _ in padded]
     with ir.InsertionPoint(loop):
-        filled = [_before(each.fill) for each in padded]
+        filled = [_before(fill) for fill, _ in padded]
         new = ir.Operation.create(
             loop.name,
             [*(result.type for result in loop.results), *types],
@@ -99,17 +86,15 @@ def _carry(loop: Operation, number: int, padded: list[_Padded]) -> None:
         )
     blocks = [region.blocks[0] for region in loop.regions]
     arguments = [[block.add_argument(type_, loop.location) for type_ in types] for block in blocks]
+    for (fill, _), argument in zip(padded, arguments[number], strict=True):
+        fill.results[0].replace_all_uses_with(argument)
+        fill.erase()
+    handed_on = {number: [insertion.results[0] for _, insertion in padded]}
     for position, block in enumerate(blocks):
-        handed_on = arguments[position]
-        if position == number:
-            for each, argument in zip(padded, handed_on, strict=True):
-                each.fill.results[0].replace_all_uses_with(argument)
-                each.fill.erase()
-            handed_on = [each.insertion.results[0] for each in padded]
-        _hand_on(block, handed_on)
+        end_with(block, [*terminator_of(block).operands, *handed_on.get(position, arguments[position])])
     for block, region in zip(blocks, new.regions, strict=True):
         block.append_to(region)
-    for result, other in zip(loop.results, list(new.results)[:kept], strict=True):
+    for result, other in zip(loop.results, new.results, strict=False):  # those that it had before
         result.replace_all_uses_with(other)
     loop.erase()
 
@@ -121,11 +106,3 @@ def _before(fill: Operation) -> Value:
         new = fill.clone()
         new.operands[0], new.operands[1] = number.operation.result, empty.operation.result
     return new.operation.result
-
-
-def _hand_on(block: Block, values: list[Value]) -> None:
-    """Let the terminator of ``block`` hand on ``values``, too."""
-    old = end_of(block)
-    with ir.InsertionPoint(old), old.location:
-        ir.Operation.create(old.name, [], [*old.operands, *values])
-    old.erase()

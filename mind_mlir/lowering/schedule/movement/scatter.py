@@ -20,25 +20,30 @@ from mind_mlir.lowering.schedule.emission.constants import (
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.linalg_view.values import read_values, repeat
-from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir
+from mind_mlir.lowering.schedule.kind import Kind, OperationNest
+from mind_mlir.lowering.schedule.linalg_view.values import repeat
+from mind_mlir.lowering.schedule.movement.row_loops import part_of
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.memory import element_bytes
+from mind_mlir.mlir.values import constant_of, is_result_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
-class Scatter:
+class Scatter(OperationNest):
     """A loop over rows of updates, as ScatterAdd is lowered to, on flat tensors.
 
+    The body of the loop computes where a row begins, in the updates and in the result, and ends with the loop
+    over the columns.
+
     Attributes:
-        loop: The `scf.for` over the updates. Its body computes where a row begins, in the updates and in the
-            result, and ends with the loop over the columns.
         updates: The flat tensor of updates.
         count: How many updates there are.
         rows: The rows of the result.
@@ -49,7 +54,6 @@ class Scatter:
         skips: Whether there may be updates that go nowhere, behind the last row.
     """
 
-    loop: Operation
     updates: Value
     count: int
     rows: int
@@ -64,36 +68,29 @@ class Scatter:
         return ir.RankedTensorType(self.updates.type).element_type
 
     @property
-    def reads(self) -> Sequence[Value]:
-        """All that the loop reads."""
-        return read_values(self.loop)
-
-    @property
-    def computes(self) -> Sequence[Operation]:
-        """The loop."""
-        return [self.loop]
-
-    @property
     def extents(self) -> tuple[int, ...]:
         """The updates, and the elements of each."""
         return (self.count, self.width)
 
 
-def match_scatter(op: Operation) -> Scatter | None:
-    """Return ``op`` as a scatter if it is marked as one."""
+def match_scatter(site: Site) -> Scatter | None:
+    """Return the operation as a scatter if it is marked as one."""
+    op = site.op
     if op.name != "scf.for" or SCATTER_ATTRIBUTE not in op.attributes:
         return None
     inner = _columns(op)
     body = list(inner.regions[0].blocks[0].operations)
     update = next(each for each in body if each.name == "tensor.extract").operation
     inserted = next(each for each in body if each.name == "tensor.insert").operands[0].owner
-    end = inner.operands[1].owner
-    skips = end.name == "arith.select"
-    width = _constant(end.operands[1] if skips else inner.operands[1])
+    end = inner.operands[1]
+    skips = is_result_of(end, "arith.select")
+    width, count = constant_of(end.owner.operands[1] if skips else end), constant_of(op.operands[1])
+    assert width is not None, "rows are of known width"
+    assert count is not None, "the updates are counted"
     return Scatter(
         op,
         update.operands[0],
-        _constant(op.operands[1]),
+        count,
         op.results[0].type.shape[0] // width,
         width,
         None if inserted == update else inserted,
@@ -155,70 +152,55 @@ class ScatterEmitter:
     """Emits one scatter as its schedule says."""
 
     def __init__(self, emitter: Emitter, scatter: Scatter, schedule: ScatterSchedule) -> None:
-        self._e = emitter
-        self._scatter = scatter
-        self._type = scatter.element
-        self._schedule = schedule
+        self._e, self._scatter, self._s = emitter, scatter, schedule
 
-    def emit(self) -> Value:
+    def emit(self) -> list[Value]:
         """Emit the nest at the insertion point and return the result tensor."""
-        init = self._scatter.loop.operands[3]
-        if self._schedule.digit is not None:
-            extent = self._scatter.lines[self._schedule.digit]
-            return self._e.chunks(self._schedule.split, extent, [init], self._lines)[0]
-        return self._e.chunks(self._schedule.split, self._scatter.rows, [init], self._chunk)[0]
+        digit = self._s.digit
+        extent = self._scatter.rows if digit is None else self._scatter.lines[digit]
+        body = self._chunk if digit is None else self._lines
+        return self._e.chunks(self._s.split, extent, [self._scatter.op.operands[3]], body)
 
     def _lines(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
         """Emit the loops over the updates of which a digit is from ``first`` to ``end``."""
-        outer, along, inner = self._scatter.lines
-        if self._schedule.digit == 0:
+        e, (outer, along, inner) = self._e, self._scatter.lines
+        if self._s.digit == 0:
             row = along * inner
-            return self._updates(self._e.mul(first, row), self._e.mul(end, row), carried)
+            return part_of(self._scatter.op, e, carried, (e.mul(first, row), e.mul(end, row)))
 
         def part(number: Index, inside: list[Value]) -> list[Value]:
-            start = self._e.mul(number, inner)
-            return self._updates(self._e.add(start, first), self._e.add(start, end), inside)
+            start = e.mul(number, inner)
+            return part_of(self._scatter.op, e, inside, (e.add(start, first), e.add(start, end)))
 
-        return self._e.loop((0, outer * along, 1), carried, part)
-
-    def _updates(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
-        """Emit the loop over the updates from ``first`` to ``end``."""
-        clone = self._scatter.loop.clone().operation
-        for attribute in (SCATTER_ATTRIBUTE, LINES_ATTRIBUTE):
-            del clone.attributes[attribute]
-        clone.operands[0], clone.operands[1] = self._e.index(first), self._e.index(end)
-        clone.operands[3] = carried[0]
-        return list(clone.results)
+        return e.loop((0, outer * along, 1), carried, part)
 
     def _chunk(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
         """Emit the loop over the updates, for rows ``first`` to ``end`` of the result."""
-        clone = self._scatter.loop.clone().operation
-        del clone.attributes[SCATTER_ATTRIBUTE]
-        clone.operands[3] = carried[0]
-        inner = _columns(clone)
-        width, lanes = self._scatter.width, self._schedule.lanes
-        full = width - width % lanes
+        e, found = self._e, part_of(self._scatter.op, self._e, carried)
+        inner = _columns(found[0].owner)
+        width = self._scatter.width
+        full = width - width % self._s.lanes
         to_target, to_update = (op.operands[0] for op in list(inner.regions[0].blocks[0].operations)[:2])
         with ir.InsertionPoint(inner):
             ends: list[Index] = [full, width]
-            if self._schedule.split.count > 1 or self._scatter.skips:
-                offset = arith.SubIOp(to_target, self._e.index(self._e.mul(first, width))).result
-                size = self._e.index(self._e.mul(self._e.sub(end, first), width))
-                here = self._e.compare("ult", offset, size)
-                nothing = self._e.index(0)
-                ends = [arith.SelectOp(here, self._e.index(each), nothing).result for each in ends]
+            if self._s.split.count > 1 or self._scatter.skips:
+                offset = e.sub(to_target, e.index(e.mul(first, width)))
+                size = e.index(e.mul(e.sub(end, first), width))
+                here = e.compare("ult", offset, size)
+                nothing = e.index(0)
+                ends = [e.select(here, e.index(each), nothing) for each in ends]
             inner.operands[3] = self._vectors(inner.operands[3], to_target, to_update, ends[0])
-            inner.operands[0] = self._e.index(full)
-            inner.operands[1] = self._e.index(ends[1])
+            inner.operands[0] = e.index(full)
+            inner.operands[1] = e.index(ends[1])
         if full == width:
             inner.results[0].replace_all_uses_with(inner.operands[3])
             inner.erase()
-        return list(clone.results)
+        return found
 
     def _vectors(self, result: Value, to_target: Value, to_update: Value, end: Index) -> Value:
         """Emit the combination of the columns below ``end`` of a row in vectors."""
-        type_ = self._e.vector_type(self._schedule.lanes, self._type)
-        padding = self._e.number(self._type, 0)
+        type_ = self._e.vector_type(self._s.lanes, self._scatter.element)
+        padding = self._e.number(self._scatter.element, 0)
         combiner = self._scatter.combiner
 
         def body(column: Index, inside: list[Value]) -> list[Value]:
@@ -226,10 +208,10 @@ class ScatterEmitter:
             new = self._e.read(type_, self._scatter.updates, [self._e.add(to_update, column)], padding)
             if combiner is not None:
                 old = self._e.read(type_, inside[0], place, padding)
-                new = repeat(combiner, [old, new], (self._schedule.lanes,))[0]
+                new = repeat(combiner, [old, new], (self._s.lanes,))[0]
             return [self._e.write(new, inside[0], place)]
 
-        return self._e.loop((0, end, self._schedule.lanes), [result], body)[0]
+        return self._e.loop((0, end, self._s.lanes), [result], body)[0]
 
 
 def _columns(loop: Operation) -> Operation:
@@ -238,5 +220,8 @@ def _columns(loop: Operation) -> Operation:
     return operations[len(operations) - 2].operation
 
 
-def _constant(value: Value) -> int:
-    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
+def _emit(nest: Scatter, schedule: ScatterSchedule, site: Site) -> list[Value]:
+    return ScatterEmitter(site.scope.emitter, nest, schedule).emit()
+
+
+SCATTER = Kind("scatter", match_scatter, choose_scatter_schedule, _emit)

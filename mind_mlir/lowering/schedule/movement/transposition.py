@@ -25,15 +25,18 @@ from mind_mlir.lowering.schedule.emission.constants import (
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.linalg_view.values import end_of, inverse_permutation
-from mind_mlir.mlir.bindings import Operation, Type, Value, ir, vector
+from mind_mlir.lowering.schedule.kind import Kind, Refusal, ViewNest, merged
+from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
+from mind_mlir.mlir.bindings import Value, ir, vector
 from mind_mlir.mlir.memory import element_bytes
+from mind_mlir.mlir.values import is_result_of, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, View
+    from mind_mlir.lowering.schedule.kind import Site
+    from mind_mlir.lowering.schedule.linalg_view.view import Env, View
     from mind_mlir.target import Target
 
 
@@ -76,50 +79,28 @@ def exchange(
 
 
 @dataclasses.dataclass(frozen=True)
-class Transposition:
+class Transposition(ViewNest):
     """A copy whose source and result are contiguous along different loops, all of more than one iteration.
 
     Attributes:
-        view: the operation: one input, one result of the same element type, a body that copies.
-        row: the loop along which the source is contiguous.
-        column: the loop along which the result is contiguous.
+        row: The loop along which the source is contiguous.
+        column: The loop along which the result is contiguous.
     """
 
-    view: View
     row: int
     column: int
 
     @property
-    def reads(self) -> tuple[Value, ...]:
-        """What it reads."""
-        return self.view.operands
-
-    @property
-    def computes(self) -> tuple[Operation, ...]:
-        """The operation."""
-        return (self.view.op,)
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """The extents of the loops."""
-        return self.view.extents
-
-    @property
-    def element(self) -> Type:
-        """The type of the elements."""
-        return ir.RankedTensorType(self.view.operands[0].type).element_type
-
-    @property
-    def bits(self) -> int:
-        """The width of an element in memory."""
-        return 8 * element_bytes(self.element)
+    def bytes(self) -> int:
+        """The bytes of an element in memory."""
+        return element_bytes(self.element)
 
 
 def match_transposition(view: View) -> Transposition | None:
     """Return ``view`` as a transposition if it is one."""
     if len(view.operands) != 2 or view.reductions or not view.extents or 0 in view.extents:
         return None
-    if list(end_of(view.body).operands) != [view.body.arguments[0]]:
+    if list(terminator_of(view.body).operands) != [view.body.arguments[0]]:
         return None
     types = [operand.type for operand in view.operands]
     if not all(isinstance(type_, ir.RankedTensorType) for type_ in types):
@@ -168,72 +149,51 @@ class TranspositionSchedule:
         )
 
 
-def choose_transposition_schedule(
-    extents: tuple[int, ...], row: int, column: int, bits: int, target: Target
-) -> TranspositionSchedule:
-    """Return how to transpose.
-
-    Args:
-        extents: The extents of the loops.
-        row: The loop along which the source is contiguous.
-        column: The loop along which the result is contiguous.
-        bits: The width of an element.
-        target: The processor.
-    """
-    fitting = min(extents[row], extents[column], target.lanes(max(8, bits)), LARGEST_SQUARE)
+def choose_transposition_schedule(nest: Transposition, target: Target) -> TranspositionSchedule:
+    """Return how to transpose."""
+    extents, row, column, size = nest.extents, nest.row, nest.column, nest.bytes
+    fitting = min(extents[row], extents[column], target.lanes(8 * size), LARGEST_SQUARE)
     lanes = 1 << (fitting.bit_length() - 1)
     band = BAND * lanes if extents[column] >= FEWEST_SHARED * BAND * lanes else lanes
     units = [-(-extent // band) if dim == column else extent for dim, extent in enumerate(extents)]
     units[row] = 0
     shared = next((dim for dim, count in enumerate(units) if count >= FEWEST_SHARED), units.index(max(units)))
-    nanoseconds = 2 * math.prod(extents) * max(8, bits) // 8 * BYTE_NS
-    chosen = split(extents[shared], nanoseconds, multiple=band if shared == column else 1)
-    if shared != column and chosen.count > 1:
-        # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
-        wanted = max(FEWEST_CHUNKS, math.prod(extents) * max(8, bits) // 8 // CHUNK_BYTES)
-        step = min(chosen.step, 1 << (max(1, extents[shared] // wanted).bit_length() - 1))
-        chosen = dataclasses.replace(chosen, step=step, count=-(-extents[shared] // step))
-    if shared == column and 0 < extents[column] % chosen.step < lanes:
-        # The squares of the last chunk would overlap those of the one before.
-        step = chosen.step + lanes
-        chosen = dataclasses.replace(chosen, step=step, count=-(-extents[column] // step))
-    size = max(8, bits) // 8
     result = math.prod(extents) * size
+    cut = split(extents[shared], 2 * result * BYTE_NS, multiple=band if shared == column else 1)
+    step = cut.step
+    if shared != column and cut.count > 1:
+        # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
+        wanted = max(FEWEST_CHUNKS, result // CHUNK_BYTES)
+        step = min(step, 1 << (max(1, extents[shared] // wanted).bit_length() - 1))
+    elif shared == column and 0 < extents[column] % step < lanes:
+        step += lanes  # else the squares of the last chunk would overlap those of the one before
+    cut = dataclasses.replace(cut, step=step, count=-(-extents[shared] // step))
     large = result >= STREAMED_CACHES * target.l2_bytes and 2 * result * STREAMED_SHARE >= target.l3_bytes
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
     distance = PREFETCH_SQUARES if result > target.l2_bytes else 0
-    return TranspositionSchedule(
-        lanes, band, shared, chosen, streaming=large and whole, prefetch_distance=distance
-    )
+    return TranspositionSchedule(lanes, band, shared, cut, large and whole, distance)
 
 
 class TranspositionEmitter:
     """Emits one transposition as its schedule says."""
 
-    def __init__(
-        self, emitter: Emitter, transposition: Transposition, schedule: TranspositionSchedule
-    ) -> None:
-        self._e = emitter
-        self._t = transposition
-        self._view = transposition.view
-        self._element = element = transposition.element
-        self._schedule = schedule
-        self._lanes = self._schedule.lanes
-        self._vector = emitter.vector_type(self._lanes, element)
-        self._padding = emitter.number(element, 0)
+    def __init__(self, emitter: Emitter, nest: Transposition, schedule: TranspositionSchedule) -> None:
+        self._e, self._t, self._s = emitter, nest, schedule
+        self._lanes = schedule.lanes
+        self._vector = emitter.vector_type(schedule.lanes, nest.element)
+        self._padding = emitter.number(nest.element, 0)
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
-        shape = list(self._view.shapes[1])
-        result = self._e.empty(shape, self._element)
-        outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
-        shared = self._schedule.shared
-        order = [shared, *(dim for dim in (*outer, self._t.column) if dim != shared)]
+        t, shared = self._t, self._s.shared
+        result = self._e.empty(t.view.shapes[1], t.element)
+        outer = [dim for dim in range(len(t.extents)) if dim not in (t.row, t.column)]
+        order = [shared, *(dim for dim in (*outer, t.column) if dim != shared)]
 
         def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
             return self._loops(order, (first, end), (0, 0), {}, carried)
 
-        return self._e.chunks(self._schedule.split, self._view.extents[shared], [result], chunk)[0]
+        return self._e.chunks(self._s.split, t.extents[shared], [result], chunk)[0]
 
     def _loops(
         self,
@@ -247,17 +207,11 @@ class TranspositionEmitter:
 
         ``band`` is where the column loop is, once it has been emitted.
         """
-        if not dims and self._schedule.streaming and self._schedule.band > self._lanes:
-            return self._tiles(band, env, carried)
         if not dims:
-            return self._squares(
-                self._t.row,
-                (0, self._view.extents[self._t.row]),
-                carried,
-                lambda j, inner: self._across(band, env | {self._t.row: j}, inner),
-            )
+            is_tiled = self._s.streaming and self._s.band > self._lanes
+            return (self._tiles if is_tiled else self._columns)(band, env, carried)
         dim, *rest = dims
-        following = (0, self._view.extents[rest[0]]) if rest else (0, 0)
+        following = (0, self._t.extents[rest[0]]) if rest else (0, 0)
         if dim != self._t.column:
             return self._e.loop(
                 (*bounds, 1),
@@ -266,10 +220,10 @@ class TranspositionEmitter:
             )
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.minimum(self._e.add(i, self._schedule.band), bounds[1])
+            end = self._e.minimum(self._e.add(i, self._s.band), bounds[1])
             return self._loops(rest, following, (i, end), env, inside)
 
-        return self._e.loop((*bounds, self._schedule.band), carried, body)
+        return self._e.loop((*bounds, self._s.band), carried, body)
 
     def _tiles(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band`` a few columns of the source at a time, row after row of squares.
@@ -277,84 +231,106 @@ class TranspositionEmitter:
         What is read of a row is then several lines of the cache that lie behind one another.
         """
         row, column = self._t.row, self._t.column
-        extent, width = self._view.extents[row], self._schedule.band
+        extent, width = self._t.extents[row], self._s.band
 
         def tile(j: Index, inside: list[Value]) -> list[Value]:
             end = self._e.add(j, width)
             end = self._e.minimum(end, extent) if extent % width else end
-            return self._e.loop((*band, self._lanes), inside, lambda i, inner: line((j, end), i, inner))
 
-        def line(bounds: tuple[Index, Index], i: Index, inside: list[Value]) -> list[Value]:
-            here = env | {column: self._inside(column, i)}
-            return self._e.loop(
-                (*bounds, self._lanes),
-                inside,
-                lambda j, inner: [self._square(here | {row: self._inside(row, j)}, inner[0])],
-                streaming=self._lanes,
-            )
+            def line(here: Env, inner: list[Value]) -> list[Value]:
+                return self._squares(row, (j, end), here, inner, self._square, streaming=self._lanes)
+
+            return self._squares(column, band, env, inside, line)
 
         return self._e.loop((0, extent, width), carried, tile)
 
-    def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
-        """Emit the squares of ``band``."""
+    def _columns(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
+        """Emit the squares of ``band``, column after column of squares."""
         column = self._t.column
-        if self._schedule.band > self._lanes:
-            return self._e.loop(
-                (*band, self._lanes),
-                carried,
-                lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
-            )
-        return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
+
+        def across(here: Env, inside: list[Value]) -> list[Value]:
+            if self._s.band > self._lanes:
+                return self._squares(column, band, here, inside, self._square)
+            return self._square(here | {column: self._inside(column, band[0])}, inside)
+
+        return self._squares(self._t.row, (0, self._t.extents[self._t.row]), env, carried, across)
 
     def _squares(
         self,
         dim: int,
         bounds: tuple[Index, Index],
+        env: Env,
         carried: list[Value],
-        body: Callable[[Index, list[Value]], list[Value]],
+        body: Callable[[Env, list[Value]], list[Value]],
+        *,
+        streaming: int = 0,
     ) -> list[Value]:
-        return self._e.loop(
-            (*bounds, self._lanes), carried, lambda i, inside: body(self._inside(dim, i), inside)
-        )
+        """Emit ``body`` for each square along ``dim`` within ``bounds``."""
+
+        def square(i: Index, inside: list[Value]) -> list[Value]:
+            return body(env | {dim: self._inside(dim, i)}, inside)
+
+        return self._e.loop((*bounds, self._lanes), carried, square, streaming=streaming)
 
     def _inside(self, dim: int, i: Index) -> Index:
         """Return where a square at ``i`` or so begins in order not to end behind the end of ``dim``."""
-        extent = self._view.extents[dim]
+        extent = self._t.extents[dim]
         return self._e.minimum(i, extent - self._lanes) if extent % self._lanes else i
 
-    def _square(self, env: Env, result: Value) -> Value:
-        source = self._view.operands[0]
-        if self._schedule.prefetch_distance:
-            last = self._view.extents[self._t.row] - 1
-            there = self._e.minimum(
-                self._e.add(env[self._t.row], self._schedule.prefetch_distance * self._lanes), last
-            )
+    def _square(self, env: Env, carried: list[Value]) -> list[Value]:
+        e, row, column, source = self._e, self._t.row, self._t.column, self._t.view.operands[0]
+        if self._s.prefetch_distance:
+            ahead = e.add(env[row], self._s.prefetch_distance * self._lanes)
+            there = env | {row: e.minimum(ahead, self._t.extents[row] - 1)}
             for lane in range(self._lanes):
-                indices = self._place(0, env | {self._t.row: there}, self._t.column, lane)
-                self._e.prefetch(source, indices, write=False)
+                e.prefetch(source, self._place(0, there, column, lane), write=False)
         rows = [
-            self._e.read(self._vector, source, self._place(0, env, self._t.column, lane), self._padding)
+            e.read(self._vector, source, self._place(0, env, column, lane), self._padding)
             for lane in range(self._lanes)
         ]
+        (result,) = carried
         for lane, value in enumerate(transpose(rows)):
-            result = self._e.write(value, result, self._place(1, env, self._t.row, lane))
-        return result
+            result = e.write(value, result, self._place(1, env, row, lane))
+        return [result]
 
     def _place(self, operand: int, env: Env, dim: int, lane: int) -> list[Index]:
         """Return the indices of an operand ``lane`` steps along ``dim`` from the corner of a square."""
-        access: Access = self._view.accesses[operand]
         here = env | {dim: self._e.add(env[dim], lane)}
-        return [index.emit(self._e, here) for index in access]
+        return [index.emit(self._e, here) for index in self._t.view.accesses[operand]]
+
+
+def _match(site: Site) -> Transposition | None:
+    return None if site.view is None else match_transposition(site.view)
+
+
+def _prepare(_: Transposition, site: Site) -> Transposition | Refusal:
+    """Return the transposition with as few loops as it can have, unless only products read it."""
+    if all(site.scope.absorbs(use) for use in site.op.results[0].uses):
+        return Refusal("the products that read it read its source instead", stays=True)
+    return with_few_loops(site.loops)
+
+
+def with_few_loops(view: View) -> Transposition:
+    """Return a transposition with as few loops as it can have; reshapes of its operand are emitted."""
+    found = match_transposition(merged(view))
+    assert found is not None, "merged loops transpose what they did"
+    return found
+
+
+def _emit(nest: Transposition, schedule: TranspositionSchedule, site: Site) -> list[Value]:
+    return [TranspositionEmitter(site.scope.emitter, nest, schedule).emit()]
+
+
+TRANSPOSITION = Kind("transposition", _match, choose_transposition_schedule, _emit, _prepare)
 
 
 def through_transposes(view: View) -> View:
     """Return ``view`` reading the sources of transposes instead of their results."""
-    operands, accesses, shapes = list(view.operands), list(view.accesses), list(view.shapes)
-    for number in range(len(view.inputs)):
-        op = None if isinstance(operands[number], ir.BlockArgument) else operands[number].owner
-        if op is None or op.name != "linalg.transpose":
-            continue
-        operands[number], inverse = op.operands[0], inverse_permutation(op)
-        accesses[number] = tuple(accesses[number][place] for place in inverse)
-        shapes[number] = tuple(shapes[number][place] for place in inverse)
-    return dataclasses.replace(view, operands=tuple(operands), accesses=tuple(accesses), shapes=tuple(shapes))
+    forms = {}
+    for number, value in enumerate(view.inputs):
+        if is_result_of(value, "linalg.transpose"):
+            inverse = inverse_permutation(value.owner)
+            access = tuple(view.accesses[number][place] for place in inverse)
+            shape = tuple(view.shapes[number][place] for place in inverse)
+            forms[number] = value.owner.operands[0], access, shape
+    return view.reading(forms)

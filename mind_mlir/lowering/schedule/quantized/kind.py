@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-class QuantizedKind(Kind[QuantizedProduct, QuantizedSchedule]):
-    """Products with weights of few bits, which are marked with how they are computed and stay."""
+def _match(site: Site) -> QuantizedProduct | None:
+    """Return the operation as a product with weights of few bits if it is one."""
+    return QuantizedProduct.of(site.op) if FORMAT_ATTRIBUTE in site.op.attributes else None
 
-    name = "quantised product"
 
-    def match(self, site: Site) -> QuantizedProduct | None:
-        """Return the operation as a product with weights of few bits if it is one."""
-        return QuantizedProduct.of(site.op) if FORMAT_ATTRIBUTE in site.op.attributes else None
+def _choose(nest: QuantizedProduct, target: Target) -> QuantizedSchedule:
+    return quantized_schedule(nest.format.name, nest.extents, integers=nest.integers, target=target)
 
-    def choose(self, nest: QuantizedProduct, target: Target) -> QuantizedSchedule:
-        """Return how the product is computed."""
-        return quantized_schedule(nest.format.name, nest.extents, integers=nest.integers, target=target)
 
-    def emit(self, nest: QuantizedProduct, schedule: QuantizedSchedule, site: Site) -> None:
-        """Mark the operation."""
-        nest.op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
-        site.scope.kernels.update(dict.fromkeys(nest.kernels(schedule)))
+def _emit(nest: QuantizedProduct, schedule: QuantizedSchedule, site: Site) -> None:
+    """Mark the operation."""
+    nest.op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
+    site.scope.kernels.update(dict.fromkeys(nest.kernels(schedule)))
+
+
+#: Products with weights of few bits, which are marked with how they are computed and stay.
+QUANTIZED = Kind("quantised product", _match, _choose, _emit)

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
-from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL
-from mind_mlir.lowering.schedule.scans.vectors import ScanVectors
+from mind_mlir.lowering.schedule.scans.match import match_scan
+from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL, choose_scan_schedule
+from mind_mlir.lowering.schedule.scans.vectors import Part, ScanVectors
 from mind_mlir.mlir.bindings import Value, vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.scans.match import Scan
     from mind_mlir.lowering.schedule.scans.schedule import ScanSchedule
 
@@ -39,62 +42,54 @@ class ScanEmitter:
         self._whole = schedule.steps if scan.inner is not None else length // lanes
         self._rest = None if scan.inner is not None else emitter.mask(lanes, length % lanes or lanes)
 
-    def emit(self) -> Value:
+    def emit(self) -> list[Value]:
         """Emit the nest at the insertion point and return the result tensor."""
         e, s, shape = self._e, self._s, self._scan.extents
-        result = e.empty(shape, self._scan.element)
-        across = (0, self._scan.inner or 0)
+        result, across = e.empty(shape, self._scan.element), (0, self._scan.inner or 0)
+
+        def rows(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            return e.loop((first, end, 1), carried, lambda row, now: self._row(row, across, now))
+
+        def columns(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            return e.loop((0, shape[0], 1), carried, lambda row, now: self._row(row, (first, end), now))
+
         if s.cut == "rows":
-            return e.chunks(
-                s.split,
-                shape[0],
-                [result],
-                lambda first, end, now: e.loop(
-                    (first, end, 1), now, lambda row, in_: self._row(row, across, in_)
-                ),
-            )[0]
+            return e.chunks(s.split, shape[0], [result], rows)
         if s.cut == "columns":
-            return e.chunks(
-                s.split,
-                across[1],
-                [result],
-                lambda first, end, now: e.loop(
-                    (0, shape[0], 1), now, lambda row, in_: self._row(row, (first, end), in_)
-                ),
-            )[0]
-        return e.loop((0, shape[0], 1), [result], self._in_blocks)[0]
+            return e.chunks(s.split, across[1], [result], columns)
+        return e.loop((0, shape[0], 1), [result], self._in_blocks)
 
     # Rows, and what is beside one another in them
 
     def _row(self, row: Index, across: tuple[Index, Index], carried: list[Value]) -> list[Value]:
         """Emit the scan of a row, as far as ``across`` says."""
         ends = (0, self._s.steps)
-
-        def part(at: Index, masks: Sequence[Value | None], now: list[Value]) -> list[Value]:
-            return self._scanned(row, at, masks, ends, None, now)
-
-        return self._parts(across, carried, part)
+        return self._parts(row, across, carried, lambda part, now: self._scanned(part, ends, None, now))
 
     def _parts(
         self,
+        row: Index,
         across: tuple[Index, Index],
         carried: list[Value],
-        body: Callable[[Index, Sequence[Value | None], list[Value]], list[Value]],
+        body: Callable[[Part, list[Value]], list[Value]],
     ) -> list[Value]:
-        """Emit ``body`` for each part of a row that is scanned at once: its place, and masks of vectors."""
+        """Emit ``body`` for each part of a row that is scanned at once."""
         e, inner, width, lanes = self._e, self._scan.inner, self._s.width, self._s.lanes
         if inner is None:
-            return body(0, [None], carried)
+            return body(Part(row, 0, [None]), carried)
         first, end = across
-        whole = inner - inner % width
-        every: list[Value | None] = [None] * self._s.vectors
-        carried = e.loop((first, e.minimum(end, whole), width), carried, lambda at, now: body(at, every, now))
-        left = inner - whole
+        left = inner % width
+        whole = inner - left
+
+        def parts(bounds: tuple[Index, Index], masks: list[Value | None]) -> list[Value]:
+            return e.loop((*bounds, width), carried, lambda at, now: body(Part(row, at, masks), now))
+
+        carried = parts((first, e.minimum(end, whole)), [None] * self._s.vectors)
         if not left:
             return carried
         masks = [e.mask(lanes, min(lanes, left - place)) for place in range(0, left, lanes)]
         # Only what holds the end of the row has an iteration of this.
-        return e.loop((e.maximum(first, whole), end, width), carried, lambda at, now: body(at, masks, now))
+        return parts((e.maximum(first, whole), end), masks)
 
     # Blocks of the axis
 
@@ -109,7 +104,7 @@ class ScanEmitter:
         def total(first: Index, end: Index, now: list[Value]) -> list[Value]:
             block = e.floordiv(first, s.split.step)
             return self._parts(
-                across, now, lambda at, masks, in_: self._total(row, at, masks, (first, end), block, in_)
+                row, across, now, lambda part, in_: self._total(part, (first, end), block, in_)
             )
 
         (totals,) = e.chunks(s.split, s.steps, [totals], total)
@@ -117,32 +112,25 @@ class ScanEmitter:
         def scanned(first: Index, end: Index, now: list[Value]) -> list[Value]:
             block = e.floordiv(first, s.split.step)
 
-            def part(at: Index, masks: Sequence[Value | None], in_: list[Value]) -> list[Value]:
-                base = self._before(totals, block, at, masks)
-                return self._scanned(row, at, masks, (first, end), base, in_)
+            def part_scanned(part: Part, in_: list[Value]) -> list[Value]:
+                return self._scanned(part, (first, end), self._before(totals, block, part), in_)
 
-            return self._parts(across, now, part)
+            return self._parts(row, across, now, part_scanned)
 
         return e.chunks(s.split, s.steps, carried, scanned)
 
     def _total(
-        self,
-        row: Index,
-        at: Index,
-        masks: Sequence[Value | None],
-        ends: tuple[Index, Index],
-        block: Index,
-        carried: list[Value],
+        self, part: Part, ends: tuple[Index, Index], block: Index, carried: list[Value]
     ) -> list[Value]:
         """Emit what ``block``, the steps within ``ends``, combines to."""
         e, (totals,) = self._e, carried
         if self._scan.inner is None:
-            _, own = self._v.along(self._total_along(row, ends))
+            _, own = self._v.along(self._total_along(part.row, ends))
             return [e.insert(vector.ExtractOp(own, [], [0]).result, totals, [block])]
-        step = self._totalling(lambda place: self._v.read(row, place, at, masks))
-        found, _ = self._steps(ends, self._s.levels, [], len(masks), lambda _: step)
-        for number, (value, mask) in enumerate(zip(found, masks, strict=True)):
-            totals = e.write(value, totals, [block, e.add(at, number * self._s.lanes)], mask)
+        step = self._totalling(lambda place: self._v.read(part, place))
+        found, _ = self._steps(ends, self._s.levels, [], len(part.masks), lambda _: step)
+        for number, (value, mask) in enumerate(zip(found, part.masks, strict=True)):
+            totals = e.write(value, totals, [block, e.add(part.at, number * self._s.lanes)], mask)
         return [totals]
 
     def _total_along(self, row: Index, ends: tuple[Index, Index]) -> Value:
@@ -152,7 +140,7 @@ class ScanEmitter:
 
         def four(number: Index) -> list[Value]:
             place = e.add(first, e.mul(number, BESIDE))
-            return [self._v.read(row, e.add(place, each), 0, [None])[0] for each in range(BESIDE)]
+            return [self._v.read(Part(row, 0, [None]), e.add(place, each))[0] for each in range(BESIDE)]
 
         quick, _ = self._steps(
             (0, fours), self._s.levels, [], BESIDE, lambda _: self._totalling(four), ragged=False
@@ -160,8 +148,7 @@ class ScanEmitter:
         rest = (e.add(first, e.mul(fours, BESIDE)), end)
 
         def one(place: Index, mask: Value | None, so_far: list[Value], _: list[Value]) -> Pair:
-            (value,) = self._v.read(row, place, 0, [mask])
-            return self._v.combined(so_far, [value]), []
+            return self._v.combined(so_far, self._v.read(Part(row, 0, [mask]), place)), []
 
         slow, _ = self._single(rest, [self._v.neutral], [], one, ragged=True)
         while len(quick) > 1:
@@ -170,53 +157,39 @@ class ScanEmitter:
 
     def _totalling(self, read: Callable[[Index], list[Value]]) -> Step:
         """Return a step that combines what is read with what is combined so far, and writes nothing."""
+        return lambda place, _, so_far, __: (self._v.combined(so_far, read(place)), [])
 
-        def step(place: Index, _: Value | None, so_far: list[Value], tensors: list[Value]) -> Pair:
-            del tensors
-            return self._v.combined(so_far, read(place)), []
-
-        return step
-
-    def _before(self, totals: Value, block: Index, at: Index, masks: Sequence[Value | None]) -> list[Value]:
+    def _before(self, totals: Value, block: Index, part: Part) -> list[Value]:
         """Emit what the blocks before ``block`` combine to, each vector of a part."""
-        e = self._e
-        ends = (e.add(block, 1), self._s.blocks) if self._scan.reverse else (0, block)
-        if self._scan.inner is None:
+        e, scan = self._e, self._scan
+        bounds = (e.add(block, 1), self._s.blocks, 1) if scan.reverse else (0, block, 1)
+        if scan.inner is None:
             (number,) = e.loop(
-                (*ends, 1),
-                [self._scan.neutral],
-                lambda place, now: [repeat(self._scan.combiner, [now[0], e.extract(totals, [place])], ())[0]],
+                bounds,
+                [scan.neutral],
+                lambda place, now: repeat(scan.combiner, [now[0], e.extract(totals, [place])], ()),
             )
             return [e.broadcast(self._v.type, number)]
 
         def step(place: Index, now: list[Value]) -> list[Value]:
-            read = [
-                e.read(
-                    self._v.type, totals, [place, e.add(at, number * self._s.lanes)], self._scan.neutral, mask
-                )
-                for number, mask in enumerate(masks)
-            ]
+            lanes = ([place, e.add(part.at, number * self._s.lanes)] for number in range(len(part.masks)))
+            pairs = zip(lanes, part.masks, strict=True)
+            read = [e.read(self._v.type, totals, at, scan.neutral, mask) for at, mask in pairs]
             return self._v.combined(now, read)
 
-        return e.loop((*ends, 1), [self._v.neutral] * len(masks), step)
+        return e.loop(bounds, [self._v.neutral] * len(part.masks), step)
 
     # Steps
 
     def _scanned(
-        self,
-        row: Index,
-        at: Index,
-        masks: Sequence[Value | None],
-        ends: tuple[Index, Index],
-        base: list[Value] | None,
-        carried: list[Value],
+        self, part: Part, ends: tuple[Index, Index], base: list[Value] | None, carried: list[Value]
     ) -> list[Value]:
         """Emit the scan of the steps within ``ends``; ``base`` is what those before them combine to."""
 
         def steps(base: list[Value] | None) -> Step:
             def step(place: Index, mask: Value | None, so_far: list[Value], tensors: list[Value]) -> Pair:
-                each = masks if mask is None else [mask]
-                read = self._v.read(row, place, at, each)
+                here = part if mask is None else part._replace(masks=[mask])
+                read = self._v.read(here, place)
                 if self._scan.inner is None:
                     inside, own = self._v.along(read[0])
                     after = self._v.combined(so_far, [own])
@@ -226,12 +199,11 @@ class ScanEmitter:
                     found = so_far if self._scan.exclusive else after
                 if base is not None:
                     found = self._v.combined(base, found)
-                return after, [self._v.written(row, place, at, each, found, tensors[0])]
+                return after, [self._v.written(here, place, found, tensors[0])]
 
             return step
 
-        _, found = self._steps(ends, self._s.levels, carried, len(masks), steps, base)
-        return found
+        return self._steps(ends, self._s.levels, carried, len(part.masks), steps, base)[1]
 
     def _steps(
         self,
@@ -281,28 +253,35 @@ class ScanEmitter:
         self, ends: tuple[Index, Index], start: list[Value], tensors: list[Value], step: Step, *, ragged: bool
     ) -> Pair:
         """Emit one step after the other, from the last one on where the scan begins there."""
-        e, count, whole = self._e, len(start), self._whole
-        first, end = ends
-        masked = ragged and whole < self._s.steps
+        e, count, (first, end) = self._e, len(start), ends
+        masked = ragged and self._whole < self._s.steps
+        stop = e.minimum(end, self._whole) if masked else end
 
         def one(place: Index, mask: Value | None, now: list[Value]) -> list[Value]:
             after, written = step(place, mask, now[:count], now[count:])
             return [*after, *written]
 
+        def whole(now: list[Value]) -> list[Value]:
+            if not self._scan.reverse:
+                return e.loop((first, stop, 1), now, lambda place, in_: one(place, None, in_))
+            last = e.sub(e.add(first, stop), 1)
+            return e.loop((first, stop, 1), now, lambda place, in_: one(e.sub(last, place), None, in_))
+
         def rest(now: list[Value]) -> list[Value]:
             """Emit the step whose vector is not whole, if it is among these."""
-            if not masked:
-                return now
-            return e.loop(
-                (e.maximum(first, whole), end, 1), now, lambda place, in_: one(place, self._rest, in_)
-            )
+            bounds = (e.maximum(first, self._whole), end, 1)
+            return e.loop(bounds, now, lambda place, in_: one(place, self._rest, in_))
 
-        stop = e.minimum(end, whole) if masked else end
         now = [*start, *tensors]
-        if self._scan.reverse:
-            now = rest(now)
-            last = e.sub(e.add(first, stop), 1)
-            now = e.loop((first, stop, 1), now, lambda place, in_: one(e.sub(last, place), None, in_))
-        else:
-            now = rest(e.loop((first, stop, 1), now, lambda place, in_: one(place, None, in_)))
+        for part in (rest, whole) if self._scan.reverse else (whole, rest):
+            if masked or part is whole:
+                now = part(now)
         return now[:count], now[count:]
+
+
+def _emit(nest: Scan, schedule: ScanSchedule, site: Site) -> list[Value]:
+    return ScanEmitter(site.scope.emitter, nest, schedule).emit()
+
+
+#: Sums, products and extremes up to each element.
+SCAN = Kind("scan", match_scan, choose_scan_schedule, _emit)

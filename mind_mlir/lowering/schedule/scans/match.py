@@ -5,44 +5,33 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.linalg_view.values import end_of, filler
+from mind_mlir.lowering.schedule.kind import ViewNest
+from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import definition, terminator_of
 from mind_mlir.ops.scan_lowering import EXCLUSIVE, REVERSE, SCAN_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.linalg_view.view import View
-    from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.kind import Site
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)
-class Scan:
+class Scan(ViewNest):
     """Combinations of the elements along an axis up to each one.
 
     Attributes:
-        view: The operation.
         combiner: What combines two elements.
         neutral: The element that changes nothing, a scalar.
         exclusive: Whether an element is not part of its own result.
         reverse: Whether it begins with the last element.
     """
 
-    view: View
     combiner: Operation
     neutral: Value
     exclusive: bool
     reverse: bool
-
-    @property
-    def reads(self) -> tuple[Value, ...]:
-        """What it reads."""
-        return self.view.operands
-
-    @property
-    def computes(self) -> tuple[Operation, ...]:
-        """The operation."""
-        return (self.view.op,)
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -55,11 +44,6 @@ class Scan:
         return self.extents[2] if len(self.extents) > 2 else None
 
     @property
-    def element(self) -> Type:
-        """The type of the elements."""
-        return ir.RankedTensorType(self.view.inits[0].type).element_type
-
-    @property
     def size(self) -> int:
         """The bytes of an element."""
         return element_bytes(self.element)
@@ -70,13 +54,13 @@ class Scan:
         return self.combiner.name in ("arith.addf", "arith.mulf")
 
 
-def match_scan(view: View) -> Scan | None:
-    """Return ``view`` as a scan if it is marked as one."""
-    attributes = view.op.attributes
-    if SCAN_ATTRIBUTE not in attributes:
+def match_scan(site: Site) -> Scan | None:
+    """Return the operation as a scan if it is marked as one."""
+    view = site.view
+    if view is None or SCAN_ATTRIBUTE not in view.op.attributes:
         return None
-    flags = str(ir.StringAttr(attributes[SCAN_ATTRIBUTE]).value).split()
-    chosen = definition(end_of(view.body).operands[0])
+    flags = str(ir.StringAttr(view.op.attributes[SCAN_ATTRIBUTE]).value).split()
+    chosen = definition(terminator_of(view.body).operands[0])
     combiner = None if chosen is None else definition(chosen.operands[1])
     neutral = filler(view.inits[0])
     assert combiner is not None, "a scan that is marked combines two elements"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.mlir.bindings import vector
@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.scans.match import Scan
     from mind_mlir.mlir.bindings import Value
+
+
+class Part(NamedTuple):
+    """What is scanned at once.
+
+    Attributes:
+        row: Of which row.
+        at: Where it begins across the axis.
+        masks: Of each vector across it; None for one that is whole.
+    """
+
+    row: Index
+    at: Index
+    masks: Sequence[Value | None]
 
 
 class ScanVectors:
@@ -34,33 +48,25 @@ class ScanVectors:
             repeat(self._scan.combiner, pair, (self._lanes,))[0] for pair in zip(before, values, strict=True)
         ]
 
-    def read(self, row: Index, place: Index, at: Index, masks: Sequence[Value | None]) -> list[Value]:
-        """Emit the elements of a step: ``place`` along the axis, from ``at`` on across it."""
+    def read(self, part: Part, place: Index) -> list[Value]:
+        """Emit the elements of ``part`` at ``place`` along the axis."""
         source = self._scan.view.inputs[0]
         return [
-            self._e.read(self.type, source, self._at(row, place, at, number), self._scan.neutral, mask)
-            for number, mask in enumerate(masks)
+            self._e.read(self.type, source, self._at(part, place, number), self._scan.neutral, mask)
+            for number, mask in enumerate(part.masks)
         ]
 
-    def written(
-        self,
-        row: Index,
-        place: Index,
-        at: Index,
-        masks: Sequence[Value | None],
-        values: Sequence[Value],
-        result: Value,
-    ) -> Value:
-        """Emit the results of a step, in the tensor ``result``."""
-        for number, (value, mask) in enumerate(zip(values, masks, strict=True)):
-            result = self._e.write(value, result, self._at(row, place, at, number), mask)
+    def written(self, part: Part, place: Index, values: Sequence[Value], result: Value) -> Value:
+        """Emit the results of ``part`` at ``place`` along the axis, in the tensor ``result``."""
+        for number, (value, mask) in enumerate(zip(values, part.masks, strict=True)):
+            result = self._e.write(value, result, self._at(part, place, number), mask)
         return result
 
-    def _at(self, row: Index, place: Index, at: Index, number: int) -> list[Index]:
-        """Return where vector ``number`` of a step lies."""
+    def _at(self, part: Part, place: Index, number: int) -> list[Index]:
+        """Return where vector ``number`` lies."""
         if self._scan.inner is None:
-            return [row, self._e.mul(place, self._lanes)]
-        return [row, place, self._e.add(at, number * self._lanes)]
+            return [part.row, self._e.mul(place, self._lanes)]
+        return [part.row, place, self._e.add(part.at, number * self._lanes)]
 
     def along(self, value: Value) -> tuple[Value, Value]:
         """Emit the scan of a vector's lanes, and what all of them combine to, in every lane.

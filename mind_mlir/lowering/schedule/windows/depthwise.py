@@ -12,62 +12,35 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.emission.constants import FMA_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.kind import Refusal
-from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
+from mind_mlir.lowering.schedule.kind import Refusal, ViewNest
+from mind_mlir.lowering.schedule.linalg_view.layout import padding_of
 from mind_mlir.lowering.schedule.linalg_view.values import (
     MultiplyAdd,
     constant_value,
     is_filled_with,
     match_multiply_add,
 )
-from mind_mlir.mlir.bindings import Operation, Type, Value, ir
+from mind_mlir.lowering.schedule.windows.axis import WindowAxis
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
-class WindowAxis:
-    """The windows along one axis of space.
-
-    Attributes:
-        extent: The elements of the image, without its margins.
-        low: How many of the margin lie before them.
-        results: How many windows there are.
-        window: The elements of a window.
-        stride: How far apart windows begin.
-        spacing: How far apart their elements lie.
-    """
-
-    extent: int
-    low: int
-    results: int
-    window: int
-    stride: int
-    spacing: int
-
-    def first(self, result: int) -> int:
-        """Return where the window of a result begins in the image; below zero in the margin."""
-        return result * self.stride - self.low
-
-    def is_inside(self, result: int) -> bool:
-        """Return whether the window of a result has no part of the margins."""
-        first = self.first(result)
-        return first >= 0 and first + (self.window - 1) * self.spacing < self.extent
-
-
-@dataclasses.dataclass(frozen=True)
-class Depthwise:
+class Depthwise(ViewNest):
     """A convolution of an image ``[N, space..., C]`` with a filter ``[window..., channels, F]``, in groups.
 
+    The operands of the operation have a dimension for groups where these have several channels.
+
     Attributes:
-        view: The operation, whose operands have a dimension for groups where these have several channels.
         image: The image, without its margins of zeros.
         filter: The filter; ``[window..., F]`` where groups have one channel.
         axes: The windows along each axis of space.
@@ -76,7 +49,6 @@ class Depthwise:
         body: How an element is computed.
     """
 
-    view: View
     image: Value
     filter: Value
     axes: tuple[WindowAxis, ...]
@@ -88,21 +60,6 @@ class Depthwise:
     def reads(self) -> tuple[Value, ...]:
         """What it reads."""
         return (self.image, self.filter)
-
-    @property
-    def computes(self) -> tuple[Operation, ...]:
-        """The operation."""
-        return (self.view.op,)
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """The extents of the loops."""
-        return self.view.extents
-
-    @property
-    def element(self) -> Type:
-        """The type of the sums."""
-        return ir.RankedTensorType(self.view.inits[0].type).element_type
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -128,40 +85,28 @@ class DepthwiseSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
-        return (
-            Choice(
-                "results", f"{self.results} x {self.lanes}", "neighbours of a line that the registers hold"
-            ),
-            Choice("chunks", str(self.split.count), self.split.reason),
+        return chosen(
+            ("results", f"{self.results} x {self.lanes}", "neighbours of a line that the registers hold"),
+            ("chunks", str(self.split.count), self.split.reason),
         )
 
 
 class _Roles(NamedTuple):
-    """The loops of a convolution in groups; None where there is no such loop.
+    """The loops of a convolution: over windows, over their elements, over what a group has several of."""
 
-    Attributes:
-        batch: That over images.
-        space: Those over windows.
-        taps: Those over the elements of a window.
-        group: That over groups.
-        feature: That over the features of a group.
-        channel: That over the channels of a group.
-    """
-
-    batch: int
     space: tuple[int, ...]
     taps: tuple[int, ...]
-    group: int
     feature: int | None
     channel: int | None
 
 
-def match_depthwise(view: View, target: Target) -> Depthwise | Refusal | None:
-    """Return ``view`` as a convolution of floats in groups of few channels, if it is one."""
-    if len(view.operands) != 3 or view.results != 1 or not view.reductions or 0 in view.extents:
+def match_depthwise(site: Site) -> Depthwise | Refusal | None:
+    """Return the operation as a convolution of floats in groups of few channels, if it is one."""
+    view = site.view
+    if view is None or len(view.operands) != 3 or view.results != 1 or not view.reductions:
         return None
     body = match_multiply_add(view.body)
-    if body is None or not body.floating or not body.extends:
+    if body is None or not body.floating or not body.extends or 0 in view.extents:
         return None
     if not all(isinstance(value.type, ir.RankedTensorType) for value in view.operands):
         return None
@@ -171,7 +116,7 @@ def match_depthwise(view: View, target: Target) -> Depthwise | Refusal | None:
     for place in (0, 1):
         roles = _roles(view, place)
         if roles is not None:
-            return _found(view, body, place, roles, target.lanes(element.width))
+            return _found(view, body, place, roles, site.scope.target.lanes(element.width))
     return None
 
 
@@ -196,14 +141,8 @@ def _roles(view: View, place: int) -> _Roles | None:
     for index, window, tap in zip(image[1:], out[1:], taps[:space], strict=False):
         if index.constant or {dim for dim, _ in index.terms} != {window, tap}:
             return None
-    return _Roles(
-        out[0],
-        tuple(out[1 : space + 1]),
-        tuple(taps[:space]),
-        group,
-        feature[0] if feature else None,
-        channel[0] if channel else None,
-    )
+    loops = tuple(out[1 : space + 1]), tuple(taps[:space])
+    return _Roles(*loops, feature[0] if feature else None, channel[0] if channel else None)
 
 
 def _found(
@@ -224,10 +163,7 @@ def _found(
     filter_ = _flat(view.inputs[1 - place], space + (channels > 1))
     if image is None or filter_ is None:
         return None
-    lows = [0] * (space + 2)
-    margin = _margin(image)
-    if margin is not None:
-        image, lows = margin
+    image, lows = _without_margin(image)
     axes = []
     for number, (window, result) in enumerate(zip(windows, roles.space, strict=True)):
         factors = dict(view.accesses[place][number + 1].terms)
@@ -237,6 +173,19 @@ def _found(
     casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
     body = dataclasses.replace(body, casts=casts)
     return Depthwise(view, image, filter_, tuple(axes), channels, features, body)
+
+
+def _without_margin(image: Value) -> tuple[Value, list[int]]:
+    """Return what ``image`` is with margins of zeros along space, and how many lie before it on each axis."""
+    padding = padding_of(image)
+    if padding is None or padding.margin is None:
+        return image, [0] * image.type.rank
+    type_, source = image.type, padding.source
+    moved = (padding.first[0], padding.first[-1])
+    grown = type_.shape[0] != source.type.shape[0] or type_.shape[-1] != source.type.shape[-1]
+    if constant_value(padding.margin) != zero(type_.element_type) or any(moved) or grown:
+        return image, [0] * type_.rank
+    return source, [-low for low in padding.first]
 
 
 def _flat(value: Value, outer: int) -> Value | None:
@@ -250,21 +199,6 @@ def _flat(value: Value, outer: int) -> Value | None:
     source = op.operands[0]
     wanted = [*shape[:outer], math.prod(shape[outer:])]
     return source if list(ir.RankedTensorType(source.type).shape) == wanted else None
-
-
-def _margin(value: Value) -> tuple[Value, list[int]] | None:
-    """Return the image that ``value`` is with margins of zeros, and how many lie before it on each axis."""
-    op = definition(value)
-    if op is None or op.name != "tensor.pad":
-        return None
-    source, end = op.operands[0], op.regions[0].blocks[0].operations[0].operation
-    low, high = static_numbers(op, "static_low"), static_numbers(op, "static_high")
-    if low is None or high is None or end.name != "tensor.yield":
-        return None
-    element = ir.RankedTensorType(value.type).element_type
-    if constant_value(end.operands[0]) != zero(element) or low[0] or high[0] or low[-1] or high[-1]:
-        return None
-    return source, list(low)
 
 
 #: Registers beside those of the results and the weights of a line: for what is loaded.

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.contraction.marked import generic_like
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
-from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of, used
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, erase_unused
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
-from mind_mlir.mlir.bindings import Operation, Value, ir, linalg, tensor
+from mind_mlir.mlir.bindings import Block, Operation, Value, ir, linalg, tensor
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import definition, terminator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,39 +42,46 @@ class Division:
 
 
 class DividedLoops:
-    """The loops of an operation, some of which are divided into several.
+    """The loops of an operation, of which those that read a divided tensor are divided like that.
 
     Args:
-        divided: The loops of the source that each divided loop becomes.
+        view: The operation.
+        number: The operand that is the divided tensor.
+        division: How that is divided.
     """
 
-    def __init__(self, view: View, divided: Mapping[int, tuple[int, ...]]) -> None:
-        self._view, self._divided = view, divided
-        #: The new loops that each old loop becomes, and that each loop of the source is.
+    def __init__(self, view: View, number: int, division: Division) -> None:
+        self._view, self._number, self._division = view, number, division
+        #: The loops of the division that each divided loop becomes.
+        self._divided: dict[int | None, tuple[int, ...]] = {
+            index.dim: group for index, group in zip(view.accesses[number], division.groups, strict=True)
+        }
+        #: The new loops that each old loop becomes, and that each loop of the division is.
         self._new: dict[int, range] = {}
         self._inner: dict[int, int] = {}
-        count = 0
+        self._count = 0
         for dim in range(len(view.extents)):
-            group = divided.get(dim, (-1,))
-            self._new[dim] = range(count, count + len(group))
+            group = self._divided.get(dim, (-1,))
+            self._new[dim] = range(self._count, self._count + len(group))
             self._inner |= dict(zip(group, self._new[dim], strict=True))
-            count += len(group)
-        self._count = count
+            self._count += len(group)
 
-    def divides(self, access: Access) -> bool:
-        """Return whether an operand's dimensions can be divided as the loops are."""
+    def are_possible(self) -> bool:
+        """Return whether the dimensions of all operands can be divided as the loops are."""
         return all(
-            index.dim is not None or not any(index.uses(dim) for dim in self._divided) for index in access
+            index.dim is not None or not any(index.uses(dim) for dim in self._divided if dim is not None)
+            for number, access in enumerate(self._view.accesses)
+            for index in access
+            if number != self._number
         )
 
-    def shape(self, access: Access, inner: Sequence[int]) -> tuple[list[int], list[list[int]]]:
-        """Return the new shape of an operand, and which dimensions each one becomes."""
+    def shape(self, number: int) -> tuple[list[int], list[list[int]]]:
+        """Return the new shape of operand ``number``, and which dimensions each one becomes."""
         shape: list[int] = []
         groups = []
-        operand = self._view.shapes[self._view.accesses.index(access)]
-        for index, extent in zip(access, operand, strict=True):
+        for index, extent in zip(self._view.accesses[number], self._view.shapes[number], strict=True):
             group = () if index.dim is None else self._divided.get(index.dim, ())
-            extents = [inner[place] for place in group] or [extent]
+            extents = [self._division.shape[place] for place in group] or [extent]
             groups.append(list(range(len(shape), len(shape) + len(extents))))
             shape += extents
         return shape, groups
@@ -85,31 +92,26 @@ class DividedLoops:
             if index.dim is not None:
                 found += (Linear(((new, 1),)) for new in self._new[index.dim])
             else:
-                terms = tuple((self._new[dim][0], factor) for dim, factor in index.terms)
-                found.append(Linear(tuple(sorted(terms)), index.constant))
+                found.append(_renamed(index, {dim: new[0] for dim, new in self._new.items()}))
         return tuple(found)
 
-    def emit(self, number: int, source: Division) -> Operation:
-        """Append the operation over the new loops, with ``source`` as operand ``number``."""
+    def emit(self) -> Operation:
+        """Append the operation over the new loops, which reads what the divided tensor is made of."""
         operands, accesses = [], []
         for place, (value, access) in enumerate(zip(self._view.operands, self._view.accesses, strict=True)):
-            if place == number:
-                operands.append(source.source)
-                accesses.append(
-                    tuple(
-                        Linear(
-                            tuple(sorted((self._inner[dim], factor) for dim, factor in index.terms)),
-                            index.constant,
-                        )
-                        for index in source.access
-                    )
-                )
+            if place == self._number:
+                operands.append(self._division.source)
+                accesses.append(tuple(_renamed(index, self._inner) for index in self._division.access))
                 continue
-            shape, groups = self.shape(access, source.shape)
+            shape, groups = self.shape(place)
             operands.append(_divided(value, shape, groups))
             accesses.append(self._access(access))
         reductions = {new for dim in self._view.reductions for new in self._new[dim]}
         return generic_like(self._view.op, operands, accesses, self._count, reductions)
+
+
+def _renamed(index: Linear, loops: Mapping[int, int]) -> Linear:
+    return Linear(tuple(sorted((loops[dim], factor) for dim, factor in index.terms)), index.constant)
 
 
 def _divided(value: Value, shape: list[int], groups: list[list[int]]) -> Value:
@@ -132,20 +134,18 @@ def read_through_patches(function: Operation, views: Views) -> None:
         patches = _patches(value, views)
         if patches is None:
             continue
+
+        def is_faster(found: View, source: Value = patches.source) -> bool:
+            product = match_contraction(found)
+            return product is not None and (
+                product.right.value != source or product.extent(product.n) >= _COLUMNS
+            )
+
         for user in dict.fromkeys(use.owner.operation for use in value.uses):
             view = views.of(user)
             if view is not None and match_contraction(view) is not None:
-                _rewrite(view, value, patches, views)
-        _erase_unused(value)
-
-
-def _erase_unused(value: Value) -> None:
-    """Erase the copy that ``value`` is a form of, if nothing reads it any more."""
-    op = definition(value)
-    while op is not None and not used(op.results[0]):
-        source = None if op.name != "tensor.collapse_shape" else definition(op.operands[0])
-        op.erase()
-        op = source
+                _rewritten(view, value, patches, views, is_faster)
+        erase_source(value)
 
 
 def _patches(value: Value, views: Views) -> Division | None:
@@ -166,53 +166,50 @@ def copied_windows(op: Operation, views: Views) -> View | None:
     view = views.of(op)
     if view is None or view.reductions or len(view.operands) != 2:
         return None
-    yielded = end_of(view.body)
-    copies = len(view.body.operations) == 1 and list(yielded.operands) == [view.body.arguments[0]]
+    yielded = list(terminator_of(view.body).operands)
+    copies = len(view.body.operations) == 1 and yielded == [view.body.arguments[0]]
     slides = any(len(index.terms) > 1 for index in view.accesses[0])
     return view if copies and slides and is_identity(view.accesses[1], len(view.extents)) else None
 
 
-def _divided_loops(view: View, value: Value, division: Division) -> tuple[int, DividedLoops] | None:
-    """Return which operand of ``view`` is ``value``, and its loops, divided; None if they cannot be."""
-    numbers = [number for number, operand in enumerate(view.operands) if operand == value]
-    dims = [index.dim for index in view.accesses[numbers[0]]]
-    if len(numbers) > 1 or numbers[0] >= len(view.inputs) or None in dims or len({*dims}) < len(dims):
+def _rewritten(
+    view: View, value: Value, division: Division, views: Views, accepts: Callable[[View], bool]
+) -> Value | None:
+    """Put an operation over the loops of ``division`` in the place of ``view``, which reads ``value``.
+
+    Returns:
+        Its result, which may have been reshaped; None, with nothing changed, where it is not what is wanted.
+    """
+    number, *others = (place for place, operand in enumerate(view.operands) if operand == value)
+    dims = [index.dim for index in view.accesses[number]]
+    if others or number >= len(view.inputs) or None in dims or len({*dims}) < len(dims):
         return None
-    groups = zip(dims, division.groups, strict=True)
-    loops = DividedLoops(view, {dim: group for dim, group in groups if dim is not None})
-    others = (access for number, access in enumerate(view.accesses) if number != numbers[0])
-    return (numbers[0], loops) if all(map(loops.divides, others)) else None
-
-
-def _rewrite(view: View, value: Value, patches: Division, views: Views) -> None:
-    """Put a product that reads the image in the place of ``view``, if there is one and it is faster."""
-    divided = _divided_loops(view, value, patches)
-    if divided is None:
-        return
-    number, loops = divided
+    loops = DividedLoops(view, number, division)
+    if not loops.are_possible():
+        return None
     with ir.InsertionPoint(view.op), view.op.location:
-        new = loops.emit(number, patches)
+        new = loops.emit()
         found = views.of(new)
-        contraction = None if found is None else match_contraction(found)
-        if contraction is None or (
-            contraction.right.value == patches.source and contraction.extent(contraction.n) < _COLUMNS
-        ):
+        if found is None or not accepts(found):
             new.erase()
-            return
-        last = loops.shape(view.accesses[-1], patches.shape)
-        result = tensor.CollapseShapeOp(view.op.results[0].type, new.results[0], last[1]).result
-    view.op.results[0].replace_all_uses_with(result)
+            return None
+        old, result = view.op.results[0], new.results[0]
+        if result.type != old.type:
+            result = tensor.CollapseShapeOp(old.type, result, loops.shape(-1)[1]).result
+    old.replace_all_uses_with(result)
     view.op.erase()
+    return new.results[0]
 
 
 def compute_on_patches(function: Operation, views: Views) -> None:
     """Let operations of ``function`` that compute something of patches, and no product, read the image."""
+    blocks: dict[Block, None] = {}
     for operation in find_all(function, linalg.GenericOp):
         view = copied_windows(operation.operation, views)
         if view is None:
             continue
-        copy = view.op.results[0]
-        waiting: list[tuple[Value, Value, Access]] = [(copy, view.operands[0], view.accesses[0])]
+        blocks[view.op.block] = None
+        waiting = [(view.op.results[0], view.operands[0], view.accesses[0])]
         while waiting:
             value, source, access = waiting.pop()
             for form in _forms(value):
@@ -221,12 +218,27 @@ def compute_on_patches(function: Operation, views: Views) -> None:
                     continue
                 division = Division(source, access, tuple(value.type.shape), groups)
                 for user in dict.fromkeys(use.owner.operation for use in form.uses):
-                    new = _rewritten(user, form, division, views)
-                    if new is not None:
-                        waiting.append((new, new, tuple(Linear(((dim, 1),)) for dim in range(new.type.rank))))
-            _erase_unused_forms(value)
-        if not used(copy):
-            view.op.erase()
+                    computing = views.of(user)
+                    if computing is None or not _computes(computing):
+                        continue
+                    old = computing.op.results[0].type
+                    new = _rewritten(computing, form, division, views, _in_vectors)
+                    if new is not None and new.type != old:  # whose readers may have divided loops, too
+                        each = tuple(Linear(((dim, 1),)) for dim in range(new.type.rank))
+                        waiting.append((new, new, each))
+    for block in blocks:
+        erase_unused(block)
+
+
+def _computes(view: View) -> bool:
+    """Return whether ``view`` computes something in vectors, and no product."""
+    if view.results != 1 or not _in_vectors(view) or match_contraction(view) is not None:
+        return False
+    return len(view.body.operations) > 1 and not view.has_index
+
+
+def _in_vectors(view: View) -> bool:
+    return bool(vector_dims(view))
 
 
 def grouped(fine: Sequence[int], coarse: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
@@ -262,38 +274,3 @@ def _forms(value: Value) -> list[Value]:
                 found.append(user.results[0])
                 waiting.append(user.results[0])
     return found
-
-
-def _erase_unused_forms(value: Value) -> None:
-    for form in reversed(_forms(value)):
-        if not used(form):
-            form.owner.operation.erase()
-
-
-def _rewritten(op: Operation, value: Value, division: Division, views: Views) -> Value | None:
-    """Put an operation over the loops of ``division`` in the place of ``op``, which reads ``value``.
-
-    Returns:
-        Its result where others may read that with divided loops, too; else None.
-    """
-    view = views.of(op)
-    if view is None or view.results != 1 or not vector_dims(view) or match_contraction(view) is not None:
-        return None
-    computes = len(view.body.operations) > 1 and not view.has_index
-    divided = _divided_loops(view, value, division) if computes else None
-    if divided is None:
-        return None
-    number, loops = divided
-    with ir.InsertionPoint(view.op), view.op.location:
-        new = loops.emit(number, division)
-        found = views.of(new)
-        if found is None or not vector_dims(found):
-            new.erase()
-            return None
-        old, result = view.op.results[0], new.results[0]
-        if result.type != old.type:
-            groups = loops.shape(view.accesses[-1], division.shape)[1]
-            result = tensor.CollapseShapeOp(old.type, result, groups).result
-    old.replace_all_uses_with(result)
-    view.op.erase()
-    return None if result == new.results[0] else new.results[0]

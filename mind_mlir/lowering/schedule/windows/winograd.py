@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,28 +25,21 @@ from mind_mlir.lowering.schedule.emission.constants import (
     WINOGRAD_SHARE,
     WINOGRAD_TILES,
 )
-from mind_mlir.lowering.schedule.emission.decision import Choice, Computed, Decision, computed
+from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, chosen, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
-from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
+from mind_mlir.lowering.schedule.linalg_view.layout import Window, padding_of
 from mind_mlir.lowering.schedule.linalg_view.values import (
-    RESHAPES,
     constant_value,
+    erase_source,
     is_filled_with,
     unreshaped,
-    used,
 )
-from mind_mlir.lowering.schedule.windows.padded import erase_unused, padded_tensor
-from mind_mlir.lowering.schedule.windows.winograd_emission import Image, Tiles, WinogradEmitter
-from mind_mlir.lowering.schedule.windows.winograd_transforms import (
-    TAPS,
-    ArrayArithmetic,
-    both_axes,
-    filter_transform,
-)
-from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir, linalg
+from mind_mlir.lowering.schedule.windows.padded import padded_tensor
+from mind_mlir.lowering.schedule.windows.winograd_emission import Tiles, WinogradEmitter
+from mind_mlir.lowering.schedule.windows.winograd_transforms import TAPS, both_axes, filter_transform
+from mind_mlir.mlir.bindings import Operation, Value, arith, ir, linalg
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference
-from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +52,7 @@ if TYPE_CHECKING:
 class Convolution:
     """A convolution of an image ``[N, H, W, C]`` with a filter ``[3, 3, C, F]``, of stride 1.
 
-    Attributes:
-        view: The operation.
-        image: The image.
-        filter: The filter.
-        tiles: How its result is cut.
+    Its result is cut in ``tiles``.
     """
 
     view: View
@@ -85,9 +75,8 @@ def match_convolution(view: View, target: Target) -> Convolution | None:
     n, h, w, f = view.shapes[2]
     channels = contraction.right.value.type.shape[2]
     tiles = choose_tiles((n, h, w, f), channels, element.width // 8, target)
-    return (
-        None if tiles is None else Convolution(view, contraction.left.value, contraction.right.value, tiles)
-    )
+    factors = contraction.left.value, contraction.right.value
+    return None if tiles is None else Convolution(view, *factors, tiles)
 
 
 def _slides(contraction: Contraction) -> bool:
@@ -117,11 +106,7 @@ def _terms(index: Linear) -> set[int] | None:
 def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, target: Target) -> Tiles | None:
     """Return the tiles that a convolution is computed in; None where the sum as it is may be as fast.
 
-    Args:
-        shape: The shape of the result, ``[N, H, W, F]``.
-        channels: The channels of the image.
-        size: The bytes of an element.
-        target: The processor.
+    The ``shape`` is that of the result, ``[N, H, W, F]``, and ``size`` the bytes of an element.
     """
     n, h, w, f = shape
     if min(channels, f) < WINOGRAD_CHANNELS:
@@ -152,25 +137,24 @@ class WinogradRewriter:
 
     def run(self, function: Operation, views: Views) -> None:
         """Rewrite the convolutions of ``function``, in place."""
-        found: list[Convolution] = []
-        for op in find_all(function, linalg.GenericOp, linalg.Conv2DNhwcHwcfOp):
-            view = views.of(op.operation)
-            convolution = None if view is None else match_convolution(view, self._target)
-            if convolution is not None:
-                found.append(convolution)
+        seen = [
+            views.of(op.operation) for op in find_all(function, linalg.GenericOp, linalg.Conv2DNhwcHwcfOp)
+        ]
+        found = [match_convolution(view, self._target) for view in seen if view is not None]
         for convolution in found:
+            if convolution is None:
+                continue
             op = convolution.view.op
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(self._rewritten(convolution))
             op.erase()
-            if (padded := definition(convolution.image)) is not None:
-                erase_unused(padded)
-            _erase_constant(convolution.filter)
+            erase_source(convolution.image)
+            erase_source(convolution.filter)
 
     def _rewritten(self, convolution: Convolution) -> Value:
-        tiles, what = convolution.tiles, computed([convolution.view.op])
+        e, tiles, what = self._emitter, convolution.tiles, computed([convolution.view.op])
         element = ir.RankedTensorType(convolution.image.type).element_type
-        emitter = WinogradEmitter(self._emitter, tiles, element, self._target)
+        emitter = WinogradEmitter(e, tiles, element, self._target)
         filter_ = _constant_filter(convolution.filter, tiles.outputs)
         if filter_ is None:
             filter_ = self._note(what, "filter", tiles, emitter.filter(convolution.filter))
@@ -178,74 +162,44 @@ class WinogradRewriter:
 
         def block(row: Index, carried: list[Value]) -> list[Value]:
             # The last one begins earlier rather than be smaller: what is computed twice is the same.
-            first = self._emitter.minimum(row, tiles.rows - tiles.block) if tiles.rows % tiles.block else row
+            first = e.minimum(row, tiles.rows - tiles.block) if tiles.rows % tiles.block else row
             data = self._note(what, "image", tiles, emitter.data(image, first))
-            products = self._products(data, filter_, element)
+            empty = e.empty([tiles.products, tiles.count, tiles.shape[3]], element)
+            start = linalg.fill(e.number(element, 0), outs=[empty])
+            products = linalg.batch_matmul(data, filter_, outs=[start])
             return [self._note(what, "result", tiles, emitter.output(products, first, carried[0]))]
 
-        result = self._emitter.empty(list(tiles.shape), element)
-        return self._emitter.loop((0, tiles.rows, tiles.block), [result], block)[0]
+        return e.loop((0, tiles.rows, tiles.block), [e.empty(tiles.shape, element)], block)[0]
 
     def _note(self, what: tuple[Computed, ...], part: str, tiles: Tiles, value: Value) -> Value:
         """Note that ``value`` is made by nests that transform ``part`` of a convolution; return it."""
         side, sums = tiles.outputs, 9 * tiles.outputs**2
-        choices = (
-            Choice("tile", f"{side} x {side} outputs", f"{tiles.products} products for {sums}"),
-            Choice("block", f"{tiles.count} tiles", "what is between the transforms stays in the cache"),
+        choices = chosen(
+            ("tile", f"{side} x {side} outputs", f"{tiles.products} products for {sums}"),
+            ("block", f"{tiles.count} tiles", "what is between the transforms stays in the cache"),
         )
         extents = tuple(value.type.shape)
         self.made[value] = lambda: Decision(f"winograd {part}", what, extents, choices)
         return value
 
-    def _products(self, data: Value, filter_: Value, element: Type) -> Value:
-        planes, count, _ = data.type.shape
-        empty = self._emitter.empty([planes, count, filter_.type.shape[2]], element)
-        start = linalg.fill(self._emitter.number(element, 0), outs=[empty])
-        product: Value = linalg.batch_matmul(data, filter_, outs=[start])
-        return product
 
-
-def _image(value: Value) -> Image:
-    """Return the image that ``value`` is, or is with margins."""
-    op = definition(value)
-    shape = value.type.shape
-    if op is not None and op.name == "tensor.insert_slice":
-        padded = padded_tensor(op)
-        if padded is not None and padded.source.type.shape[0] == shape[0]:
-            return Image(padded.source, (padded.low[1], padded.low[2]), padded.margin)
-    elif op is not None and op.name == "tensor.pad":
-        source, yielded = op.operands[0], op.regions[0].blocks[0].operations[0].operation
-        low = static_numbers(op, "static_low")
-        inner = source.type.shape
-        if (
-            low is not None
-            and yielded.name == "tensor.yield"
-            and (inner[0], inner[3]) == (shape[0], shape[3])
-        ):
-            return Image(source, (low[1], low[2]), yielded.operands[0])
-    return Image(value, (0, 0), None)
+def _image(value: Value) -> Window:
+    """Return the image that ``value`` is, or is with margins along height and width."""
+    found = padding_of(value) or padded_tensor(value)
+    if found is None or [*value.type.shape][::3] != [*found.source.type.shape][::3]:
+        return Window(value, (0, 0, 0, 0), None)
+    return found
 
 
 def _constant_filter(value: Value, outputs: int) -> Value | None:
     """Return the transform of a filter that is a constant, as a constant; None for any other."""
-    shape = ir.RankedTensorType(value.type).shape
-    value = unreshaped(value)
-    attribute = constant_value(value)
+    attribute = constant_value(unreshaped(value))
     if attribute is None:
         return None
-    taps = data_of(attribute).reshape(shape)
+    taps = data_of(attribute).reshape(ir.RankedTensorType(value.type).shape)
     with np.errstate(all="ignore"):
-        squares = both_axes(filter_transform, ArrayArithmetic(), outputs, [list(row) for row in taps])
+        squares = both_axes(partial(filter_transform, outputs=outputs), [list(row) for row in taps])
     array = np.stack([*itertools.chain.from_iterable(squares)])
     type_ = ir.RankedTensorType.get(list(array.shape), value.type.element_type)
     given = reference(TensorLiteral.from_array(array), type_) or ir.DenseElementsAttr.get(array, type=type_)
     return arith.ConstantOp(type_, given).result
-
-
-def _erase_constant(value: Value) -> None:
-    """Erase the constant that ``value`` is a form of, if nothing reads it any more."""
-    op = definition(value)
-    while op is not None and op.name in (*RESHAPES, "arith.constant") and not used(op.results[0]):
-        source = definition(op.operands[0]) if op.name in RESHAPES else None
-        op.erase()
-        op = source

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.schedule.windows.axis import WindowAxis, where_inside
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     TAPS,
     both_axes,
@@ -18,9 +20,10 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
 from mind_mlir.mlir.bindings import Type, Value, arith
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, LoopBody
+    from mind_mlir.lowering.schedule.linalg_view.layout import Window
     from mind_mlir.target import Target
 
 #: Operations of a transform of a tile for each of its elements, about.
@@ -70,27 +73,33 @@ class Tiles:
 
 
 @dataclasses.dataclass(frozen=True)
-class Image:
-    """An image within margins.
-
-    Attributes:
-        value: The image, ``[N, H, W, C]``.
-        low: Rows above it, and columns to its left.
-        margin: What the margins are filled with; None where there are none.
-    """
+class _Vector:
+    """A vector of floats, as the transforms compute with it."""
 
     value: Value
-    low: tuple[int, int]
-    margin: Value | None
+    emitter: Emitter
+
+    def __add__(self, other: _Vector) -> _Vector:
+        return dataclasses.replace(self, value=arith.AddFOp(self.value, other.value).result)
+
+    def __sub__(self, other: _Vector) -> _Vector:
+        return dataclasses.replace(self, value=arith.SubFOp(self.value, other.value).result)
+
+    def __mul__(self, factor: float) -> _Vector:
+        number = self.emitter.number(self.value.type, factor)
+        return dataclasses.replace(self, value=arith.MulFOp(self.value, number).result)
+
+
+class _Tile(NamedTuple):
+    """A tile: of which image it is, in which row of tiles and where there, and its number in the block."""
+
+    image: Index
+    places: tuple[Index, Index]
+    number: Index
 
 
 class WinogradEmitter:
-    """Emits the nests of one convolution.
-
-    Args:
-        tiles: The tiles of its result.
-        element: The dtype, a float.
-    """
+    """Emits the nests of one convolution, of floats."""
 
     def __init__(self, emitter: Emitter, tiles: Tiles, element: Type, target: Target) -> None:
         self._e, self._tiles, self._element = emitter, tiles, element
@@ -101,232 +110,157 @@ class WinogradEmitter:
 
     def filter(self, value: Value) -> Value:
         """Emit the transform of a filter ``[3, 3, C, F]``; return it as ``[products, C, F]``."""
-        size, (channels, features) = self._tiles.size, (self._tiles.channels, self._tiles.shape[3])
+        tiles, e = self._tiles, self._e
+        channels, features = tiles.channels, tiles.shape[3]
+        transform = partial(filter_transform, outputs=tiles.outputs)
 
-        def vector(c: Index, f: Index, mask: Value | None, carried: list[Value]) -> list[Value]:
-            taps = [[self._read(value, [i, j, c, f], mask) for j in range(TAPS)] for i in range(TAPS)]
-            return self._planes(both_axes(filter_transform, self, size - 2, taps), [c, f], mask, carried)
+        def channel(c: Index, carried: list[Value]) -> list[Value]:
+            def vector(f: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
+                taps = [[self._read(value, [i, j, c, f], mask) for j in range(TAPS)] for i in range(TAPS)]
+                return self._planes(both_axes(transform, taps), [c, f], mask, inside)
 
-        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return self._e.loop(
-                (first, end, 1),
-                carried,
-                lambda c, inner: self._vectors(
-                    features, inner, lambda f, mask, inside: vector(c, f, mask, inside)
-                ),
-            )
+            return e.vectors(features, self._lanes, carried, vector)
 
-        cut = self._split(channels, features)
-        result = self._e.empty([size * size, channels, features], self._element)
-        return self._e.chunks(cut, channels, [result], chunk)[0]
+        result = e.empty([tiles.products, channels, features], self._element)
+        return self._shared(channels, features, result, channel)
 
-    def data(self, image: Image, first: Index) -> Value:
+    def data(self, image: Window, first: Index) -> Value:
         """Emit the transform of the tiles from row ``first`` on; return it as ``[products, tiles, C]``."""
-        tiles = self._tiles
-        height, width = image.value.type.shape[1:3]
-        ends = [(low, low + extent) for low, extent in zip(image.low, (height, width), strict=True)]
+        tiles, extents = self._tiles, image.source.type.shape[1:3]
+        rows = zip(extents, image.first[1:3], tiles.grid, strict=True)
+        axes = [WindowAxis(extent, -low, count, tiles.size, tiles.outputs) for extent, low, count in rows]
 
-        def tile(n: Index, corner: tuple[Index, Index], number: Index, carried: list[Value]) -> list[Value]:
-            def whole(inside: list[Value]) -> list[Value]:
-                return self._tile(image, n, corner, number, inside)
-
-            def border(inside: list[Value]) -> list[Value]:
-                return self._border(image, n, corner, number, inside)
-
-            conditions = []
-            for start, count, (low, end) in zip(corner, tiles.grid, ends, strict=True):
-                if end < tiles.size:
-                    return border(carried)
-                if low:
-                    conditions.append(self._e.compare("uge", start, low))
-                if (count - 1) * tiles.outputs + tiles.size > end:
-                    conditions.append(self._e.compare("ule", start, end - tiles.size))
-            if not conditions:
-                return whole(carried)
-            return self._e.either(self._e.all(conditions), carried, whole, border)
+        def each(tile: _Tile, carried: list[Value]) -> list[Value]:
+            whole, border = (partial(self._transformed, image, axes, tile, each) for each in (True, False))
+            return where_inside(self._e, axes, tile.places, carried, whole, border)
 
         result = self._e.empty([tiles.products, tiles.count, tiles.channels], self._element)
-        return self._each_tile(first, tiles.channels, result, tile)
+        return self._each_tile(first, tiles.channels, result, each)
 
     def output(self, products: Value, first: Index, result: Value) -> Value:
         """Emit the transform of ``products``, ``[products, tiles, F]``, and return ``result`` with it."""
-        tiles = self._tiles
 
-        def tile(n: Index, corner: tuple[Index, Index], number: Index, carried: list[Value]) -> list[Value]:
-            def rows(count: int) -> Callable[[list[Value]], list[Value]]:
-                return lambda inside: self._last(
-                    corner[1], 2, inside, lambda width: lambda each: write((count, width), each)
-                )
+        def each(tile: _Tile, carried: list[Value]) -> list[Value]:
+            return self._outputs(products, tile, (), carried)
 
-            def write(kept: tuple[int, int], carried: list[Value]) -> list[Value]:
-                return self._results(products, n, corner, number, kept, carried)
-
-            return self._last(corner[0], 1, carried, rows)
-
-        return self._each_tile(first, tiles.shape[3], result, tile)
-
-    # Arithmetic, as the transforms use it.
-
-    def add(self, left: Value, right: Value) -> Value:
-        """Return the sum of two vectors."""
-        return arith.AddFOp(left, right).result
-
-    def sub(self, left: Value, right: Value) -> Value:
-        """Return the difference of two vectors."""
-        return arith.SubFOp(left, right).result
-
-    def scale(self, value: Value, factor: float) -> Value:
-        """Return the product of a vector with a constant."""
-        return arith.MulFOp(value, self._e.number(self._vector, factor)).result
-
-    # Tiles.
+        return self._each_tile(first, self._tiles.shape[3], result, each)
 
     def _each_tile(
-        self,
-        start: Index,
-        channels: int,
-        result: Value,
-        body: Callable[[Index, tuple[Index, Index], Index, list[Value]], list[Value]],
+        self, start: Index, channels: int, result: Value, body: Callable[[_Tile, list[Value]], list[Value]]
     ) -> Value:
-        """Emit ``body`` for each tile: its image, the corner of its outputs, its number, what is carried."""
+        """Emit ``body`` for each tile of the block whose first row is ``start``."""
         tiles, e = self._tiles, self._e
-        (along, across), outputs = tiles.grid, tiles.outputs
+        along, across = tiles.grid
 
         def row(number: Index, carried: list[Value]) -> list[Value]:
             place = e.add(start, number)
-            n, top = e.floordiv(place, along), e.mul(e.modulo(place, along), outputs)
+            n, down = e.floordiv(place, along), e.modulo(place, along)
             first = e.mul(number, across)
-            return e.loop(
-                (0, across, 1),
-                carried,
-                lambda t, inside: body(n, (top, e.mul(t, outputs)), e.add(first, t), inside),
-            )
 
-        cut = self._split(tiles.block, across * channels)
-        return e.chunks(
-            cut, tiles.block, [result], lambda first, end, inside: e.loop((first, end, 1), inside, row)
-        )[0]
+            def tile(t: Index, inside: list[Value]) -> list[Value]:
+                return body(_Tile(n, (down, t), e.add(first, t)), inside)
 
-    def _tile(
-        self, image: Image, n: Index, corner: tuple[Index, Index], number: Index, carried: list[Value]
+            return e.loop((0, across, 1), carried, tile)
+
+        return self._shared(tiles.block, across * channels, result, row)
+
+    def _transformed(
+        self,
+        image: Window,
+        axes: Sequence[WindowAxis],
+        tile: _Tile,
+        within: bool,
+        carried: list[Value],
     ) -> list[Value]:
-        """Emit the transform of a tile that lies within the image."""
-        top, left = (self._e.sub(first, low) for first, low in zip(corner, image.low, strict=True))
-        places = [
-            [(self._e.add(top, i), self._e.add(left, j)) for j in range(self._tiles.size)]
-            for i in range(self._tiles.size)
-        ]
-
-        def vector(c: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
-            square = [[self._read(image.value, [n, *place, c], mask) for place in row] for row in places]
-            return self._transformed(square, number, c, mask, inside)
-
-        return self._vectors(self._tiles.channels, carried, vector)
-
-    def _border(
-        self, image: Image, n: Index, corner: tuple[Index, Index], number: Index, carried: list[Value]
-    ) -> list[Value]:
-        """Emit the transform of a tile that margins are part of."""
-        e, axes = self._e, []
-        for first, low, extent in zip(corner, image.low, image.value.type.shape[1:3], strict=True):
-            places = [e.add(first, i) for i in range(self._tiles.size)]
-            axes.append(
-                [
-                    (
-                        e.sub(e.minimum(e.maximum(place, low), low + extent - 1), low),
-                        e.all([e.compare("uge", place, low), e.compare("ult", place, low + extent)]),
-                    )
-                    for place in places
-                ]
-            )
-        margin = self._zero if image.margin is None else image.margin
-        fill = e.broadcast(self._vector, margin)
-        inner = [
-            [((row, column), e.all([here, there])) for column, there in axes[1]] for row, here in axes[0]
-        ]
+        """Emit the transform of a tile that lies ``within`` the image, or has part of its margins."""
+        e = self._e
+        rows, columns = (
+            [axis.element(e, e.add(start, i), within=within) for i in range(axis.window)]
+            for axis, start in zip(axes, self._corner(tile), strict=True)
+        )
+        places = [[(row, column, [*here, *there]) for column, there in columns] for row, here in rows]
+        live = [[e.all(conditions) if conditions else None for *_, conditions in row] for row in places]
+        fill = e.broadcast(self._vector, self._zero if image.margin is None else image.margin)
 
         def vector(c: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
             square = [
-                [e.select(live, self._read(image.value, [n, *place, c], mask), fill) for place, live in row]
-                for row in inner
+                [
+                    self._read(image.source, [tile.image, row, column, c], mask, known, fill)
+                    for (row, column, _), known in zip(*line, strict=True)
+                ]
+                for line in zip(places, live, strict=True)
             ]
-            return self._transformed(square, number, c, mask, inside)
+            return self._planes(both_axes(data_transform, square), [tile.number, c], mask, inside)
 
-        return self._vectors(self._tiles.channels, carried, vector)
+        return e.vectors(self._tiles.channels, self._lanes, carried, vector)
 
-    def _transformed(
-        self, square: list[list[Value]], number: Index, c: Index, mask: Value | None, carried: list[Value]
+    def _corner(self, tile: _Tile) -> list[Index]:
+        """Return where the outputs of a tile begin."""
+        return [self._e.mul(place, self._tiles.outputs) for place in tile.places]
+
+    def _outputs(
+        self, products: Value, tile: _Tile, kept: tuple[int, ...], carried: list[Value]
     ) -> list[Value]:
-        transformed = both_axes(data_transform, self, self._tiles.outputs, square)
-        return self._planes(transformed, [number, c], mask, carried)
-
-    def _last(
-        self,
-        first: Index,
-        axis: int,
-        carried: list[Value],
-        body: Callable[[int], Callable[[list[Value]], list[Value]]],
-    ) -> list[Value]:
-        """Emit ``body`` for as many rows or columns as a tile that begins at ``first`` has of the result."""
-        outputs, extent = self._tiles.outputs, self._tiles.shape[axis]
+        """Emit a tile's part of the result, of which ``kept`` are the rows and columns known so far."""
+        e, axis, outputs = self._e, len(kept), self._tiles.outputs
+        if axis == 2:
+            return self._results(products, tile, kept, carried)
+        extent = self._tiles.shape[axis + 1]
         rest = extent % outputs
-        if not rest:
-            return body(outputs)(carried)
-        if extent < outputs:
-            return body(rest)(carried)
-        whole = self._e.compare("ule", first, extent - outputs)
-        return self._e.either(whole, carried, body(outputs), body(rest))
+        whole, part = (partial(self._outputs, products, tile, (*kept, count)) for count in (outputs, rest))
+        if not rest or extent < outputs:
+            return (part if rest else whole)(carried)
+        return e.either(e.compare("ult", tile.places[axis], extent // outputs), carried, whole, part)
 
     def _results(
-        self,
-        products: Value,
-        n: Index,
-        corner: tuple[Index, Index],
-        number: Index,
-        kept: tuple[int, int],
-        carried: list[Value],
+        self, products: Value, tile: _Tile, kept: tuple[int, ...], carried: list[Value]
     ) -> list[Value]:
         size, e = self._tiles.size, self._e
-        places = [[e.add(first, i) for i in range(count)] for first, count in zip(corner, kept, strict=True)]
+        rows, columns = (
+            [e.add(first, i) for i in range(count)]
+            for first, count in zip(self._corner(tile), kept, strict=True)
+        )
 
         def vector(f: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
             square = [
-                [self._read(products, [size * i + j, number, f], mask) for j in range(size)]
+                [self._read(products, [size * i + j, tile.number, f], mask) for j in range(size)]
                 for i in range(size)
             ]
-            found = both_axes(output_transform, self, self._tiles.outputs, square)
+            found = both_axes(output_transform, square)
             (result,) = inside
-            for (i, row), (j, column) in itertools.product(enumerate(places[0]), enumerate(places[1])):
-                result = e.write(found[i][j], result, [n, row, column, f], mask)
+            for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
+                result = e.write(found[i][j].value, result, [tile.image, row, column, f], mask)
             return [result]
 
-        return self._vectors(self._tiles.shape[3], carried, vector)
+        return e.vectors(self._tiles.shape[3], self._lanes, carried, vector)
 
-    # Vectors.
-
-    def _vectors(
+    def _read(
         self,
-        extent: int,
-        carried: list[Value],
-        body: Callable[[Index, Value | None, list[Value]], list[Value]],
-    ) -> list[Value]:
-        return self._e.vectors(extent, self._lanes, carried, body)
-
-    def _read(self, source: Value, place: list[Index], mask: Value | None) -> Value:
-        return self._e.read(self._vector, source, place, self._zero, mask)
+        source: Value,
+        place: list[Index],
+        mask: Value | None,
+        live: Value | None = None,
+        fill: Value | None = None,
+    ) -> _Vector:
+        """Return a vector of ``source``; ``fill`` where ``live`` is a condition that does not hold."""
+        value = self._e.read(self._vector, source, place, self._zero, mask)
+        return _Vector(value if live is None else self._e.select(live, value, fill), self._e)
 
     def _planes(
-        self, square: list[list[Value]], place: list[Index], mask: Value | None, carried: list[Value]
+        self, square: list[list[_Vector]], place: list[Index], mask: Value | None, carried: list[Value]
     ) -> list[Value]:
         """Write each element of ``square`` to ``place`` of a plane of its own."""
         (result,) = carried
-        for plane, value in enumerate(itertools.chain.from_iterable(square)):
-            result = self._e.write(value, result, [plane, *place], mask)
+        for plane, vector in enumerate(itertools.chain.from_iterable(square)):
+            result = self._e.write(vector.value, result, [plane, *place], mask)
         return [result]
 
-    def _split(self, rows: int, elements: int) -> Split:
-        """Return how a loop over ``rows`` is split, each of so many squares of elements."""
-        products = self._tiles.products
-        vectors = rows * -(-elements // self._lanes) * products
+    def _shared(self, rows: int, elements: int, result: Value, body: LoopBody) -> Value:
+        """Emit ``body`` for each of ``rows``, each of so many squares of elements, among threads."""
+        vectors = rows * -(-elements // self._lanes) * self._tiles.products
         time = vectors * (_OPERATIONS * VECTOR_NS + self._lanes * self._bytes * BYTE_NS)
-        return split(rows, time)
+
+        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            return self._e.loop((first, end, 1), carried, body)
+
+        return self._e.chunks(split(rows, time), rows, [result], chunk)[0]

@@ -13,7 +13,6 @@ import mind_mlir
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.schedule.windows.winograd import choose_tiles
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
-    ArrayArithmetic,
     data_transform,
     filter_transform,
     output_transform,
@@ -88,9 +87,9 @@ def margins(x: Array, low: tuple[int, int], extents: tuple[int, ...]) -> Array:
 def magnitudes(x: Array, w: Array, low: tuple[int, int], extents: tuple[int, ...], outputs: int) -> Array:
     """Return for each element of the result the sum of the magnitudes that its tile adds up for it."""
     identity = np.eye(outputs + 2)
-    data = abs(np.stack(data_transform(ArrayArithmetic(), outputs, list(identity))))
-    result = abs(np.stack(output_transform(ArrayArithmetic(), outputs, list(identity))))
-    filter_ = abs(np.stack(filter_transform(ArrayArithmetic(), outputs, list(np.eye(3)))))
+    data = abs(np.stack(data_transform(list(identity))))
+    result = abs(np.stack(output_transform(list(identity))))
+    filter_ = abs(np.stack(filter_transform(list(np.eye(3)), outputs)))
     counts = [-(-extent // outputs) for extent in extents]
     padded = margins(abs(x).astype(float), low, tuple(count * outputs for count in counts))
     tiles = np.lib.stride_tricks.sliding_window_view(padded, (outputs + 2,) * 2, axis=(1, 2))

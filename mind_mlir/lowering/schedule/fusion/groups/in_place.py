@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
 from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
-from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, end_of, filler, unreshaped
-from mind_mlir.mlir.values import definition
+from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, filler, unreshaped
+from mind_mlir.mlir.values import definition, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -187,10 +187,10 @@ def _carried(terminator: Operation, position: int) -> Value | None:
     before, after = (region.blocks[0] for region in loop.regions)
     if terminator.name == "scf.condition":
         handed_on = after.arguments[position - 1]
-        numbers = [number for number, value in enumerate(end_of(after).operands) if value == handed_on]
+        numbers = [number for number, value in enumerate(terminator_of(after).operands) if value == handed_on]
         alone = len(numbers) == 1 and len(list(islice(handed_on.uses, 2))) == 1
         return before.arguments[numbers[0]] if alone else None
-    forwarded = list(end_of(before).operands)[1:]
+    forwarded = list(terminator_of(before).operands)[1:]
     numbers = [number for number, value in enumerate(forwarded) if value == before.arguments[position]]
     return after.arguments[numbers[0]] if len(numbers) == 1 else None
 

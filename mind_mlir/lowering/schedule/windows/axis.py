@@ -1,0 +1,70 @@
+"""Windows along an axis of an image, which may reach into margins that are not in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Value
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowAxis:
+    """The windows along one axis of space.
+
+    Attributes:
+        extent: The elements of the image, without its margins.
+        low: How many of the margin lie before them.
+        results: How many windows there are.
+        window: The elements of a window.
+        stride: How far apart windows begin.
+        spacing: How far apart their elements lie.
+    """
+
+    extent: int
+    low: int
+    results: int
+    window: int
+    stride: int = 1
+    spacing: int = 1
+
+    def is_inside(self, result: int) -> bool:
+        """Return whether the window of a result has no part of the margins."""
+        first = result * self.stride - self.low
+        return first >= 0 and first + (self.window - 1) * self.spacing < self.extent
+
+    def element(self, e: Emitter, at: Index, *, within: bool) -> tuple[Index, list[Value]]:
+        """Return where element ``at``, margins counted, is in the image, and the conditions for that.
+
+        There are none if it is certainly ``within``; where they do not hold, that is the nearest element.
+        """
+        if within:
+            return e.sub(at, self.low), []
+        end = self.low + self.extent
+        nearest = e.minimum(e.maximum(at, self.low), end - 1)
+        return e.sub(nearest, self.low), [e.compare("uge", at, self.low), e.compare("ult", at, end)]
+
+
+def where_inside(
+    e: Emitter,
+    axes: Sequence[WindowAxis],
+    places: Sequence[Index],
+    carried: list[Value],
+    whole: Callable[[list[Value]], list[Value]],
+    border: Callable[[list[Value]], list[Value]],
+) -> list[Value]:
+    """Emit ``whole`` for results at ``places`` whose windows have no part of the margins, else ``border``."""
+    conditions = []
+    for axis, place in zip(axes, places, strict=True):
+        inside = [result for result in range(axis.results) if axis.is_inside(result)]
+        if not inside:
+            return border(carried)
+        if inside[0] > 0:
+            conditions.append(e.compare("uge", place, inside[0]))
+        if inside[-1] < axis.results - 1:
+            conditions.append(e.compare("ule", place, inside[-1]))
+    return e.either(e.all(conditions), carried, whole, border) if conditions else whole(carried)
