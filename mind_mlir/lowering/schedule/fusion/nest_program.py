@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import emit_rows
-from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowSchedule
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import RowEmitter
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class NestProgram:
             emitter: Emits it.
             known: Numbers from outside that are known as others.
         """
-        if isinstance(self.schedule, RowSchedule):
-            return emit_rows(emitter, self.group, self.outputs, self.schedule, self.target, known)
-        return GroupEmitter(emitter, self.group, self.outputs, self.schedule, self.target).emit(known)
+        if not isinstance(self.schedule, RowSchedule):
+            return GroupEmitter(emitter, self.group, self.outputs, self.schedule, self.target).emit(known)
+        outputs = {output.result: output for output in self.outputs}
+        passes = passes_of(self.group, outputs, long=bool(self.schedule.segments))
+        plan = RowPlan(self.group, passes, outputs, self.schedule, self.target, known.scalars)
+        return RowEmitter(emitter, plan).emit(known)

@@ -10,7 +10,7 @@ from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.layout import reach
 from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
-from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, vector
+from mind_mlir.mlir.bindings import Operation, Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,13 +52,9 @@ class Beside:
     """
 
     dim: int
-    row: int
+    row: int = 0
     read: dict[tuple[Value, Access], Value] = dataclasses.field(default_factory=dict)
     places: dict[Linear, Index] = dataclasses.field(default_factory=dict)
-
-    def next(self) -> Beside:
-        """Return the next row."""
-        return dataclasses.replace(self, row=self.row + 1)
 
 
 class Elements:
@@ -86,6 +82,7 @@ class Elements:
         self._dim = group.vector
         self._lanes = lanes
         self._plan = Plan(group, live_ins or {}, through=through)
+        self._reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
         self._now: Mapping[Value, Value] = {}
         self._beside: Beside | None = None
         #: Whether indices that may leave a tensor are within it, and the same ones where they are.
@@ -108,14 +105,14 @@ class Elements:
             if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
                 new.scalars[step.root] = self._computed(step, env, new, None, wide=False)
                 if step.root in self._wide:
-                    new.vectors[step.root] = self._spread(step, new.scalars[step.root])
+                    new.vectors[step.root] = self._spread(new.scalars[step.root], step.op)
         return new
 
     def spread(self, known: Known) -> None:
         """Make vectors of what is known as single elements and needed in all lanes."""
-        for root, scalar in known.scalars.items():
-            if root in self._wide and root not in known.vectors:
-                known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
+        for root in known.scalars:
+            if root in self._wide:
+                self._vector(root, known)
 
     def chunk(
         self,
@@ -144,10 +141,9 @@ class Elements:
 
     def long_reads(self, size: int) -> list[tuple[Value, Access]]:
         """Return the tensors of more than ``size`` bytes that are read along the vector loop, and how."""
-        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
         return [
             (read.value, read.access)
-            for read in reads
+            for read in self._reads
             if read.margin is None
             and isinstance(read.value.type, ir.RankedTensorType)
             and bytes_of(read.value) > size
@@ -166,9 +162,8 @@ class Elements:
         Returns:
             None where none ever does.
         """
-        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
         spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
-        for read in (read for read in reads if read.margin is not None):
+        for read in (read for read in self._reads if read.margin is not None):
             for index, extent in zip(read.access, read.value.type.shape, strict=True):
                 first, last = spans.get((index.terms, extent), (index.constant, index.constant))
                 spans[index.terms, extent] = min(first, index.constant), max(last, index.constant)
@@ -189,9 +184,15 @@ class Elements:
     def _vector(self, root: Root, known: Known) -> Value:
         """Return the vector of ``root``; what is the same in all lanes and not yet a vector becomes one."""
         if root not in known.vectors:
-            scalar = self._scalar(root, known)
-            known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
+            known.vectors[root] = self._spread(self._scalar(root, known))
         return known.vectors[root]
+
+    def _spread(self, scalar: Value, op: Operation | None = None) -> Value:
+        """Return a vector of ``scalar``, which ``op`` computes."""
+        type_ = self._e.vector_type(self._lanes, scalar.type)
+        if op is not None and op.name == "arith.constant":
+            return self._e.splat(type_, op.attributes["value"])
+        return self._e.broadcast(type_, scalar)
 
     def _computed(self, step: Step, env: Env, known: Known, mask: Value | None, *, wide: bool) -> Value:
         """Emit one element, or a vector of them where the step is ``wide``."""
@@ -239,39 +240,32 @@ class Elements:
                 conditions.append(inside)
         return (self._e.all(conditions) if conditions else None), places
 
-    def _spread(self, step: Step, scalar: Value) -> Value:
-        type_ = self._e.vector_type(self._lanes, scalar.type)
-        if step.op is not None and step.op.name == "arith.constant":
-            return self._e.splat(type_, step.op.attributes["value"])
-        return self._e.broadcast(type_, scalar)
-
     def _read(self, read: Read, env: Env, mask: Value | None) -> Value:
-        if self._beside is not None:
-            return self._read_beside(read, env, mask, self._beside)
-        indices = [index.emit(self._e, env) for index in read.access]
-        inside, indices = self._inside(read, indices)
+        """Emit a vector of what is read."""
         source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+        if self._beside is not None:
+            return self._read_beside(source, read.access, env, mask, self._beside)
+        inside, indices = self._inside(read, [index.emit(self._e, env) for index in read.access])
         value = read_vector(self._e, self._lanes, source, indices, mask)
         if inside is None:
             return value
-        lanes = self._e.broadcast(self._e.vector_type(self._lanes, inside.type), inside)
-        return self._e.select(lanes, value, self._e.broadcast(value.type, read.margin))
+        return self._e.select(self._spread(inside), value, self._e.broadcast(value.type, read.margin))
 
-    def _read_beside(self, read: Read, env: Env, mask: Value | None, beside: Beside) -> Value:
+    def _read_beside(
+        self, source: Value, read: Access, env: Env, mask: Value | None, beside: Beside
+    ) -> Value:
         """Emit what one of several rows reads, unless another one has read it; nothing leaves its tensor."""
         access = tuple(
             Linear(index.terms, index.constant + beside.row * dict(index.terms).get(beside.dim, 0))
-            for index in read.access
+            for index in read
         )
-        source = read.value if read.elsewhere else self._now.get(read.value, read.value)
-        key = (source, access)
-        if key not in beside.read:
+        if (source, access) not in beside.read:
             for index in access:
                 if index not in beside.places:
                     beside.places[index] = index.emit(self._e, env)
             indices = [beside.places[index] for index in access]
-            beside.read[key] = read_vector(self._e, self._lanes, source, indices, mask)
-        return beside.read[key]
+            beside.read[source, access] = read_vector(self._e, self._lanes, source, indices, mask)
+        return beside.read[source, access]
 
     def _positions(self, first: Index) -> Value:
         type_ = self._e.vector_type(self._lanes, self._e.index_type)
@@ -288,14 +282,6 @@ class Elements:
 def read_vector(
     emitter: Emitter, lanes: int, value: Value, indices: list[Index], mask: Value | None
 ) -> Value:
-    """Read ``lanes`` elements of a tensor; those that are off hold one."""
-    element = ir.RankedTensorType(value.type).element_type
-    padding = emitter.splat(element, _one(element))
-    return emitter.read(emitter.vector_type(lanes, element), value, indices, padding, mask)
-
-
-def _one(element: Type) -> Attribute:
-    """Return one: what lanes that are off hold, for they are divided by too."""
-    if isinstance(element, ir.IntegerType):
-        return ir.IntegerAttr.get(element, 1)
-    return ir.FloatAttr.get(element, 1.0)
+    """Read ``lanes`` elements of a tensor; those that are off hold one, for they are divided by too."""
+    element = value.type.element_type
+    return emitter.read(emitter.vector_type(lanes, element), value, indices, emitter.number(element, 1), mask)

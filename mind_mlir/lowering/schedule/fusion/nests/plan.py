@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
@@ -118,9 +119,8 @@ class Plan:
         key = (value, id(access))
         if key not in self._reads:
             read = self._read(value, access)
-            dims = frozenset(dim for index in access for dim, _ in index.terms)
             self._reads[key] = read
-            self._step(read, None, frozenset() if filler(value) is not None else dims)
+            self._step(read, None, frozenset() if filler(value) is not None else axes_of(access))
         return self._reads[key]
 
     def _read(self, value: Value, access: Access) -> Read:

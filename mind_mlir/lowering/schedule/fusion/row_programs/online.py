@@ -11,20 +11,19 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
-from mind_mlir.lowering.schedule.fusion.nests.body import Place, wanted_values
+from mind_mlir.lowering.schedule.folds.reductions import combined
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
-from mind_mlir.mlir.bindings import arith, ir, vector
+from mind_mlir.mlir.bindings import Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.folds.reductions import Combiner
-    from mind_mlir.lowering.schedule.fusion.nests.body import Range
+    from mind_mlir.lowering.schedule.fusion.nests.body import Place, Range
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
-    from mind_mlir.mlir.bindings import Type, Value
 
 
 class Online:
@@ -43,8 +42,7 @@ class Online:
         self._centre = stage.relative[0].centre
         self._first = first
         self._passes = passes
-        self._type: Type = self._centre.type.element_type
-        self._fold = OnlineExponentials(emitter, self._type)
+        self._fold = OnlineExponentials(emitter, self._centre.type.element_type)
 
     def begin(self) -> list[Value]:
         """Return the maximum of nothing, and what is subtracted for it."""
@@ -64,28 +62,27 @@ class Online:
         Returns:
             The maximum so far and the sums of the segment, and ``running`` behind it.
         """
-        first, known = self._passes.body(self._first, place, block)
-        second, numbers = self._passes.body(self._first + 1, place, block, [self._centre])
-        (maximum,), (greater,) = first.reducers, first.combiners
-        (value,) = wanted_values(maximum)
-        lowest = self._e.number(self._e.vector_type(self._schedule.width, self._type), -math.inf)
+        first, here = self._passes.body(self._first, place, block)
+        second, other = self._passes.body(self._first + 1, place, block, [self._centre])
+        (maximum,) = first.reducers
+        (value,) = maximum.wanted
+        lowest = self._e.number(self._e.vector_type(self._schedule.width, maximum.element), -math.inf)
 
         def step(chunk: Chunk, inside: list[Value]) -> list[Value]:
-            computed = first.elements.chunk(place.env, known, chunk, place.now)
+            computed = first.elements.chunk(here.env, here.known, chunk, here.now)
             elements = first.elements.vector(value, computed)
             if chunk.mask is not None:
                 elements = self._e.select(chunk.mask, elements, lowest)
-            greatest, subtracted, *sums = self._raised(elements, greater, inside)
-            scalars = {**numbers.scalars, self._centre: subtracted}
-            here = place.at(place.env, Known(scalars, numbers.vectors))
-            return [greatest, subtracted, *second.accumulate_alone(here, chunk, sums)]
+            greatest, subtracted, *sums = self._raised(elements, maximum.combiner, inside)
+            scalars = {**other.known.scalars, self._centre: subtracted}
+            there = other.at(other.env, Known(scalars, other.known.vectors))
+            return [greatest, subtracted, *second.accumulate_alone(there, chunk, sums)]
 
-        segment = Place(place.env, known, {second.group.vector: range_})
-        carried = along(second, segment, [*running, *second.accumulators(place).neutral], step)
-        greatest, subtracted, *sums = carried
+        segment = here.within(second.group.vector, range_)
+        greatest, subtracted, *sums = along(second, segment, [*running, *second.neutral], step)
         totals = {maximum.result: greatest}
-        for output, combiner, total in zip(second.reducers, second.combiners, sums, strict=True):
-            totals[output.result] = combiner.horizontal(total)
+        for output, total in zip(second.reducers, sums, strict=True):
+            totals[output.result] = output.combiner.horizontal(total)
         return totals, [greatest, subtracted]
 
     def _raised(self, elements: Value, combiner: Combiner, inside: list[Value]) -> list[Value]:
@@ -96,11 +93,11 @@ class Online:
         found = [arith.CmpFOp(arith.CmpFPredicate.UGT, part, greatest).result for part in parts]
         kind = ir.Attribute.parse("#vector.kind<or>")
         boolean = ir.IntegerType.get_signless(1)
-        any_ = vector.ReductionOp(boolean, kind, self._tree("arith.ori", found)).result
+        any_ = vector.ReductionOp(boolean, kind, _all("arith.ori", found)).result
 
         def raise_(now: list[Value]) -> list[Value]:
             before, _, *sums = now
-            own = combiner.horizontal(self._tree(combiner.name, parts))
+            own = combiner.horizontal(_all(combiner.name, parts))
             maximum = combiner.combine(before, own)
             subtracted = self._fold.subtracted(maximum)
             # A vector as elsewhere, so that the loop has one set of constants.
@@ -109,7 +106,7 @@ class Online:
 
         return self._e.either(any_, inside, raise_, lambda now: now)
 
-    def _tree(self, name: str, parts: list[Value]) -> Value:
-        return functools.reduce(
-            lambda left, right: ir.Operation.create(name, [left.type], [left, right]).result, parts
-        )
+
+def _all(name: str, parts: list[Value]) -> Value:
+    """Emit operation ``name`` of all ``parts``."""
+    return functools.reduce(functools.partial(combined, name), parts)

@@ -30,7 +30,8 @@ class Block:
 
     Attributes:
         outputs: The results.
-        buffers: Memory of a few rows: for each value that is kept, and each that a pass gives to another.
+        buffers: Memory of a few rows: for each value that is kept, and each that a pass gives to another; of
+            long rows, that for the numbers of segments (see `segment_folds`).
     """
 
     outputs: dict[Value, Value]
@@ -63,8 +64,9 @@ class RowSums(PartialResults):
     def __init__(self, emitter: Emitter, group: Group, schedule: RowSchedule) -> None:
         self._outer = group.extents[: group.vector]
         self._rows = max(1, schedule.summed)
-        each = -(-self._outer[-1] // self._rows) if self._outer else 1
-        slots = math.prod(self._outer[:-1]) * each
+        #: Of the rows that lie behind one another, so many have one each.
+        self._each = -(-self._outer[-1] // self._rows) if self._outer else 1
+        slots = math.prod(self._outer[:-1]) * self._each
         super().__init__(emitter, schedule.rows.lanes, slots, last=False)
 
     def slot(self, env: Env, row: Index | None = None) -> Index:
@@ -72,6 +74,5 @@ class RowSums(PartialResults):
         place: Index = 0
         for dim, extent in enumerate(self._outer[:-1]):
             place = self._e.add(self._e.mul(place, extent), env[dim])
-        place = self._e.mul(place, -(-self._outer[-1] // self._rows))
         row = env[len(self._outer) - 1] if row is None else row
-        return self._e.add(place, self._e.floordiv(row, self._rows))
+        return self._e.add(self._e.mul(place, self._each), self._e.floordiv(row, self._rows))

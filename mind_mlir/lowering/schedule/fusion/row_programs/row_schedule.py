@@ -10,27 +10,13 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BLOCK_SHARE,
-    CHUNK_BYTES,
-    FEW_SINGLES,
-    FEWEST_CHUNKS,
-    MOST_FUSED_CHUNKS,
-    ONLINE_STEPS,
-    ONLINE_VECTORS,
-    PREFETCH_ROW,
-    SEGMENT_SHARE,
-    SUMMED_ROWS,
-    WAKING_NS,
-    WORTHWHILE_NS,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import read_by
 from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage, passes_of, stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_work import RowWork, pays
-from mind_mlir.lowering.schedule.linalg_view.values import filler
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +24,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
-    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
@@ -155,11 +140,6 @@ class RowPlan:
         """The loop over rows that lie behind one another; -1: there is one row."""
         return self.group.vector - 1
 
-    def start(self, view: View, number: int) -> Value | None:
-        """Return the number that result ``number`` of ``view``, a reduction, starts from, if it is known."""
-        start = filler(view.inits[number])
-        return None if start is None else self.outside.get(start, start)
-
 
 def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple[Passes, RowSchedule] | None:
     """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
@@ -184,14 +164,14 @@ def _in_blocks(work: RowWork) -> RowSchedule | None:
     if group.vector:
         cut = rows.cut(group.vector - 1)
         most = _power_of_two(group.extents[group.vector - 1] if cut is None else cut.step)
-    block = min(_power_of_two(target.l1_bytes // BLOCK_SHARE // work.touched_bytes), most)
+    block = min(_power_of_two(target.l1_bytes // constants.BLOCK_SHARE // work.touched_bytes), most)
     costly, alike = work.has_costly_scalars, work.has_alike_scalars
     if costly and alike:
-        block = min(max(block, FEW_SINGLES), most)
-    apart = block >= FEW_SINGLES and alike
+        block = min(max(block, constants.FEW_SINGLES), most)
+    apart = block >= constants.FEW_SINGLES and alike
     if costly and not apart:
         return None
-    far = work.whole.bytes > target.l2_bytes and work.whole.row_bytes >= PREFETCH_ROW
+    far = work.whole.bytes > target.l2_bytes and work.whole.row_bytes >= constants.PREFETCH_ROW
     pipelined = block < most
     costs = [each.operations for each in work.each]
     return RowSchedule(
@@ -202,7 +182,7 @@ def _in_blocks(work: RowWork) -> RowSchedule | None:
         vectors=apart,
         prefetch_pass=costs.index(max(costs if pipelined else costs[:-1])) if far else -1,
         pipelined=pipelined,
-        summed=min(SUMMED_ROWS, most) if passes.summed else 0,  # no chunk has a part of them
+        summed=min(constants.SUMMED_ROWS, most) if passes.summed else 0,  # no chunk has a part of them
     )
 
 
@@ -213,7 +193,7 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
         return None
     stages = stages_of(passes)
     rows, nanoseconds = work.rows, work.row_nanoseconds
-    if (rows is None and nanoseconds < WORTHWHILE_NS) or not pays(work, stages):
+    if (rows is None and nanoseconds < constants.WORTHWHILE_NS) or not pays(work, stages):
         return None
     left = iter(_pass_schedules(work))
     schedules: list[FusedSchedule] = []
@@ -221,7 +201,7 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
     for stage in stages:
         own = list(itertools.islice(left, len(stage.passes)))
         if stage.is_online:
-            own = [dataclasses.replace(each, vectors=ONLINE_VECTORS) for each in own]
+            own = [dataclasses.replace(each, vectors=constants.ONLINE_VECTORS) for each in own]
         size = _segment(work, stage, max(each.width for each in own))
         count = max(1, work.extent // size)
         split = Split(count, 1, "threads share the rows") if rows is not None else _split(count, work)
@@ -246,18 +226,18 @@ def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
 def _segment(work: RowWork, stage: Stage, width: int) -> int:
     """Return the elements of a segment: what a stage reads of it takes a part of the first-level cache."""
     if stage.is_online:
-        return width * ONLINE_STEPS
+        return width * constants.ONLINE_STEPS
     read = max(1, work.row_bytes(read_by(stage.members, work.group.produced)))
-    return max(width, _power_of_two(work.target.l1_bytes // SEGMENT_SHARE * work.extent // read))
+    return max(width, _power_of_two(work.target.l1_bytes // constants.SEGMENT_SHARE * work.extent // read))
 
 
 def _split(count: int, work: RowWork) -> Split:
     """Return how ``count`` segments of a row are cut in chunks."""
     nanoseconds = work.row_nanoseconds
-    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, work.whole.row_bytes // CHUNK_BYTES))
-    step = _power_of_two(count // wanted)
+    wanted = max(constants.FEWEST_CHUNKS, work.whole.row_bytes // constants.CHUNK_BYTES)
+    step = _power_of_two(count // min(constants.MOST_FUSED_CHUNKS, wanted))
     about = f"about {nanoseconds / 1000:.1f} us of work"
-    return Split(step, -(-count // step), about, nanoseconds < WAKING_NS)
+    return Split(step, -(-count // step), about, nanoseconds < constants.WAKING_NS)
 
 
 def _power_of_two(count: int) -> int:

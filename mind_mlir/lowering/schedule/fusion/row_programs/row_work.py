@@ -12,15 +12,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BYTE_NS,
-    CACHE_SPEEDUP,
-    RELATIVE_COST,
-    ROW_SHARE,
-    SHARED_CACHE_SPEEDUP,
-    SINGLE_COST,
-    VECTOR_NS,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, chunked
@@ -74,7 +66,7 @@ class RowWork:
     @property
     def is_long(self) -> bool:
         """Whether the second-level cache does not hold what is touched of a row."""
-        return self.touched_bytes * ROW_SHARE > self.target.l2_bytes
+        return self.touched_bytes * constants.ROW_SHARE > self.target.l2_bytes
 
     @cached_property
     def each(self) -> list[Work]:
@@ -107,7 +99,7 @@ class RowWork:
     @property
     def has_costly_scalars(self) -> bool:
         """Whether what there is one of for each row, computed one by one, takes longer than the row."""
-        scalars = SINGLE_COST * sum(map(operations_of, self.passes.row_scalars))
+        scalars = constants.SINGLE_COST * sum(map(operations_of, self.passes.row_scalars))
         return scalars > self.whole.operations * -(-self.extent // self.lanes)
 
     @property
@@ -156,17 +148,17 @@ def pays(work: RowWork, stages: Sequence[Stage]) -> bool:
     group, target = work.group, work.target
     again, kept = _again(work)
     joined = [stage for stage in stages if stage.relative]
-    again += RELATIVE_COST * len(joined)
+    again += constants.RELATIVE_COST * len(joined)
     read = [work.row_bytes(read_by(stage.passes[1].members, group.produced)) for stage in joined]
     # A line that is written is read first.
     saved = sum(read) / work.extent + 2 * sum(kept)
-    rate = BYTE_NS
+    rate = constants.BYTE_NS
     row_bytes = work.whole.bytes * work.extent // math.prod(group.extents)
     if 2 * work.whole.bytes <= target.l3_bytes:
-        rate /= CACHE_SPEEDUP
+        rate /= constants.CACHE_SPEEDUP
     elif work.rows is not None and 2 * row_bytes <= target.l3_bytes:
-        rate /= SHARED_CACHE_SPEEDUP  # groups would go through a few rows one after the other
-    return again * VECTOR_NS / work.lanes < saved * rate
+        rate /= constants.SHARED_CACHE_SPEEDUP  # groups would go through a few rows one after the other
+    return again * constants.VECTOR_NS / work.lanes < saved * rate
 
 
 def _again(work: RowWork) -> tuple[int, list[int]]:
