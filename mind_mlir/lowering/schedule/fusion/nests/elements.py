@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root, Step
+from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root
 from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.layout import reach
 from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
-from mind_mlir.mlir.bindings import Operation, Value, arith, ir, vector
+from mind_mlir.lowering.schedule.scalars.graph import Scalar
+from mind_mlir.mlir.bindings import Attribute, Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,8 +82,7 @@ class Elements:
         self._extents = group.extents
         self._dim = group.vector
         self._lanes = lanes
-        self._plan = Plan(group, live_ins or {}, through=through)
-        self._reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
+        self._plan = Plan(group.members, live_ins or {}, over=group.over, through=through)
         self._now: Mapping[Value, Value] = {}
         self._beside: Beside | None = None
         #: Whether indices that may leave a tensor are within it, and the same ones where they are.
@@ -102,17 +102,18 @@ class Elements:
         new = Known(dict(known.scalars), dict(known.vectors))
         self._bounded = {}
         for step in self._plan.steps:
-            if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
-                new.scalars[step.root] = self._computed(step, env, new, None, wide=False)
-                if step.root in self._wide:
-                    new.vectors[step.root] = self._spread(new.scalars[step.root], step.op)
+            if step not in new.scalars and self._dim not in step.axes and step.axes <= env.keys():
+                new.scalars[step] = self._computed(step, env, new, None, wide=False)
+                if step in self._wide:
+                    new.vectors[step] = self._spread(new.scalars[step], step.value)
         return new
 
     def spread(self, known: Known) -> None:
         """Make vectors of what is known as single elements and needed in all lanes."""
-        for root in known.scalars:
-            if root in self._wide:
-                self._vector(root, known)
+        for value in known.scalars:
+            scalar = value if isinstance(value, Scalar) else self._plan.root(value)
+            if scalar in self._wide:
+                self._vector(scalar, known)
 
     def chunk(
         self,
@@ -135,15 +136,15 @@ class Elements:
         here = env | {self._dim: chunk.start}
         new = Known(known.scalars, dict(known.vectors))
         for step in self._plan.steps:
-            if self._dim in step.dims:
-                new.vectors[step.root] = self._computed(step, here, new, chunk.mask, wide=True)
+            if self._dim in step.axes:
+                new.vectors[step] = self._computed(step, here, new, chunk.mask, wide=True)
         return new
 
     def long_reads(self, size: int) -> list[tuple[Value, Access]]:
         """Return the tensors of more than ``size`` bytes that are read along the vector loop, and how."""
         return [
             (read.value, read.access)
-            for read in self._reads
+            for read in self._plan.reads.values()
             if read.margin is None
             and isinstance(read.value.type, ir.RankedTensorType)
             and bytes_of(read.value) > size
@@ -163,7 +164,7 @@ class Elements:
             None where none ever does.
         """
         spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
-        for read in (read for read in self._reads if read.margin is not None):
+        for read in (read for read in self._plan.reads.values() if read.margin is not None):
             for index, extent in zip(read.access, read.value.type.shape, strict=True):
                 first, last = spans.get((index.terms, extent), (index.constant, index.constant))
                 spans[index.terms, extent] = min(first, index.constant), max(last, index.constant)
@@ -178,38 +179,39 @@ class Elements:
                 conditions.append(self._e.compare("ult", place, max(extent - end, 0)))
         return self._e.all(conditions) if conditions else None
 
-    def _scalar(self, root: Root, known: Known) -> Value:
-        return known.scalars.get(root, root)
+    def _scalar(self, scalar: Scalar, known: Known) -> Value:
+        if scalar in known.scalars:
+            return known.scalars[scalar]
+        value = self._plan.outside[scalar]
+        return known.scalars.get(value, value)
 
-    def _vector(self, root: Root, known: Known) -> Value:
-        """Return the vector of ``root``; what is the same in all lanes and not yet a vector becomes one."""
-        if root not in known.vectors:
-            known.vectors[root] = self._spread(self._scalar(root, known))
-        return known.vectors[root]
+    def _vector(self, scalar: Scalar, known: Known) -> Value:
+        """Return the vector of ``scalar``; what is the same in all lanes and not yet a vector becomes one."""
+        if scalar not in known.vectors:
+            known.vectors[scalar] = self._spread(self._scalar(scalar, known))
+        return known.vectors[scalar]
 
-    def _spread(self, scalar: Value, op: Operation | None = None) -> Value:
-        """Return a vector of ``scalar``, which ``op`` computes."""
-        type_ = self._e.vector_type(self._lanes, scalar.type)
-        if op is not None and op.name == "arith.constant":
-            return self._e.splat(type_, op.attributes["value"])
-        return self._e.broadcast(type_, scalar)
+    def _spread(self, value: Value, constant: Attribute | None = None) -> Value:
+        """Return a vector of ``value``, which is that ``constant`` if it is one of a body."""
+        type_ = self._e.vector_type(self._lanes, value.type)
+        return self._e.broadcast(type_, value) if constant is None else self._e.splat(type_, constant)
 
-    def _computed(self, step: Step, env: Env, known: Known, mask: Value | None, *, wide: bool) -> Value:
+    def _computed(self, step: Scalar, env: Env, known: Known, mask: Value | None, *, wide: bool) -> Value:
         """Emit one element, or a vector of them where the step is ``wide``."""
-        root, op = step.root, step.op
-        if isinstance(root, Read):
-            return self._read(root, env, mask) if wide else self._load(root, env)
-        assert op is not None
-        if op.name == "linalg.index":
-            place = env[ir.IntegerAttr(op.attributes["dim"]).value]
+        if step in self._plan.reads:
+            read = self._plan.reads[step]
+            return self._read(read, env, mask) if wide else self._load(read, env)
+        if step.kind == "index":
+            place = env[step.number]
             return self._positions(place) if wide else self._e.index(place)
-        if op.name == "arith.constant":
-            return self._e.splat(root.type, op.attributes["value"])
-        if wide and op.name == "tensor.extract":
-            return self._row(op, env, known, mask)
+        if step.kind == "constant":
+            return self._e.splat(step.type, step.value)
+        if wide and step.name == "tensor.extract":
+            return self._row(step, env, known, mask)
+        assert step.op is not None
         operand = self._vector if wide else self._scalar
-        operands = [operand(self._plan.root(each), known) for each in op.operands]
-        return repeat(op, operands, (self._lanes,) if wide else ())[root.result_number]
+        operands = [operand(each, known) for each in step.operands]
+        return repeat(step.op, operands, (self._lanes,) if wide else ())[0]
 
     def _load(self, read: Read, env: Env) -> Value:
         """Emit the one element that is read."""
@@ -272,10 +274,9 @@ class Elements:
         start = self._e.broadcast(type_, self._e.index(first))
         return arith.AddIOp(start, vector.StepOp(type_).result).result
 
-    def _row(self, op: Operation, env: Env, known: Known, mask: Value | None) -> Value:
+    def _row(self, step: Scalar, env: Env, known: Known, mask: Value | None) -> Value:
         """Emit a ``tensor.extract`` whose last index alone depends on the vector loop, and is it."""
-        source, *indices = op.operands
-        outer: list[Index] = [self._scalar(self._plan.root(index), known) for index in indices[:-1]]
+        source, *outer = (self._scalar(each, known) for each in step.operands[:-1])
         return read_vector(self._e, self._lanes, source, [*outer, env[self._dim]], mask)
 
 

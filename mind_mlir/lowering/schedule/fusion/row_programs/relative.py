@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
-from mind_mlir.lowering.schedule.linalg_view.values import constant_value, end_of, filler
-from mind_mlir.lowering.schedule.scalars.bodies import BodyReader
-from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, Scalars
+from mind_mlir.lowering.schedule.fusion.nests.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from mind_mlir.lowering.schedule.linalg_view.view import View
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.mlir.bindings import Value
 
 #: The axis, as it were, that all numbers of a row depend on.
 _ROW = -1
@@ -65,13 +63,11 @@ def relative_sums(
         members: All that is computed along the row for both.
         numbers: What ``before`` reduce, and what is made of that.
     """
-    elements = RowElements(members, numbers)
+    along = [view for view in members if view.reductions or view.op.results[0] not in numbers]
+    elements = RowElements(along, numbers)
     found = []
     for view in reduced:
-        try:
-            relative = elements.relative(view, before)
-        except OpaqueError:
-            return None
+        relative = elements.relative(view, before)
         if relative is None:
             return None
         found.append(relative)
@@ -90,12 +86,8 @@ class RowElements:
     """
 
     def __init__(self, members: Sequence[View], numbers: Collection[Value]) -> None:
-        self._scalars = Scalars()
-        self._produced = {result: view for view in members for result in view.op.results}
-        self._numbers = {
-            self._scalars.leaf(value, "input", value.type, (_ROW,), 0): value for value in numbers
-        }
-        self._known = {value: scalar for scalar, value in self._numbers.items()}
+        self._plan = Plan(members, dict.fromkeys(numbers, frozenset((_ROW,))))
+        self._numbers = {self._plan.root(value): value for value in numbers}
 
     def relative(self, view: View, before: Sequence[View]) -> Relative | None:
         """Return how ``view``, a reduction, depends on numbers that ``before`` reduce; None if not so."""
@@ -125,33 +117,7 @@ class RowElements:
         combiners = match_combiners(view.body, view.results)
         if combiners is None or view.results != 1:
             return None
-        return combiners[0].name, self._scalar(view, combined_value(view.body, 1, 0))
-
-    def _scalar(self, view: View, value: Value) -> Scalar:
-        """Return what ``value`` of the body of ``view`` is."""
-        argument = partial(self._argument, view)
-        return BodyReader(self._scalars, view.body, argument, lambda dim: dim, self._marked).scalar(value)
-
-    def _argument(self, view: View, number: int) -> Scalar:
-        value, access = view.operands[number], view.accesses[number]
-        if value not in self._known and value in self._produced:
-            member = self._produced[value]
-            self._known[value] = self._scalar(member, end_of(member.body).operands[value.result_number])
-        if value in self._known:
-            return self._known[value]
-        same = filler(value)
-        if same is None:
-            return self._scalars.leaf((value, access), "input", value.type, (), 0)
-        constant = constant_value(same)
-        if constant is None:
-            return self._scalars.leaf(same, "input", same.type, (), 0)
-        return self._scalars.constant(constant)
-
-    def _marked(self, op: Operation) -> Scalar | None:
-        """Return what ``op`` computes if it is not arithmetic: what it is is not looked at."""
-        if op.name.startswith(("arith.", "math.")):
-            return None
-        return self._scalars.leaf(op.results[0], "input", op.results[0].type, (), 0)
+        return combiners[0].name, self._plan.root(combined_value(view.body, 1, 0))
 
 
 def _varies(scalar: Scalar) -> bool:
