@@ -76,13 +76,8 @@ class RowSpace:
         own = self.access(shape)
         if own is None:
             return False
-        pairs = zip(shape, access, own, strict=True)
-        return all(
-            self._fixed(index) if extent == 1 else index.terms == mine.terms for extent, index, mine in pairs
-        )
-
-    def _fixed(self, index: Linear) -> bool:
-        return all(self.extents[dim] == 1 for dim, _ in index.terms)
+        live = [tuple(term for term in index.terms if self.extents[term[0]] != 1) for index in access]
+        return live == [index.terms for index in own]
 
     def is_single(self, view: View) -> bool:
         """Return whether ``view``, over these loops, computes one number for each row."""

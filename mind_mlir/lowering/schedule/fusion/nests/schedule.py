@@ -173,10 +173,10 @@ def _chunks(work: Work, target: Target) -> tuple[list[Cut], int, int, FusedSched
 
     Between the two, the fewest chunks that threads share, and how many there are to be.
     """
-    nanoseconds = work.nanoseconds(target)
+    nanoseconds, iteration_bytes = work.nanoseconds(target), math.prod(work.extents) * work.bits // 8
     parallel, brief = nanoseconds >= constants.WORTHWHILE_NS, nanoseconds < constants.WAKING_NS
     fewest = constants.FEWEST_CHUNKS // 2 if brief else constants.FEWEST_CHUNKS
-    wanted = min(constants.MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // constants.CHUNK_BYTES))
+    wanted = min(constants.MOST_FUSED_CHUNKS, max(fewest, iteration_bytes // constants.CHUNK_BYTES))
     about = f"about {nanoseconds / 1000:.1f} us of work"
     reason = about if parallel else f"one thread: {about}"
     shared = FusedSchedule(target.lanes(work.bits), parallel=parallel, brief=brief, reason=reason)
@@ -189,16 +189,16 @@ def streams(work: Work, target: Target) -> bool:
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
     """
     only_written = work.bytes - work.stored < work.stored // 2
-    if work.reductions or only_written or not exceeds_caches(work.stored, work.bytes, target):
+    large = work.stored >= constants.STREAMED_CACHES * target.l2_bytes
+    if (
+        work.reductions
+        or only_written
+        or not large
+        or work.bytes * constants.STREAMED_SHARE < target.l3_bytes
+    ):
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
-
-
-def exceeds_caches(stored: int, touched: int, target: Target) -> bool:
-    """Return whether results of ``stored`` bytes exceed the cache, given all that is read or written."""
-    large = stored >= constants.STREAMED_CACHES * target.l2_bytes
-    return large and touched * constants.STREAMED_SHARE >= target.l3_bytes
 
 
 def vectors(work: Work, lanes: int, *, streaming: bool) -> int:

@@ -58,11 +58,6 @@ class Work:
         return tuple(dim for dim in dims if dim != self.vector and dim not in self.reductions)
 
     @property
-    def iteration_bytes(self) -> int:
-        """Bytes of a tensor with an element for each iteration: equal for all nests over the same rows."""
-        return math.prod(self.extents) * self.bits // 8
-
-    @property
     def row_bytes(self) -> int:
         """Bytes of the elements along the vector loop."""
         return self.extents[self.vector] * self.bits // 8
