@@ -123,14 +123,9 @@ class Elements:
         now: Mapping[Value, Value],
         beside: Beside | None = None,
     ) -> Known:
-        """Return what is known of ``chunk``.
+        """Return what is known of ``chunk`` in the loops ``env``, given what is ``known`` outside of it.
 
-        Args:
-            env: All loops but the vector loop.
-            known: What is known outside of the vector loop.
-            chunk: Where the vectors are.
-            now: Tensors that results are written over, and what they are by now.
-            beside: Which of several rows side by side it is of.
+        Tensors that results are written over are what ``now`` says.
         """
         self._now, self._beside, self._bounded = now, beside, {}
         here = env | {self._dim: chunk.start}
@@ -153,15 +148,9 @@ class Elements:
         ]
 
     def fits(self, env: Env, dim: int, rows: int) -> Value | None:
-        """Emit whether no read leaves its tensor.
+        """Emit whether no read leaves its tensor in ``rows`` iterations of ``dim``; None if none ever does.
 
-        Args:
-            env: All loops but the vector loop.
-            dim: The innermost of these.
-            rows: So many iterations of it are meant, from the one in ``env`` on.
-
-        Returns:
-            None where none ever does.
+        The first of these is in ``env``, whose innermost loop ``dim`` is.
         """
         spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
         for read in (read for read in self._plan.reads.values() if read.margin is not None):

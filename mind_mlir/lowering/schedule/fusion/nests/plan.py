@@ -88,9 +88,7 @@ class Plan:
     def needed(self, vector: int, values: Iterable[Value]) -> set[Scalar]:
         """Return the scalars that are needed in all lanes though they do not depend on the loop ``vector``.
 
-        Args:
-            vector: the vector loop.
-            values: the values that are stored or combined as vectors.
+        They are among ``values``, which are stored or combined as vectors, or what these are computed from.
         """
         used = {self.root(value) for value in values}
         for step in self.steps:

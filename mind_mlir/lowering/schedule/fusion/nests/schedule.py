@@ -190,12 +190,8 @@ def streams(work: Work, target: Target) -> bool:
     """
     only_written = work.bytes - work.stored < work.stored // 2
     large = work.stored >= constants.STREAMED_CACHES * target.l2_bytes
-    if (
-        work.reductions
-        or only_written
-        or not large
-        or work.bytes * constants.STREAMED_SHARE < target.l3_bytes
-    ):
+    large = large and work.bytes * constants.STREAMED_SHARE >= target.l3_bytes
+    if work.reductions or only_written or not large:
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)

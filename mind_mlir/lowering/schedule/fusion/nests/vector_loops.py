@@ -31,12 +31,7 @@ def along(
 ) -> list[Value]:
     """Emit the vector loop at ``place``; what is left after its full steps is one step whose end is masked.
 
-    Args:
-        body: What is computed.
-        place: Where it is.
-        carried: What goes from step to step.
-        step: Emits a step.
-        accumulators: What steps add to: the last things that are carried, in as many levels as it takes.
+    Where steps add to ``accumulators``, the last things carried, these have as many levels as it takes.
     """
     e, columns, width = body.e, body.range_of(place, body.group.vector), body.schedule.width
     extent = body.group.extents[body.group.vector]
@@ -64,10 +59,7 @@ def along(
 def columns(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
     """Emit the vector loop at ``place``, where it is parallel, and what is inside of it.
 
-    Args:
-        body: What is computed.
-        place: Where it is.
-        carried: The tensors of the streams, then those of the reducers.
+    Carried are the tensors of the streams, and then those of the reducers.
     """
     e, strip, count = body.e, body.schedule.strip, len(body.streams)
 
@@ -164,7 +156,7 @@ def reduced(
         body: What is computed.
         dims: The loops, outermost first.
         place: Where they are.
-        accumulators: What is added to.
+        accumulators: The accumulators.
         carried: The tensors of the streams, and then the accumulators.
         inner: Emits what is within all of them.
         short: So many terms within a loop, or fewer, go on with its accumulators.

@@ -47,7 +47,7 @@ class Work:
     operations: int
     bytes: int
     stored: int
-    sums: bool
+    sums: bool = False
     overlaps: bool = False
     shares: bool = False
 

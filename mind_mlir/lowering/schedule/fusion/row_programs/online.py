@@ -53,14 +53,9 @@ class Online:
     ) -> tuple[dict[Value, Value], list[Value]]:
         """Go over a segment of a row.
 
-        Args:
-            place: The loops over the rows, and the numbers of the row so far.
-            block: What is written.
-            range_: The segment.
-            running: The maximum of what was before, and what is subtracted for it.
-
         Returns:
-            The maximum so far and the sums of the segment, and ``running`` behind it.
+            The maximum so far and the sums of the segment, and ``running`` behind it: the maximum of what was
+            before, and what is subtracted for it.
         """
         first, here = self._passes.body(self._first, place, block)
         second, other = self._passes.body(self._first + 1, place, block, [self._centre])

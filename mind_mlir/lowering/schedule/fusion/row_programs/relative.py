@@ -78,12 +78,7 @@ def relative_sums(
 
 
 class RowElements:
-    """What operations compute of each element of a row, as a graph.
-
-    Args:
-        members: The operations.
-        numbers: The results that are known: numbers of the row.
-    """
+    """What ``members`` compute of each element of a row, as a graph, given ``numbers`` of the row."""
 
     def __init__(self, members: Sequence[View], numbers: Collection[Value]) -> None:
         self._plan = Plan(members, dict.fromkeys(numbers, frozenset((_ROW,))))

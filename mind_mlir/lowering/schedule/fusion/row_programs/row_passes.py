@@ -68,14 +68,9 @@ class RowPasses:
         return Block(dict(zip(self._outputs, carried, strict=True)), memory)
 
     def run(self, number: int, place: Place, rows: tuple[Index, Index], slot: Index, block: Block) -> Block:
-        """Run pass ``number`` over ``rows``, from the first one to the one behind the last.
+        """Run a pass over a block of rows, from the first one to the one behind the last.
 
-        Args:
-            number: Which pass.
-            place: The loops around the one over rows.
-            rows: A block of rows, or none.
-            slot: The first slot of the block.
-            block: What has been written before.
+        The slots of the block begin with ``slot``; ``block`` is what has been written before.
         """
 
         def row(i: Index, inside: list[Value]) -> list[Value]:
@@ -141,15 +136,10 @@ class RowPasses:
         others: Sequence[Output] = (),
         prefetches: Sequence[Prefetch] = (),
     ) -> tuple[NestBody, Place]:
-        """Return what pass ``number`` does along the row at ``place``, and that with what is known there.
+        """Return what a pass does along the row at ``place``, and that place with what is known there.
 
-        Args:
-            number: Which pass.
-            place: The loops over the rows, and the numbers of the row so far.
-            block: What is written.
-            numbers: Numbers of the row that are going to be known.
-            others: What else it reduces.
-            prefetches: What is prefetched meanwhile.
+        Besides what is known at ``place``, ``numbers`` of the row are going to be known, and ``others`` are
+        reduced.
         """
         part = self._p.passes[number]
         members = {id(view): self._form(view, part) for view in part.members}
@@ -181,15 +171,9 @@ class RowPasses:
         others: Sequence[Output] = (),
         prefetches: Sequence[Prefetch] = (),
     ) -> dict[Value, Value]:
-        """Run a pass along a row, or over a segment of it; return what it reduces, by the results.
+        """Run a pass along a row, or over a segment of it, and change ``block``; return what it reduces.
 
-        Args:
-            number: Which pass.
-            place: As for `body`.
-            block: What is written; changed.
-            range_: The segment; the row if there is none.
-            others: What else it reduces: instead of results, values of bodies.
-            prefetches: What is prefetched meanwhile.
+        That is by the results, or by the values of bodies that ``others`` reduce instead.
         """
         body, here = self.body(number, place, block, others=others, prefetches=prefetches)
         slot = self._sums.slot(place.env) if self._p.passes[number].summed else None
@@ -208,13 +192,9 @@ class RowPasses:
         return dict(zip(keys, totals, strict=True))
 
     def finish(self, number: int, place: Place, block: Block, total: Callable[[Output], Value]) -> Known:
-        """Compute and store the numbers that a row ends pass ``number`` with, and return all that are known.
+        """Compute and store in ``block`` the numbers that a row ends a pass with; return all that are known.
 
-        Args:
-            number: Which pass.
-            place: The loops over the rows, and the numbers of the row before.
-            block: What is written; changed.
-            total: Gives what the pass has found for a reduction.
+        They are made of the ``total`` that the pass has found for each reduction.
         """
         part, env = self._p.passes[number], place.env
         scalars = dict(place.known.scalars)

@@ -49,8 +49,7 @@ class RowSchedule:
 
     Attributes:
         rows: How the rows are cut in chunks, if they are what threads share.
-        passes: How each pass over a row is computed.
-        summaries: What each pass does, for people.
+        passes: How each pass over a row is computed, and, as the reason, what it does.
         segments: How each stage goes along long rows; none where rows are computed in blocks.
         block: Rows that a pass runs over before the next one does, a power of two.
         vectors: Whether what there is one of for each row is computed for many rows at a time.
@@ -61,7 +60,6 @@ class RowSchedule:
 
     rows: FusedSchedule
     passes: tuple[FusedSchedule, ...]
-    summaries: tuple[str, ...]
     segments: tuple[SegmentSchedule, ...] = ()
     block: int = 1
     vectors: bool = False
@@ -76,18 +74,28 @@ class RowSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
+        left, found = iter(self.passes), list[Choice]()
+        for number, count in enumerate([each.passes for each in self.segments] or [1] * len(self.passes), 1):
+            step = list(itertools.islice(left, count))
+            value = ", ".join(f"{each.vectors} x {each.lanes}" for each in step)
+            name = f"{'stage' if self.segments else 'pass'} {number}"
+            found.append(Choice(name, value, ", ".join(each.reason for each in step if each.reason)))
+        chunks = next(choice for choice in self.rows.choices() if choice.name == "chunks")
+        if self.segments and not self.rows.cuts:
+            counts = ", ".join(str(each.split.count) for each in self.segments)
+            chunks = Choice("chunks", counts, f"of each row: {self.segments[0].split.reason}")
         sizes = ", ".join(str(each.size) for each in self.segments[:-1])
         blocks, summed = (f"of {count} row{'s' * (count > 1)}" for count in (self.block, self.summed))
         past = any(schedule.streaming for schedule in self.passes)
         return (
-            *self._steps(),
+            *found,
             *chosen(
                 bool(self.segments)
                 and ("pieces", f"of {sizes}", "what is reduced of them is joined behind each stage"),
                 not self.segments and ("blocks", blocks, "passes find them in the first-level cache"),
                 self.pipelined and ("order", "last pass after the next first", "no pass waits for a number"),
             ),
-            self._chunks(),
+            chunks,
             *chosen(
                 self.summed > 0 and ("partial sums", summed, "they are joined afterwards"),
                 self.prefetch_pass >= 0
@@ -95,24 +103,6 @@ class RowSchedule:
                 past and ("stores", "past the cache", "the results are larger than it"),
             ),
         )
-
-    def _steps(self) -> list[Choice]:
-        """Return what is said of each pass or stage."""
-        left = iter(zip(self.passes, self.summaries, strict=True))
-        counts = [each.passes for each in self.segments] or [1] * len(self.passes)
-        found = []
-        for number, count in enumerate(counts, 1):
-            passes, summaries = zip(*itertools.islice(left, count), strict=True)
-            value = ", ".join(f"{each.vectors} x {each.lanes}" for each in passes)
-            name = f"{'stage' if self.segments else 'pass'} {number}"
-            found.append(Choice(name, value, ", ".join(filter(None, summaries))))
-        return found
-
-    def _chunks(self) -> Choice:
-        if self.segments and not self.rows.cuts:
-            counts = ", ".join(str(each.split.count) for each in self.segments)
-            return Choice("chunks", counts, f"of each row: {self.segments[0].split.reason}")
-        return next(choice for choice in self.rows.choices() if choice.name == "chunks")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +136,8 @@ def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple
     work = RowWork(group, passes_of(group, results), results, target)
     if len(work.passes.passes) < 2:
         return None
-    if not work.is_long:
+    # Whether the second-level cache holds what is touched of a row.
+    if work.touched_bytes * constants.ROW_SHARE <= target.l2_bytes:
         schedule = _in_blocks(work)
     else:
         work = RowWork(group, passes_of(group, results, long=True), results, target)
@@ -177,7 +168,6 @@ def _in_blocks(work: RowWork) -> RowSchedule | None:
     return RowSchedule(
         rows,
         _pass_schedules(work),
-        _summaries(passes),
         block=block,
         vectors=apart,
         prefetch_pass=costs.index(max(costs if pipelined else costs[:-1])) if far else -1,
@@ -208,7 +198,7 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
         segments.append(SegmentSchedule(len(own), size, split))
         schedules += [dataclasses.replace(each, cuts=(Cut(group.vector, size, count),)) for each in own]
     plain = FusedSchedule(work.lanes, reason="threads share each row")
-    return RowSchedule(rows or plain, tuple(schedules), _summaries(passes), tuple(segments))
+    return RowSchedule(rows or plain, tuple(schedules), tuple(segments))
 
 
 def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
@@ -218,8 +208,8 @@ def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
         touched = dataclasses.replace(each, bytes=work.whole.bytes)
         past = not part.summed and streams(touched, work.target)
         count = vectors(each, work.lanes, streaming=past)
-        plain = FusedSchedule(work.lanes, reason="threads share the rows")
-        found.append(dataclasses.replace(plain, vectors=count, streaming=past))
+        summary = part.summary(work.passes.kept)
+        found.append(FusedSchedule(work.lanes, count, streaming=past, reason=summary))
     return tuple(found)
 
 
@@ -243,7 +233,3 @@ def _split(count: int, work: RowWork) -> Split:
 def _power_of_two(count: int) -> int:
     """Return the greatest power of two up to ``count``; one at least."""
     return 1 << (max(1, count).bit_length() - 1)
-
-
-def _summaries(passes: Passes) -> tuple[str, ...]:
-    return tuple(part.summary(passes.kept) for part in passes.passes)

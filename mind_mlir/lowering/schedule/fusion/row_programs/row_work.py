@@ -63,11 +63,6 @@ class RowWork:
         """The bytes that are read, written or kept of one row; one at least, where all is one element."""
         return max(1, self.row_bytes([*self.read, *self.results, *self.passes.kept]))
 
-    @property
-    def is_long(self) -> bool:
-        """Whether the second-level cache does not hold what is touched of a row."""
-        return self.touched_bytes * constants.ROW_SHARE > self.target.l2_bytes
-
     @cached_property
     def each(self) -> list[Work]:
         """The work of each pass."""
@@ -83,7 +78,6 @@ class RowWork:
             operations=sum(work.operations for work in self.each),
             bytes=sum(map(bytes_of, [*self.read, *self.results])),
             stored=sum(work.stored for work in self.each),
-            sums=any(work.sums for work in self.each),
         )
 
     @cached_property
@@ -139,7 +133,6 @@ class RowWork:
             sum(operations_of(view) for view in part.members),
             0,
             sum(bytes_of(value) for value in part.stored if value in self.results),
-            sums=any(view.reductions for view in part.members),
         )
 
 

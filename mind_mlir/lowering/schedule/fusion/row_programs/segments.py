@@ -69,15 +69,7 @@ class Segments:
         self._online = Online(emitter, plan, stage, first, passes) if stage.is_online else None
 
     def run(self, place: Place, block: Block) -> Place:
-        """Run the stage over a row.
-
-        Args:
-            place: The loops over the rows, and the numbers of the row so far.
-            block: What is written; changed.
-
-        Returns:
-            ``place`` with the numbers that the row has behind the stage.
-        """
+        """Run the stage over a row, and change ``block``; return ``place`` with the numbers behind it."""
         numbers = self._along(place, block)
         for number in range(len(self._stage.passes)):
             total = functools.partial(self._joined, numbers, place.known.scalars)
@@ -115,14 +107,8 @@ class Segments:
     def _segment(self, place: Place, span: Span, block: Block, running: list[Value]) -> list[Value]:
         """Run the passes over a segment, or over several ones where nothing is reduced.
 
-        Args:
-            place: The loops over the rows, and the numbers of the row so far.
-            span: Which.
-            block: What is written, and what is reduced of segments; changed.
-            running: What the segment before hands on.
-
         Returns:
-            What this one hands on.
+            What it hands on to the next one, as the one before did ``running``.
         """
         slot: Index = self._whole if span is None else span[0]
         if self._online is not None:
@@ -182,13 +168,7 @@ class Segments:
         return {(name, of): self._e.empty([self._count], like.type.element_type) for name, of, like in rows}
 
     def _joined(self, numbers: Numbers, known: Mapping[Root, Value], output: Output) -> Value:
-        """Return what ``output``, a reduction, adds up to.
-
-        Args:
-            numbers: What was reduced of the segments.
-            known: The numbers of the row so far.
-            output: The reduction.
-        """
+        """Return what ``output`` adds up to, given the numbers of the segments and those of the row."""
         combiner, element, result = output.combiner, output.element, output.result
         wide = combiner.wider(element)
         relative = next((each for each in self._stage.relative if each.result == result), None)
