@@ -14,8 +14,8 @@ from mind_mlir.lowering.schedule.folds.reductions import (
     match_combiners,
 )
 from mind_mlir.lowering.schedule.fusion.nests.elements import Beside, Chunk, Elements, Known, read_vector
-from mind_mlir.lowering.schedule.linalg_view.values import filler, match_multiply_add
-from mind_mlir.mlir.bindings import Type, Value, arith, vector
+from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.mlir.bindings import Type, Value, vector
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -71,15 +71,12 @@ class Output:
         return dataclasses.replace(combiners[self.number], location=self.member.op.location)
 
     @cached_property
-    def wanted(self) -> list[Value]:
-        """What is needed in vectors: a value, or both factors of a product to be summed."""
+    def value(self) -> Value:
+        """What is stored, or combined with an accumulator."""
         if self.instead is not None:
-            return [self.instead]
-        if not self.member.reductions:
-            return [self.result]
-        value = combined_value(self.member.body, self.member.results, self.number)
-        product = match_multiply_add(self.member.body)
-        return list(value.owner.operands) if product is not None and product.floating else [value]
+            return self.instead
+        reduces = self.member.reductions
+        return combined_value(self.member.body, self.member.results, self.number) if reduces else self.result
 
     def indices(self, e: Emitter, env: Env) -> list[Index]:
         """Emit the indices of the element at ``env``."""
@@ -181,7 +178,7 @@ class NestBody:
         self.group = group
         self.schedule = schedule
         self._fma = target.fma
-        wanted = [value for output in outputs for value in output.wanted]
+        wanted = [output.value for output in outputs]
         through = schedule.beside > 1 and not group.reductions
         self.elements = Elements(emitter, group, schedule.width, wanted, live_ins, through=through)
         self.reducers = [output for output in outputs if output.member.reductions and not output.adds]
@@ -251,7 +248,8 @@ class NestBody:
     def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams.
 
-        Where several rows are computed at once, nothing is stored but what they add up to.
+        Where several rows are computed at once, nothing is stored but what they add up to. Along a reduced
+        vector loop, lanes that are off add nothing.
         """
         count = len(self.streams)
         following, accumulators = carried[:count], iter(carried[count:])
@@ -259,12 +257,7 @@ class NestBody:
             if place.side is None:
                 following = self.store_streams(place, chunk, computed, following)
             following += [self._combine(each, next(accumulators), computed) for each in self.reducers]
-        return following
-
-    def accumulate_alone(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
-        """Do the same along a reduced vector loop: lanes that are off add nothing to the accumulators."""
-        following, count = self.accumulate(place, chunk, carried), len(self.streams)
-        if chunk.mask is None:
+        if chunk.mask is None or self.group.vector not in self.group.reductions:
             return following
         pairs = zip(following[count:], carried[count:], strict=True)
         return [*following[:count], *(self.e.select(chunk.mask, new, old) for new, old in pairs)]
@@ -278,7 +271,7 @@ class NestBody:
             if output.adds:
                 value = self._combine(output, self.start(output, stored[number], place, chunk), computed)
             else:
-                value = self.elements.vector(output.result, computed)
+                value = self.elements.vector(output.value, computed)
             stored[number] = self.store(output, stored[number], place, chunk, value)
         return stored
 
@@ -342,18 +335,8 @@ class NestBody:
 
     def _combine(self, output: Output, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""
-        combiner = output.combiner
-        values = [self.elements.vector(value, known) for value in output.wanted]
-        if len(values) == 1 and self._fma and combiner.name == "arith.addf":
-            values = _factors(values[0])
-        if len(values) == 1:
-            return combiner.combine(accumulator, values[0])
-        if self._fma:
-            return vector.FMAOp(*values, accumulator, loc=combiner.location).result
-        return combiner.combine(accumulator, arith.MulFOp(*values, loc=combiner.location).result)
-
-
-def _factors(value: Value) -> list[Value]:
-    """Return the factors of ``value`` if it is a product, as that of a centred value with itself; else it."""
-    op = definition(value)
-    return list(op.operands) if op is not None and op.name == "arith.mulf" else [value]
+        combiner, value = output.combiner, self.elements.vector(output.value, known)
+        op = definition(value) if self._fma and combiner.name == "arith.addf" else None
+        if op is not None and op.name == "arith.mulf":
+            return vector.FMAOp(*op.operands, accumulator, loc=combiner.location).result
+        return combiner.combine(accumulator, value)

@@ -13,8 +13,11 @@ from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.body import Output
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value
 
 
@@ -104,3 +107,30 @@ class PartialResults:
             return [e.write(combiner.combine(start, total), now[0], [at], mask)]
 
         return e.vectors(count, self._lanes, [result], vector)[0]
+
+
+class RowSums(PartialResults):
+    """Sums over rows of a nest, of which some that follow one another have one in common.
+
+    A pass over a row adds to a partial sum in memory, which has as many elements as the row and stays in the
+    cache. No more rows have one in common than an accumulator may take, and never rows of different chunks:
+    what is added up in which order depends on the schedule alone.
+
+    Args:
+        outer: The extents of the loops over rows.
+        rows: How many rows have one in common.
+    """
+
+    def __init__(self, emitter: Emitter, lanes: int, outer: Sequence[int], rows: int) -> None:
+        self._outer, self._rows = outer, max(1, rows)
+        #: Of the rows that lie behind one another, so many have one each.
+        self._each = -(-outer[-1] // self._rows) if outer else 1
+        super().__init__(emitter, lanes, math.prod(outer[:-1]) * self._each, last=False)
+
+    def slot(self, env: Env, row: Index | None = None) -> Index:
+        """Return which partial sum ``row``, or the row at ``env``, is added to."""
+        place: Index = 0
+        for dim, extent in enumerate(self._outer[:-1]):
+            place = self._e.add(self._e.mul(place, extent), env[dim])
+        row = env[len(self._outer) - 1] if row is None else row
+        return self._e.add(self._e.mul(place, self._each), self._e.floordiv(row, self._rows))

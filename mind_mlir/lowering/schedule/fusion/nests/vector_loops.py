@@ -127,7 +127,7 @@ def row_totals(body: NestBody, place: Place, streams: list[Value]) -> tuple[list
 
     def row(here: Place, inside: list[Value]) -> list[Value]:
         def step(chunk: Chunk, now: list[Value]) -> list[Value]:
-            return body.accumulate_alone(here, chunk, now)
+            return body.accumulate(here, chunk, now)
 
         return along(body, here, inside, step, accumulators)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.body import Place
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks
+from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
 from mind_mlir.lowering.schedule.fusion.row_programs.passes import stages_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block, RowSums
-from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
 from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class RowEmitter:
         self._s = plan.schedule
         self._count = len(plan.passes.passes)
         self._chunks = Chunks(emitter, group.extents, group.vector, group.reductions, plan.schedule.rows)
-        self._sums = RowSums(emitter, group, plan.schedule)
+        outer, rows = group.extents[: group.vector], plan.schedule.rows
+        self._sums = RowSums(emitter, rows.lanes, outer, plan.schedule.summed)
         self._passes = RowPasses(emitter, plan, self._sums)
         self._stages: list[Segments] = []
         first = 0

@@ -21,18 +21,51 @@ from mind_mlir.lowering.schedule.fusion.nests.body import (
 )
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, row_totals
-from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, View
 from mind_mlir.mlir.bindings import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import RowSums
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
+
+
+@dataclasses.dataclass
+class Block:
+    """Tensors that are written while rows are computed, as they are by now.
+
+    Attributes:
+        outputs: The results.
+        buffers: Memory of a few rows: for each value that is kept, and each that a pass gives to another; of
+            long rows, that for the numbers of segments (see `segments`).
+    """
+
+    outputs: dict[Value, Value]
+    buffers: dict[Value, Value]
+
+    @property
+    def tensors(self) -> list[Value]:
+        """All of them, in order."""
+        return [*self.outputs.values(), *self.buffers.values()]
+
+    def at(self, tensors: Sequence[Value]) -> Block:
+        """Return the same with other ``tensors``, in order."""
+        count = len(self.outputs)
+        pairs = zip(self.outputs, tensors[:count], strict=True)
+        return Block(dict(pairs), dict(zip(self.buffers, tensors[count:], strict=True)))
+
+    def home(self, value: Value) -> dict[Value, Value]:
+        """Return which of the two ``value``, which lies along the rows, is in."""
+        return self.outputs if value in self.outputs else self.buffers
+
+    def now(self, outputs: Mapping[Value, Output]) -> dict[Value, Value]:
+        """Return what is to be read instead of values and of tensors that have been written over."""
+        found = {outputs[value].destination: tensor for value, tensor in self.outputs.items()}
+        return {**found, **self.outputs, **self.buffers}
 
 
 class RowPasses:

@@ -14,18 +14,21 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
+from mind_mlir.lowering.schedule.folds.reductions import combined
 from mind_mlir.lowering.schedule.fusion.nests.body import Output, Range
-from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-from mind_mlir.lowering.schedule.fusion.row_programs.online import Online
+from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative
-from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
-from mind_mlir.mlir.bindings import Value, arith, ir
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block
+from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.folds.reductions import Combiner
     from mind_mlir.lowering.schedule.fusion.nests.body import Place
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
@@ -60,13 +63,14 @@ class Segments:
         self._passes = passes
         self._first = first
         self._schedule = plan.schedule.segments[number]
-        self._widths = [each.width for each in plan.schedule.passes]
+        self._steps = plan.schedule.passes
         self._lanes = plan.schedule.rows.lanes
         self._extent = plan.group.extents[plan.group.vector]
         #: Whole segments of a row, and segments.
         self._whole = self._extent // self._schedule.size
         self._count = -(-self._extent // self._schedule.size)
-        self._online = Online(emitter, plan, stage, first, passes) if stage.is_online else None
+        element = stage.relative[0].centre.type.element_type if stage.is_online else None
+        self._online = None if element is None else OnlineExponentials(emitter, element)
 
     def run(self, place: Place, block: Block) -> Place:
         """Run the stage over a row, and change ``block``; return ``place`` with the numbers behind it."""
@@ -112,7 +116,7 @@ class Segments:
         """
         slot: Index = self._whole if span is None else span[0]
         if self._online is not None:
-            totals, running = self._online.run(place, block, self._range(span, self._first), running)
+            totals, running = self._exponentials(place, span, block, running, self._online)
             self._note(block, "total", totals, slot)
             return running
         totals = self._passes.along(self._first, place, block, self._range(span, self._first))
@@ -120,6 +124,66 @@ class Segments:
         if self._stage.relative:
             self._squares(place, span, block, totals, slot)
         return running
+
+    def _exponentials(
+        self, place: Place, span: Span, block: Block, running: list[Value], fold: OnlineExponentials
+    ) -> tuple[dict[Value, Value], list[Value]]:
+        """Sum exponentials of a segment relative to the maximum so far, both passes in one.
+
+        A step compares its elements with that, and rarely finds a greater one: then that is the maximum from
+        here on, and what has been summed is scaled. What goes from step to step is the maximum, what is
+        subtracted for it, and the sums.
+
+        Returns:
+            The maximum so far and the sums of the segment, and ``running`` behind it: the maximum of what was
+            before, and what is subtracted for it.
+        """
+        centre = self._stage.relative[0].centre
+        first, here = self._passes.body(self._first, place, block)
+        second, other = self._passes.body(self._first + 1, place, block, [centre])
+        (maximum,) = first.reducers
+        width = self._steps[self._first].width
+        lowest = self._e.number(self._e.vector_type(width, maximum.element), -math.inf)
+
+        def step(chunk: Chunk, inside: list[Value]) -> list[Value]:
+            computed = first.elements.chunk(here.env, here.known, chunk, here.now)
+            elements = first.elements.vector(maximum.value, computed)
+            if chunk.mask is not None:
+                elements = self._e.select(chunk.mask, elements, lowest)
+            greatest, subtracted, *sums = self._raised(elements, maximum.combiner, inside, fold)
+            scalars = {**other.known.scalars, centre: subtracted}
+            there = other.at(other.env, Known(scalars, other.known.vectors))
+            return [greatest, subtracted, *second.accumulate(there, chunk, sums)]
+
+        segment = here.within(second.group.vector, self._range(span, self._first))
+        greatest, subtracted, *sums = along(second, segment, [*running, *second.neutral], step)
+        totals = {maximum.result: greatest}
+        for output, total in zip(second.reducers, sums, strict=True):
+            totals[output.result] = output.combiner.horizontal(total)
+        return totals, [greatest, subtracted]
+
+    def _raised(
+        self, elements: Value, combiner: Combiner, inside: list[Value], fold: OnlineExponentials
+    ) -> list[Value]:
+        """Return what goes from step to step, once ``elements`` are no greater than the maximum."""
+        lanes, width = self._lanes, self._steps[self._first].width
+        parts = [self._e.part(elements, first, lanes) for first in range(0, width, lanes)]
+        greatest = self._e.broadcast(parts[0].type, inside[0])
+        found = [arith.CmpFOp(arith.CmpFPredicate.UGT, part, greatest).result for part in parts]
+        kind = ir.Attribute.parse("#vector.kind<or>")
+        boolean = ir.IntegerType.get_signless(1)
+        any_ = vector.ReductionOp(boolean, kind, _all("arith.ori", found)).result
+
+        def raise_(now: list[Value]) -> list[Value]:
+            before, _, *sums = now
+            own = combiner.horizontal(_all(combiner.name, parts))
+            maximum = combiner.combine(before, own)
+            subtracted = fold.subtracted(maximum)
+            # A vector as elsewhere, so that the loop has one set of constants.
+            factor = fold.factor(before, subtracted, elements.type)
+            return [maximum, subtracted, *(fold.scaled(total, factor) for total in sums)]
+
+        return self._e.either(any_, inside, raise_, lambda now: now)
 
     def _squares(
         self, place: Place, span: Span, block: Block, totals: Mapping[Value, Value], slot: Index
@@ -152,7 +216,7 @@ class Segments:
         """Return the iterations of the vector loop, in steps of pass ``number``, that ``span`` is."""
         if span is None:
             return Range(
-                self._whole * self._schedule.size, self._extent - self._extent % self._widths[number]
+                self._whole * self._schedule.size, self._extent - self._extent % self._steps[number].width
             )
         first, end = (self._e.mul(segment, self._schedule.size) for segment in span)
         return Range(first, end, end=False)
@@ -176,7 +240,7 @@ class Segments:
         neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
         nothing = zero(element)
 
-        def vector(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
+        def add(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
             def read(name: str, of: Value | None, padding: Attribute = nothing) -> Value:
                 return self._e.read(type_, numbers[name, of], [at], self._e.splat(element, padding), mask)
 
@@ -186,8 +250,13 @@ class Segments:
                 terms = _TERMS[relative.kind](self._e, relative, read, known[relative.centre], wide)
             return [combiner.combine(now[0], terms if mask is None else self._e.select(mask, terms, neutral))]
 
-        (found,) = self._e.vectors(self._count, self._lanes, [neutral], vector)
+        (found,) = self._e.vectors(self._count, self._lanes, [neutral], add)
         return self._e.cast(combiner.horizontal(found), element)
+
+
+def _all(name: str, parts: list[Value]) -> Value:
+    """Emit operation ``name`` of all ``parts``."""
+    return functools.reduce(functools.partial(combined, name), parts)
 
 
 def _exponentials(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: Type) -> Value:
