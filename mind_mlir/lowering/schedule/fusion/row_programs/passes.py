@@ -36,6 +36,8 @@ class Pass:
         stored: Values along the row that go to memory: results, and what is kept for later passes.
         loaded: Values along the row that come from there.
         live_ins: What passes before have reduced, or computed of that, and this one needs.
+        again: Operations that passes before have done, too.
+        crossing: Values along the row that groups would have kept for this one in memory.
     """
 
     members: list[View]
@@ -45,6 +47,8 @@ class Pass:
     stored: list[Value]
     loaded: list[Value]
     live_ins: list[Value]
+    again: int
+    crossing: list[Value]
 
     def summary(self, kept: Container[Value]) -> str:
         """Return what the pass does with a row, as text; ``kept`` is what is no result."""
@@ -117,16 +121,6 @@ class Stage:
         """Return whether exponentials are summed that are relative to the maximum so far."""
         return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
 
-    @property
-    def members(self) -> list[View]:
-        """The operations that are computed along the row."""
-        return [view for part in self.passes for view in part.members]
-
-    @property
-    def stored(self) -> list[Value]:
-        """Values along the row that go to memory."""
-        return [value for part in self.passes for value in part.stored]
-
 
 def passes_of(group: Group, results: Container[Value], *, long: bool = False) -> Passes:
     """Return the passes of a row program, as few as possible.
@@ -157,10 +151,7 @@ def stages_of(passes: Passes) -> tuple[Stage, ...]:
     while left:
         first = left.pop(0)
         relative = _relative(first, left[0]) if left else None
-        if relative is None:
-            stages.append(Stage((first,)))
-        else:
-            stages.append(Stage((first, left.pop(0)), relative))
+        stages.append(Stage((first,)) if relative is None else Stage((first, left.pop(0)), relative))
     return tuple(stages)
 
 
@@ -175,7 +166,7 @@ def _relative(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
     return None if online and first.stored else found
 
 
-def cost_of(view: View) -> int:
+def _cost_of(view: View) -> int:
     """Return the operations in the body of ``view``, those that take longer as often as they are slower."""
     narrowings = len([op for op in view.body.operations if op.operation.name == "arith.truncf"])
     return operations_of(view) + NARROWING * narrowings
@@ -216,6 +207,10 @@ class _Node:
         """Whether passes hand on what it computes: what is reduced, and numbers that are made of that."""
         return bool(self.view.reductions) or (self.single and self.level > 0)
 
+    def is_before(self, level: int) -> bool:
+        """Return whether it lies along the row, and a pass before ``level`` has computed it."""
+        return self.first is not None and self.first < level
+
     def is_row_scalar(self, results: Container[Value]) -> bool:
         """Return whether it computes a number for each row that is a result, or is made of such."""
         if not self.single or self.view.reductions:
@@ -233,7 +228,7 @@ def _nodes(group: Group, results: Container[Value]) -> list[_Node]:
             continue
         inputs = [(value, nodes[value]) for value in view.reads if value in nodes]
         level = max((node.level + bool(node.view.reductions) for _, node in inputs), default=0)
-        cost = sum(node.cost for _, node in inputs if not node.single) + (0 if single else cost_of(view))
+        cost = sum(node.cost for _, node in inputs if not node.single) + (0 if single else _cost_of(view))
         nodes.update(dict.fromkeys(view.op.results, _Node(view, single, inputs, level, cost)))
     return list(dict.fromkeys(nodes.values()))
 
@@ -285,8 +280,7 @@ def _pass(nodes: Sequence[_Node], level: int, results: Container[Value], repeate
     live_ins: dict[Value, None] = {}
 
     def is_known(value: Value, source: _Node) -> bool:
-        before = source.first is not None and source.first < level and not source.single
-        if before and source.cost > repeated:
+        if source.is_before(level) and source.cost > repeated:
             loaded[value] = None
         elif source.is_handed_on:
             live_ins[value] = None
@@ -300,12 +294,16 @@ def _pass(nodes: Sequence[_Node], level: int, results: Container[Value], repeate
         return source in reduced or value in live_ins
 
     members = _needed(nodes, [*reduced, *summed, *stored.values()], is_known)
+    again = [node for node in members if node.is_before(level)]
+    inputs = [pair for node in members if node not in again for pair in node.inputs]
+    crossing = [value for value, source in inputs if source.is_before(level) and value not in results]
     for node in members:
         if not node.single and node.first is None:
             node.first = level
     row_scalars = _needed(nodes, scalars, is_found)
     views = ([node.view for node in each] for each in (members, reduced, summed, row_scalars))
-    return Pass(*views, list(stored), list(loaded), list(live_ins))
+    cost = sum(_cost_of(node.view) for node in again)
+    return Pass(*views, list(stored), list(loaded), list(live_ins), cost, crossing)
 
 
 def _needed(

@@ -217,7 +217,8 @@ def _segment(work: RowWork, stage: Stage, width: int) -> int:
     """Return the elements of a segment: what a stage reads of it takes a part of the first-level cache."""
     if stage.is_online:
         return width * constants.ONLINE_STEPS
-    read = max(1, work.row_bytes(read_by(stage.members, work.group.produced)))
+    members = [view for part in stage.passes for view in part.members]
+    read = max(1, work.row_bytes(read_by(members, work.group.produced)))
     return max(width, _power_of_two(work.target.l1_bytes // constants.SEGMENT_SHARE * work.extent // read))
 
 

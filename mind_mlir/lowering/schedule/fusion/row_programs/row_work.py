@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
-from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, chunked
 from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes, Stage, cost_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes, Stage
     from mind_mlir.target import Target
 
 
@@ -139,12 +138,14 @@ class RowWork:
 def pays(work: RowWork, stages: Sequence[Stage]) -> bool:
     """Return whether long rows take less time in ``stages`` than as groups, for all that is known."""
     group, target = work.group, work.target
-    again, kept = _again(work)
+    passes = work.passes.passes
+    again = sum(part.again for part in passes)
+    kept = dict.fromkeys(value for part in passes for value in part.crossing)
     joined = [stage for stage in stages if stage.relative]
     again += constants.RELATIVE_COST * len(joined)
     read = [work.row_bytes(read_by(stage.passes[1].members, group.produced)) for stage in joined]
     # A line that is written is read first.
-    saved = sum(read) / work.extent + 2 * sum(kept)
+    saved = sum(read) / work.extent + 2 * sum(bytes_of(value) // math.prod(group.extents) for value in kept)
     rate = constants.BYTE_NS
     row_bytes = work.whole.bytes * work.extent // math.prod(group.extents)
     if 2 * work.whole.bytes <= target.l3_bytes:
@@ -152,21 +153,3 @@ def pays(work: RowWork, stages: Sequence[Stage]) -> bool:
     elif work.rows is not None and 2 * row_bytes <= target.l3_bytes:
         rate /= constants.SHARED_CACHE_SPEEDUP  # groups would go through a few rows one after the other
     return again * constants.VECTOR_NS / work.lanes < saved * rate
-
-
-def _again(work: RowWork) -> tuple[int, list[int]]:
-    """Return the operations that passes do again, and the bytes of an element of each value kept for them."""
-    group = work.group
-    space = RowSpace(group.extents, group.reductions)
-    first: dict[int, int] = {}
-    again = 0
-    kept: dict[Value, int] = {}
-    for number, part in enumerate(work.passes.passes):
-        along = [view for view in part.members if not view.reductions and not space.is_single(view)]
-        again += sum(cost_of(view) for view in along if first.setdefault(id(view), number) < number)
-        new = [view for view in part.members if first.get(id(view), number) == number]
-        for value in (value for view in new for value in view.reads):
-            source = group.produced.get(value)
-            if first.get(id(source), number) < number and value not in work.results:
-                kept[value] = bytes_of(value) // math.prod(group.extents)
-    return again, list(kept.values())
