@@ -10,7 +10,6 @@ from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.layout import reach
 from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
-from mind_mlir.lowering.schedule.scalars.graph import Scalar
 from mind_mlir.mlir.bindings import Attribute, Value, arith, ir, vector
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,13 +89,20 @@ class Elements:
         self._bounded: dict[tuple[Linear, int], tuple[Value, Value]] = {}
         self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
 
-    def scalar(self, value: Value, known: Known) -> Value:
+    def scalar(self, value: Root, known: Known) -> Value:
         """Return the one element that ``value`` is."""
-        return self._scalar(self._plan.root(value), known)
+        scalar = self._plan.root(value)
+        if scalar in known.scalars:
+            return known.scalars[scalar]
+        outside = self._plan.outside[scalar]
+        return known.scalars.get(outside, outside)
 
-    def vector(self, value: Value, known: Known) -> Value:
-        """Return ``value`` as a vector."""
-        return self._vector(self._plan.root(value), known)
+    def vector(self, value: Root, known: Known) -> Value:
+        """Return ``value`` as a vector; what is the same in all lanes and not yet a vector becomes one."""
+        scalar = self._plan.root(value)
+        if scalar not in known.vectors:
+            known.vectors[scalar] = self._spread(self.scalar(scalar, known))
+        return known.vectors[scalar]
 
     def advance(self, env: Env, known: Known) -> Known:
         """Return ``known`` and all that the loops in ``env`` determine, computed once for all lanes."""
@@ -111,9 +118,8 @@ class Elements:
     def spread(self, known: Known) -> None:
         """Make vectors of what is known as single elements and needed in all lanes."""
         for value in known.scalars:
-            scalar = value if isinstance(value, Scalar) else self._plan.root(value)
-            if scalar in self._wide:
-                self._vector(scalar, known)
+            if self._plan.root(value) in self._wide:
+                self.vector(value, known)
 
     def chunk(
         self,
@@ -168,18 +174,6 @@ class Elements:
                 conditions.append(self._e.compare("ult", place, max(extent - end, 0)))
         return self._e.all(conditions) if conditions else None
 
-    def _scalar(self, scalar: Scalar, known: Known) -> Value:
-        if scalar in known.scalars:
-            return known.scalars[scalar]
-        value = self._plan.outside[scalar]
-        return known.scalars.get(value, value)
-
-    def _vector(self, scalar: Scalar, known: Known) -> Value:
-        """Return the vector of ``scalar``; what is the same in all lanes and not yet a vector becomes one."""
-        if scalar not in known.vectors:
-            known.vectors[scalar] = self._spread(self._scalar(scalar, known))
-        return known.vectors[scalar]
-
     def _spread(self, value: Value, constant: Attribute | None = None) -> Value:
         """Return a vector of ``value``, which is that ``constant`` if it is one of a body."""
         type_ = self._e.vector_type(self._lanes, value.type)
@@ -198,7 +192,7 @@ class Elements:
         if wide and step.name == "tensor.extract":
             return self._row(step, env, known, mask)
         assert step.op is not None
-        operand = self._vector if wide else self._scalar
+        operand = self.vector if wide else self.scalar
         operands = [operand(each, known) for each in step.operands]
         return repeat(step.op, operands, (self._lanes,) if wide else ())[0]
 
@@ -265,7 +259,7 @@ class Elements:
 
     def _row(self, step: Scalar, env: Env, known: Known, mask: Value | None) -> Value:
         """Emit a ``tensor.extract`` whose last index alone depends on the vector loop, and is it."""
-        source, *outer = (self._scalar(each, known) for each in step.operands[:-1])
+        source, *outer = (self.scalar(each, known) for each in step.operands[:-1])
         return read_vector(self._e, self._lanes, source, [*outer, env[self._dim]], mask)
 
 

@@ -35,16 +35,12 @@ class Chunks:
 
     Attributes:
         e: The emitter.
-        whole: Of each loop, the iterations that are cut.
-        vector: The vector loop.
-        reductions: The loops that are reduced.
+        group: The group, whose loops are cut, the vector loop but for what is left after its full steps.
         schedule: How they are cut.
     """
 
     e: Emitter
-    whole: Sequence[int]
-    vector: int
-    reductions: Sequence[int]
+    group: Group
     schedule: FusedSchedule
 
     def emit(
@@ -88,8 +84,12 @@ class Chunks:
 
     def bounds(self, place: Place, dim: int) -> tuple[Index, Index]:
         """Return the first iteration of loop ``dim`` in the chunk ``place``, and the one behind the last."""
-        range_ = place.ranges.get(dim, Range(0, self.whole[dim]))
+        range_ = place.ranges.get(dim, Range(0, self._extent(dim)))
         return range_.lower, range_.upper
+
+    def _extent(self, dim: int) -> int:
+        extent = self.group.extents[dim]
+        return extent - extent % self.schedule.width if dim == self.group.vector else extent
 
     def _chunk_place(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:
         """Return the place of chunk ``number``."""
@@ -98,17 +98,17 @@ class Chunks:
             number = self.e.floordiv(number, cut.count) if position else number
             if cut is self.schedule.parts:
                 place = dataclasses.replace(place, slot=own)
-            if cut.step == 1 and cut.dim not in self.reductions:
+            if cut.step == 1 and cut.dim not in self.group.reductions:
                 place = place.at(place.env | {cut.dim: own})
             else:
                 place = place.within(cut.dim, self._range(cut, own))
         return place
 
     def _range(self, cut: Cut, number: Index) -> Range:
-        extent = self.whole[cut.dim]
+        extent = self._extent(cut.dim)
         lower = self.e.mul(number, cut.step)
         upper = self.e.add(lower, cut.step)
-        end = cut.dim != self.vector
+        end = cut.dim != self.group.vector
         last = None if end or self.schedule.epilogue is None else upper
         upper = self.e.minimum(upper, extent) if extent != cut.count * cut.step else upper
         return Range(lower, upper, end=end, last=last)
@@ -132,8 +132,7 @@ class GroupEmitter:
         self._b = NestBody(emitter, group, outputs, schedule, target)
         innermost = rows if group.vector in group.reductions else columns
         self._inside = functools.partial(innermost, self._b)
-        whole = [self._b.full if dim == group.vector else each for dim, each in enumerate(group.extents)]
-        self._chunks = Chunks(emitter, whole, group.vector, group.reductions, schedule)
+        self._chunks = Chunks(emitter, group, schedule)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""

@@ -80,8 +80,10 @@ class Plan:
             self._add(view)
         self.steps = list(self._steps)
 
-    def root(self, value: Value) -> Scalar:
+    def root(self, value: Root) -> Scalar:
         """Return what a value of a body, or a member's result, is."""
+        if isinstance(value, Scalar):
+            return value
         found = self._known.get(value)
         return self._leaf(value) if found is None else found
 

@@ -33,7 +33,7 @@ class RowEmitter:
         self._g = group = plan.group
         self._s = plan.schedule
         self._count = len(plan.passes.passes)
-        self._chunks = Chunks(emitter, group.extents, group.vector, group.reductions, plan.schedule.rows)
+        self._chunks = Chunks(emitter, group, plan.schedule.rows)
         outer, rows = group.extents[: group.vector], plan.schedule.rows
         self._sums = RowSums(emitter, rows.lanes, outer, plan.schedule.summed)
         self._passes = RowPasses(emitter, plan, self._sums)
