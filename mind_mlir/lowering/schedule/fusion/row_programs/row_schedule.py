@@ -133,9 +133,10 @@ class RowPlan:
 
 def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple[Passes, RowSchedule] | None:
     """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
-    work = RowWork(group, passes_of(group, results), results, target)
-    if len(work.passes.passes) < 2:
+    passes = passes_of(group, results)
+    if len(passes.passes) < 2:
         return None
+    work = RowWork(group, passes, results, target)
     # Whether the second-level cache holds what is touched of a row.
     if work.touched_bytes * constants.ROW_SHARE <= target.l2_bytes:
         schedule = _in_blocks(work)
@@ -205,8 +206,7 @@ def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
     """Return how each pass goes along a row."""
     found = []
     for each, part in zip(work.each, work.passes.passes, strict=True):
-        touched = dataclasses.replace(each, bytes=work.whole.bytes)
-        past = not part.summed and streams(touched, work.target)
+        past = not part.summed and streams(each, work.target)
         count = vectors(each, work.lanes, streaming=past)
         summary = part.summary(work.passes.kept)
         found.append(FusedSchedule(work.lanes, count, streaming=past, reason=summary))

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
-from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, chunked
+from mind_mlir.lowering.schedule.fusion.nests.schedule import chunked
 from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Value, ir
@@ -22,72 +21,62 @@ from mind_mlir.mlir.bindings import Value, ir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes, Stage
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class RowWork:
     """A row program in numbers.
 
-    Attributes:
+    Args:
         group: All its operations; their rows lie along the last loop.
         passes: What is computed when.
         results: The results that are used outside of it.
         target: The processor.
+
+    Attributes:
+        extent: The elements of a row.
+        lanes: The elements of a vector register.
+        touched_bytes: The bytes that are read, written or kept of one row; one at least.
+        each: The work of each pass.
+        whole: The work of all passes.
+        row_nanoseconds: How long one thread takes for a row, about.
+        rows: How the rows are cut in chunks; None if they are too few for threads.
     """
 
-    group: Group
-    passes: Passes
-    results: Sequence[Value]
-    target: Target
-
-    @property
-    def extent(self) -> int:
-        """The elements of a row."""
-        return self.group.extents[self.group.vector]
-
-    @cached_property
-    def lanes(self) -> int:
-        """The elements of a vector register."""
-        return self.target.lanes(widest(self.group.members))
-
-    @cached_property
-    def read(self) -> list[Value]:
-        """What the program reads from memory."""
-        return read_by(self.group.members, self.group.produced)
-
-    @cached_property
-    def touched_bytes(self) -> int:
-        """The bytes that are read, written or kept of one row; one at least, where all is one element."""
-        return max(1, self.row_bytes([*self.read, *self.results, *self.passes.kept]))
-
-    @cached_property
-    def each(self) -> list[Work]:
-        """The work of each pass."""
-        return [self._of(part) for part in self.passes.passes]
-
-    @cached_property
-    def whole(self) -> Work:
-        """The work of all passes."""
-        return dataclasses.replace(
+    def __init__(self, group: Group, passes: Passes, results: Sequence[Value], target: Target) -> None:
+        self.group = group
+        self.passes = passes
+        self.results = results
+        self.target = target
+        self.extent = group.extents[group.vector]
+        bits, whole = widest(group.members), (group.vector,)
+        self.lanes = target.lanes(bits)
+        touched = [*read_by(group.members, group.produced), *results]
+        self.touched_bytes = max(1, self.row_bytes([*touched, *passes.kept]))
+        self.each = [
+            Work(
+                group.extents,
+                group.vector,
+                whole if part.reduced else (),
+                bits,
+                sum(len(view.body.operations) - 1 for view in part.members),
+                sum(operations_of(view) for view in part.members),
+                sum(map(bytes_of, touched)),
+                sum(bytes_of(value) for value in part.stored if value in results),
+            )
+            for part in passes.passes
+        ]
+        self.whole = dataclasses.replace(
             self.each[0],
-            reductions=(self.group.vector,),
+            reductions=whole,
             weight=sum(work.weight for work in self.each),
             operations=sum(work.operations for work in self.each),
-            bytes=sum(map(bytes_of, [*self.read, *self.results])),
             stored=sum(work.stored for work in self.each),
         )
-
-    @cached_property
-    def row_nanoseconds(self) -> float:
-        """How long one thread takes for a row, about."""
-        return self.whole.nanoseconds(self.target) * self.extent / math.prod(self.group.extents)
-
-    @cached_property
-    def rows(self) -> FusedSchedule | None:
-        """How the rows are cut in chunks; None if they are too few for threads."""
-        return chunked(self.whole, self.target)
+        nanoseconds = self.whole.nanoseconds(target)
+        self.row_nanoseconds = nanoseconds * self.extent / math.prod(group.extents)
+        self.rows = chunked(self.whole, target)
 
     @property
     def has_costly_scalars(self) -> bool:
@@ -121,18 +110,6 @@ class RowWork:
         tensors = [value for value in values if isinstance(value.type, ir.RankedTensorType)]
         along = [value for value in tensors if math.prod(value.type.shape) == elements]
         return sum(map(bytes_of, along)) * self.extent // elements
-
-    def _of(self, part: Pass) -> Work:
-        return Work(
-            self.group.extents,
-            self.group.vector,
-            (self.group.vector,) if part.reduced else (),
-            widest(self.group.members),
-            sum(len(view.body.operations) - 1 for view in part.members),
-            sum(operations_of(view) for view in part.members),
-            0,
-            sum(bytes_of(value) for value in part.stored if value in self.results),
-        )
 
 
 def pays(work: RowWork, stages: Sequence[Stage]) -> bool:
