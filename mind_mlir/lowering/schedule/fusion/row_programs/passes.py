@@ -301,9 +301,17 @@ def _pass(nodes: Sequence[_Node], level: int, results: Container[Value], repeate
         if not node.single and node.first is None:
             node.first = level
     row_scalars = _needed(nodes, scalars, is_found)
-    views = ([node.view for node in each] for each in (members, reduced, summed, row_scalars))
-    cost = sum(_cost_of(node.view) for node in again)
-    return Pass(*views, list(stored), list(loaded), list(live_ins), cost, crossing)
+    return Pass(
+        members=[node.view for node in members],
+        reduced=[node.view for node in reduced],
+        summed=[node.view for node in summed],
+        row_scalars=[node.view for node in row_scalars],
+        stored=list(stored),
+        loaded=list(loaded),
+        live_ins=list(live_ins),
+        again=sum(_cost_of(node.view) for node in again),
+        crossing=crossing,
+    )
 
 
 def _needed(
