@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.fusion.nests.body import reductions_of
 from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
 from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import RowEmitter
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
-from mind_mlir.lowering.schedule.linalg_view.values import filler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +43,8 @@ class NestProgram:
     def starts(self) -> dict[Value, Value | None]:
         """What each reduction starts from, those that are no outputs last; None if that is in a tensor."""
         found = {output.result: output.start for output in self.outputs if output.member.reductions}
-        for view in (view for view in self.group.members if view.reductions):
-            for result, init in zip(view.op.results, view.inits, strict=True):
-                found.setdefault(result, filler(init))
+        for output in reductions_of(view for view in self.group.members if view.reductions):
+            found.setdefault(output.result, output.start)
         return found
 
     def emit(self, emitter: Emitter, known: Known) -> list[Value]:

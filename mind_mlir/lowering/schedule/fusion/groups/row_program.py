@@ -137,12 +137,6 @@ def space_of(group: Group) -> RowSpace | None:
     return RowSpace(extents, along)
 
 
-def stored_form(view: View, value: Value, access: Access, shape: tuple[int, ...]) -> View:
-    """Return ``view`` reading ``value``, which lies in a tensor of ``shape``, by ``access``."""
-    numbers = [number for number, operand in enumerate(view.inputs) if operand == value]
-    return view.reading(dict.fromkeys(numbers, (value, access, shape)))
-
-
 class RowProgram:
     """Groups over the same rows, in the order in which they are complete.
 

@@ -76,7 +76,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         group: Operations over the same loops.
         results: Those of its results that are written to memory.
     """
-    written = list(results)
+    written, reductions = list(results), [view for view in group.members if view.reductions]
     read = read_by(group.members, group.produced)
     return Work(
         group.extents,
@@ -87,7 +87,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         sum(operations_of(view) for view in group.members),
         touched_bytes(dict.fromkeys((*written, *read))),
         sum(bytes_of(result) for result in written if not group.produced[result].reductions),
-        any(_sums(view) for view in group.members),
+        any(op.operation.name == "arith.addf" for view in reductions for op in view.body.operations),
         *_alike(group),
     )
 
@@ -168,7 +168,3 @@ def bytes_of(value: Value) -> int:
 def operations_of(view: View) -> int:
     """Return the operations in the body of ``view``, slow ones counted as often as they are slower."""
     return sum(SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
-
-
-def _sums(view: View) -> bool:
-    return bool(view.reductions) and any(op.operation.name == "arith.addf" for op in view.body.operations)

@@ -104,10 +104,12 @@ class Stage:
     """Passes that go along a long row together.
 
     Attributes:
+        first: The number of its first pass.
         passes: One or two; the second reduces nothing but sums relative to what the first one reduces.
         relative: These sums.
     """
 
+    first: int
     passes: tuple[Pass, ...]
     relative: tuple[Relative, ...] = ()
 
@@ -147,11 +149,12 @@ def passes_of(group: Group, results: Container[Value], *, long: bool = False) ->
 def stages_of(passes: Passes) -> tuple[Stage, ...]:
     """Return the stages of ``passes`` over long rows, as few as possible."""
     stages: list[Stage] = []
-    left = list(passes.passes)
+    left = list(enumerate(passes.passes))
     while left:
-        first = left.pop(0)
-        relative = _relative(first, left[0]) if left else None
-        stages.append(Stage((first,)) if relative is None else Stage((first, left.pop(0)), relative))
+        number, first = left.pop(0)
+        relative = _relative(first, left[0][1]) if left else None
+        pair = (first,) if relative is None else (first, left.pop(0)[1])
+        stages.append(Stage(number, pair, relative or ()))
     return tuple(stages)
 
 

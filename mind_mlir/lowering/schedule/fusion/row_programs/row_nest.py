@@ -37,11 +37,8 @@ class RowEmitter:
         outer, rows = group.extents[: group.vector], plan.schedule.rows
         self._sums = RowSums(emitter, rows.lanes, outer, plan.schedule.summed)
         self._passes = RowPasses(emitter, plan, self._sums)
-        self._stages: list[Segments] = []
-        first = 0
-        for number, stage in enumerate(stages_of(plan.passes) if self._s.segments else ()):
-            self._stages.append(Segments(emitter, plan, stage, number, first, self._passes))
-            first += len(stage.passes)
+        stages = zip(stages_of(plan.passes), self._s.segments, strict=True) if self._s.segments else ()
+        self._stages = [Segments(emitter, plan, *each, self._passes) for each in stages]
         summed = {view.op.results[0] for view in plan.passes.summed}
         #: Of each output that is a sum over the rows, by its place.
         self._summed = {

@@ -10,7 +10,6 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
-from mind_mlir.lowering.schedule.fusion.groups.row_program import stored_form
 from mind_mlir.lowering.schedule.fusion.nests.body import (
     NestBody,
     Output,
@@ -256,10 +255,9 @@ class RowPasses:
 
     def _form(self, view: View, part: Pass) -> View:
         """Return ``view`` as it is computed in ``part``, with what was kept for it in its own memory."""
-        for value in part.loaded:
-            if value in self._p.kept:
-                view = stored_form(view, value, self._kept_access, self._kept_shape)
-        return view
+        kept = [value for value in part.loaded if value in self._p.kept]
+        numbers = [number for number, value in enumerate(view.inputs) if value in kept]
+        return _at(view, numbers, self._kept_access, self._kept_shape)
 
     def _stream(self, value: Value, members: dict[int, View], block: Block) -> Output:
         """Return how ``value``, which lies along the row, is stored: as a result or in the block's memory."""
@@ -267,8 +265,7 @@ class RowPasses:
             output = self._outputs[value]
             return dataclasses.replace(output, member=members[id(output.member)])
         view, number = members[id(self._g.produced[value])], value.result_number
-        place = len(view.inputs) + number
-        form = view.reading({place: (view.operands[place], self._kept_access, self._kept_shape)})
+        form = _at(view, [len(view.inputs) + number], self._kept_access, self._kept_shape)
         return Output(form, number, block.buffers[value])
 
     def _emit_scalars_of_rows(self, part: Pass, known: Known, slot: Index, block: Block) -> None:
@@ -277,11 +274,9 @@ class RowPasses:
         shape = (self._slots,)
         members: list[View] = []
         for view in part.row_scalars:
-            accesses = (*view.accesses[: len(view.inputs)], *(access for _ in range(view.results)))
-            form = dataclasses.replace(view, accesses=accesses)
-            for value in block.buffers:
-                form = stored_form(form, value, access, shape)
-            members.append(form)
+            inputs = len(view.inputs)
+            numbers = [n for n, value in enumerate(view.operands) if n >= inputs or value in block.buffers]
+            members.append(_at(view, numbers, access, shape))
         group = Group((*self._g.extents, *shape), self._slot, members)
         streams = [
             Output(view, number, block.buffers[result])
@@ -296,3 +291,8 @@ class RowPasses:
         here = body.inside(Place({}, known, ranges, now=dict(block.buffers)), {})
         tensors = columns(body, here, [output.destination for output in streams])
         block.buffers.update(zip([output.result for output in streams], tensors, strict=True))
+
+
+def _at(view: View, numbers: Sequence[int], access: Access, shape: tuple[int, ...]) -> View:
+    """Return ``view`` with its operands ``numbers`` in tensors of ``shape``, by ``access``."""
+    return view.reading({number: (view.operands[number], access, shape) for number in numbers})

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, SegmentSchedule
     from mind_mlir.mlir.bindings import Attribute, Type
 
     #: The first of some segments and the one behind the last; None for what follows the whole segments.
@@ -48,21 +48,16 @@ Numbers: TypeAlias = "dict[tuple[str, Value | None], Value]"
 
 
 class Segments:
-    """Emits one stage.
-
-    Args:
-        number: Which stage.
-        first: The number of its first pass.
-    """
+    """Emits one stage."""
 
     def __init__(
-        self, emitter: Emitter, plan: RowPlan, stage: Stage, number: int, first: int, passes: RowPasses
+        self, emitter: Emitter, plan: RowPlan, stage: Stage, schedule: SegmentSchedule, passes: RowPasses
     ) -> None:
         self._e = emitter
         self._stage = stage
         self._passes = passes
-        self._first = first
-        self._schedule = plan.schedule.segments[number]
+        self._first = stage.first
+        self._schedule = schedule
         self._steps = plan.schedule.passes
         self._lanes = plan.schedule.rows.lanes
         self._extent = plan.group.extents[plan.group.vector]
