@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.fusion.nests.body import reductions_of
 from mind_mlir.lowering.schedule.fusion.nests.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import emit_rows
-from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowSchedule
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import RowEmitter
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +43,8 @@ class NestProgram:
     def starts(self) -> dict[Value, Value | None]:
         """What each reduction starts from, those that are no outputs last; None if that is in a tensor."""
         found = {output.result: output.start for output in self.outputs if output.member.reductions}
-        for view in (view for view in self.group.members if view.reductions):
-            for result, init in zip(view.op.results, view.inits, strict=True):
-                found.setdefault(result, filler(init))
+        for output in reductions_of(view for view in self.group.members if view.reductions):
+            found.setdefault(output.result, output.start)
         return found
 
     def emit(self, emitter: Emitter, known: Known) -> list[Value]:
@@ -54,6 +54,9 @@ class NestProgram:
             emitter: Emits it.
             known: Numbers from outside that are known as others.
         """
-        if isinstance(self.schedule, RowSchedule):
-            return emit_rows(emitter, self.group, self.outputs, self.schedule, self.target, known)
-        return GroupEmitter(emitter, self.group, self.outputs, self.schedule, self.target).emit(known)
+        if not isinstance(self.schedule, RowSchedule):
+            return GroupEmitter(emitter, self.group, self.outputs, self.schedule, self.target).emit(known)
+        outputs = {output.result: output for output in self.outputs}
+        passes = passes_of(self.group, outputs, long=bool(self.schedule.segments))
+        plan = RowPlan(self.group, passes, outputs, self.schedule, self.target, known.scalars)
+        return RowEmitter(emitter, plan).emit(known)

@@ -41,16 +41,12 @@ class Loops:
         """Return the new loop that the old loop ``dim`` is part of."""
         return next(new for new, run in enumerate(self.runs) if dim in run)
 
-    def _follows(self, first: int | None, second: int | None) -> bool:
-        """Return whether ``second`` comes right after ``first`` in one of the runs."""
-        pairs = (pair for run in self.runs for pair in itertools.pairwise(run))
-        return any(first == left and second == right for left, right in pairs)
-
     def reshape(self, access: Access, shape: tuple[int, ...]) -> tuple[Access, tuple[int, ...]]:
         """Return the new access and the new shape of an operand."""
         merged: list[list[int]] = []
+        follow = {pair for run in self.runs for pair in itertools.pairwise(run)}
         for place in (place for place, extent in enumerate(shape) if extent != 1):
-            if merged and self._follows(access[merged[-1][-1]].dim, access[place].dim):
+            if merged and (access[merged[-1][-1]].dim, access[place].dim) in follow:
                 merged[-1].append(place)
             else:
                 merged.append([place])
@@ -64,18 +60,10 @@ class Loops:
 
 def merged_loops(views: Sequence[View]) -> Loops | None:
     """Return how the loops of ``views``, which they share, merge; None when none does."""
-    extents = views[0].extents
+    extents, operands = views[0].extents, _operands(views)
+    if operands is None:
+        return None
     reductions = {dim for view in views for dim in view.reductions}
-    if not all(_reshapable(value) for view in views for value in view.operands):
-        return None
-    if any(view.has_index for view in views):
-        return None
-    distinct = {
-        (id(access), shape): (access, shape)
-        for view in views
-        for access, shape in zip(view.accesses, view.shapes, strict=True)
-    }
-    operands = list(distinct.values())
     runs: list[tuple[int, ...]] = []
     for dim in (dim for dim, extent in enumerate(extents) if extent != 1):
         same_kind = bool(runs) and (runs[-1][-1] in reductions) == (dim in reductions)
@@ -83,9 +71,7 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
             runs[-1] = (*runs[-1], dim)
         else:
             runs.append((dim,))
-    if len(runs) == len(extents):
-        return None
-    return Loops(extents, tuple(runs))
+    return None if len(runs) == len(extents) else Loops(extents, tuple(runs))
 
 
 def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
@@ -99,13 +85,18 @@ def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
     if runs is None or len(runs) == len(old):
         return None if runs is None else Loops(old, runs)  # nothing merges
     pairs = [pair for run in runs for pair in itertools.pairwise(run)]
-    for view in views:
-        if view.has_index or not all(_reshapable(value) for value in view.operands):
-            return None
-        operands = zip(view.accesses, view.shapes, strict=True)
-        if not all(_consecutive(*operand, *pair) for operand in operands for pair in pairs):
-            return None
+    operands = _operands(views)
+    if operands is None or not all(_consecutive(*each, *pair) for each in operands for pair in pairs):
+        return None
     return Loops(old, runs)
+
+
+def _operands(views: Sequence[View]) -> list[tuple[Access, tuple[int, ...]]] | None:
+    """Return how operands are indexed, each with its shape; None if their loops are not to be merged."""
+    if any(view.has_index or not all(map(_reshapable, view.operands)) for view in views):
+        return None
+    pairs = [pair for view in views for pair in zip(view.accesses, view.shapes, strict=True)]
+    return list({(id(access), shape): (access, shape) for access, shape in pairs}.values())
 
 
 def _runs_of(old: Sequence[int], new: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
@@ -172,8 +163,7 @@ def collapsed(views: Sequence[View], loops: Loops, produced: Container[Value] = 
     forms: dict[tuple[int, tuple[int, ...]], tuple[Access, tuple[int, ...]]] = {}
     values: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
-    def form(view: View, number: int) -> tuple[Access, tuple[int, ...]]:
-        access, shape = view.accesses[number], view.shapes[number]
+    def form(access: Access, shape: tuple[int, ...]) -> tuple[Access, tuple[int, ...]]:
         key = (id(access), shape)
         if key not in forms:
             forms[key] = loops.reshape(access, shape)
@@ -190,17 +180,10 @@ def collapsed(views: Sequence[View], loops: Loops, produced: Container[Value] = 
 
     members: list[View] = []
     for view in views:
-        new = [form(view, number) for number in range(len(view.operands))]
-        members.append(
-            dataclasses.replace(
-                view,
-                operands=tuple(operand(view, number, shape) for number, (_, shape) in enumerate(new)),
-                accesses=tuple(access for access, _ in new),
-                shapes=tuple(shape for _, shape in new),
-                extents=loops.new_extents,
-                reductions=_new_dims(loops, view.reductions),
-            )
-        )
+        accesses, shapes = zip(*map(form, view.accesses, view.shapes), strict=True)
+        operands = tuple(operand(view, number, shape) for number, shape in enumerate(shapes))
+        reductions = _new_dims(loops, view.reductions)
+        members.append(View(view.op, operands, accesses, shapes, loops.new_extents, reductions, view.live))
     return members
 
 

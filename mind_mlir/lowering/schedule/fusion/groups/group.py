@@ -172,9 +172,8 @@ def _vector_access(access: Access, dim: int, slides: bool) -> bool:
 
 
 def _vector_body(block: Block) -> bool:
-    if not all(_number(argument.type) for argument in block.arguments):
-        return False
-    return all(_vector_operation(op.operation) for op in block.operations)
+    arguments = all(_number(argument.type) for argument in block.arguments)
+    return arguments and all(_vector_operation(op.operation) for op in block.operations)
 
 
 def _vector_operation(op: Operation) -> bool:

@@ -196,11 +196,8 @@ def _carried(terminator: Operation, position: int) -> Value | None:
 
 
 def _is_last_user(group: Group, carried: Value, chain: list[Operation], pending: Container[Value]) -> bool:
-    for use in carried.uses:
-        reads_each = _reads_each(group, use)
-        if not (_is_before(use.owner.operation, chain, pending) if reads_each is None else reads_each):
-            return False
-    return True
+    known = [(_reads_each(group, use), use.owner.operation) for use in carried.uses]
+    return all(_is_before(user, chain, pending) if each is None else each for each, user in known)
 
 
 def _is_before(user: Operation, chain: list[Operation], pending: Container[Value]) -> bool:

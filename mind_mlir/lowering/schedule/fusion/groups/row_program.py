@@ -31,10 +31,11 @@ from mind_mlir.lowering.schedule.fusion.groups.group import (
 )
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
-from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,41 +77,34 @@ class RowSpace:
         own = self.access(shape)
         if own is None:
             return False
-        pairs = zip(shape, access, own, strict=True)
-        return all(
-            self._fixed(index) if extent == 1 else index.terms == mine.terms for extent, index, mine in pairs
-        )
-
-    def _fixed(self, index: Linear) -> bool:
-        return all(self.extents[dim] == 1 for dim, _ in index.terms)
+        live = [tuple(term for term in index.terms if self.extents[term[0]] != 1) for index in access]
+        return live == [index.terms for index in own]
 
     def is_single(self, view: View) -> bool:
         """Return whether ``view``, over these loops, computes one number for each row."""
         access = view.accesses[len(view.inputs)]
         return not any(index.uses(dim) for index in access for dim in self.along)
 
-    def whole(self, view: View) -> View | None:
-        """Return ``view`` if it computes what lies along the rows, or reduces it to one number a row."""
-        if view.extents != self.extents or view.reductions not in ((), self.along):
-            return None
-        return view if runs_along(view, self.last) else None
+    def fitted(self, view: View) -> View | None:
+        """Return ``view`` over these loops if it can be part of what is computed row by row; None if not."""
+        alike = view.extents == self.extents and runs_along(view, self.last)
+        if alike and view.reductions in ((), self.along):
+            return view
+        return self._lifted(view) or (view if alike and self._is_sum(view) else None)
 
-    def summed(self, view: View) -> View | None:
-        """Return ``view`` if it reduces all rows to one, element by element; None if that is left to groups.
+    def _is_sum(self, view: View) -> bool:
+        """Return whether ``view`` reduces all rows to one, element by element, and is not left to groups.
 
         Where rows are few, or so long that a chunk has few, partial results would be as large as they are.
         """
-        if view.extents != self.extents or view.reductions != self.outer or view.results != 1:
-            return None
+        if view.reductions != self.outer or view.results != 1:
+            return False
         columns = math.prod(self.extents[dim] for dim in self.along)
         if math.prod(self.extents) < LEAST_SUMMED * columns or columns * widest([view]) > 8 * LONGEST_SUMMED:
-            return None
-        element = ir.RankedTensorType(view.inits[0].type).element_type
-        if filler(view.inits[0]) is None or element.width < 8 or not runs_along(view, self.last):
-            return None
-        return view
+            return False
+        return filler(view.inits[0]) is not None and view.inits[0].type.element_type.width >= 8
 
-    def lifted(self, view: View) -> View | None:
+    def _lifted(self, view: View) -> View | None:
         """Return ``view``, which computes one number for each row, over these loops; None if it does not."""
         if view.reductions or view.has_index or extractions(view):
             return None
@@ -141,12 +135,6 @@ def space_of(group: Group) -> RowSpace | None:
     if extents[-1] == 1 or len(along) == rank:
         return None
     return RowSpace(extents, along)
-
-
-def stored_form(view: View, value: Value, access: Access, shape: tuple[int, ...]) -> View:
-    """Return ``view`` reading ``value``, which lies in a tensor of ``shape``, by ``access``."""
-    numbers = [number for number, operand in enumerate(view.inputs) if operand == value]
-    return view.reading(dict.fromkeys(numbers, (value, access, shape)))
 
 
 class RowProgram:
@@ -190,7 +178,7 @@ class RowProgram:
         return self._fitted(view)
 
     def _fitted(self, view: View) -> View | None:
-        found = self.space.whole(view) or self.space.lifted(view) or self.space.summed(view)
+        found = self.space.fitted(view)
         if found is None:
             return None
         for number, value in enumerate(found.operands):
@@ -228,14 +216,13 @@ class RowProgram:
     def add(self, group: Group) -> None:
         """Append ``group``, each of whose operations was `fitted`."""
         self.groups.append(group)
+        self.weight += group.weight
         for view in group.members:
             fitted = self._fitted(view)
-            self.weight += len(view.body.operations) - 1
             assert fitted is not None, "it was asked whether it fits"
             self.members.append(fitted)
             self.read.update(dict.fromkeys(fitted.inputs))
-            for result in view.op.results:
-                self.produced[result] = fitted
+            self.produced.update(dict.fromkeys(view.op.results, fitted))
 
     def sums_beside(self, group: Group) -> bool:
         """Return whether ``group`` reads no result, but sums over the same rows what members read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import LINE
@@ -13,12 +14,12 @@ from mind_mlir.lowering.schedule.folds.reductions import (
     match_combiners,
 )
 from mind_mlir.lowering.schedule.fusion.nests.elements import Beside, Chunk, Elements, Known, read_vector
-from mind_mlir.lowering.schedule.linalg_view.values import match_multiply_add
-from mind_mlir.mlir.bindings import Value, arith, ir, vector
+from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.mlir.bindings import Type, Value, vector
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
@@ -57,97 +58,39 @@ class Output:
         """The result itself."""
         return self.member.op.results[self.number]
 
+    @property
+    def element(self) -> Type:
+        """The type of an element."""
+        return self.destination.type.element_type
+
+    @cached_property
+    def combiner(self) -> Combiner:
+        """How a reduction is combined."""
+        combiners = match_combiners(self.member.body, self.member.results)
+        assert combiners is not None  # `vector_dims` is empty otherwise
+        return dataclasses.replace(combiners[self.number], location=self.member.op.location)
+
+    @cached_property
+    def value(self) -> Value:
+        """What is stored, or combined with an accumulator."""
+        if self.instead is not None:
+            return self.instead
+        reduces = self.member.reductions
+        return combined_value(self.member.body, self.member.results, self.number) if reduces else self.result
+
+    def indices(self, e: Emitter, env: Env) -> list[Index]:
+        """Emit the indices of the element at ``env``."""
+        return [index.emit(e, env) for index in self.access]
+
+    def begin(self, e: Emitter, tensor: Value, indices: Sequence[Index]) -> Value:
+        """Emit what a reduction starts from, which ``tensor`` holds unless it is known."""
+        return e.extract(tensor, indices) if self.start is None else self.start
+
 
 def reductions_of(views: Iterable[View]) -> list[Output]:
     """Return the results of ``views``, which reduce, as results that are given as they are found."""
-    return [Output(view, number, init) for view in views for number, init in enumerate(view.inits)]
-
-
-def combiner_of(output: Output) -> Combiner:
-    """Return how ``output``, a reduction, is combined."""
-    combiners = match_combiners(output.member.body, output.member.results)
-    assert combiners is not None  # `vector_dims` is empty otherwise
-    return dataclasses.replace(combiners[output.number], location=output.member.op.location)
-
-
-def wanted_values(output: Output) -> list[Value]:
-    """Return what is needed in vectors for ``output``: a value, or both factors of a product to be summed."""
-    member = output.member
-    if output.instead is not None:
-        return [output.instead]
-    if not member.reductions:
-        return [output.result]
-    value = combined_value(member.body, member.results, output.number)
-    product = match_multiply_add(member.body)
-    return list(value.owner.operands) if product is not None and product.floating else [value]
-
-
-class Stores:
-    """Reads and writes the outputs of a group.
-
-    Args:
-        registers: Registers in a vector.
-    """
-
-    def __init__(self, emitter: Emitter, group: Group, lanes: int, registers: int) -> None:
-        self._e = emitter
-        self._dim = group.vector
-        self._lanes = lanes
-        self._registers = registers
-
-    def store(
-        self,
-        output: Output,
-        result: Value,
-        env: Env,
-        chunk: Chunk,
-        value: Value,
-        slot: Index | None = None,
-    ) -> Value:
-        """Write the vector of a chunk to ``result``, to part ``slot`` of it if it holds partial results.
-
-        Each register is stored by itself: LLVM would store those of one vector last one first, which takes up
-        to twice as long where they are not aligned.
-        """
-        indices = self._place(output, env, chunk, slot)
-        if chunk.mask is not None or self._registers == 1:
-            return self._e.write(value, result, indices, chunk.mask)
-        for first in range(0, self._registers * self._lanes, self._lanes):
-            part = self._e.part(value, first, self._lanes)
-            result = self._e.write(part, result, [*indices[:-1], self._e.add(indices[-1], first)])
-        return result
-
-    def start(self, output: Output, result: Value, env: Env, chunk: Chunk, slot: Index | None) -> Value:
-        """Return what the accumulator of ``chunk`` starts from: a number, or elements of ``result``."""
-        if output.start is not None and slot is None:
-            width = self._registers * self._lanes
-            return self._e.broadcast(self._e.vector_type(width, output.start.type), output.start)
-        indices = self._place(output, env, chunk, slot)
-        return read_vector(self._e, self._registers * self._lanes, result, indices, chunk.mask)
-
-    def _place(self, output: Output, env: Env, chunk: Chunk, slot: Index | None) -> list[Index]:
-        here = env | {self._dim: chunk.start}
-        indices = [index.emit(self._e, here) for index in output.access]
-        return indices if slot is None else [slot, *indices]
-
-    def store_total(
-        self,
-        output: Output,
-        result: Value,
-        env: Env,
-        combine: Callable[[Value, Value], Value],
-        total: Value,
-        slot: Index | None,
-    ) -> Value:
-        """Combine ``total`` with what its element of ``result`` starts from, and store it there.
-
-        Partial results, of which this is part ``slot``, start from nothing.
-        """
-        indices = [index.emit(self._e, env) for index in output.access]
-        if slot is not None:
-            return self._e.insert(total, result, [*indices, slot])
-        start = self._e.extract(result, indices) if output.start is None else output.start
-        return self._e.insert(combine(start, total), result, indices)
+    inits = [(view, number, init) for view in views for number, init in enumerate(view.inits)]
+    return [Output(*each, start=filler(each[-1])) for each in inits]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,14 +100,14 @@ class Prefetch:
     Attributes:
         tensor: The tensor.
         access: How it is indexed.
-        env: Where all loops but the vector loop are to be.
+        env: Where all loops but the vector loop are to be; None: where they are.
         write: Whether it is to be written.
     """
 
     tensor: Value
     access: Access
-    env: Env
-    write: bool
+    env: Env | None = None
+    write: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,18 +142,18 @@ class Place:
 
     env: Env
     known: Known
-    ranges: Mapping[int, Range]
+    ranges: Mapping[int, Range] = dataclasses.field(default_factory=dict)
     slot: Index | None = None
     now: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
     side: int | None = None
 
-    def at(self, env: Env, known: Known) -> Place:
-        """Return the place within further loops."""
-        return dataclasses.replace(self, env=env, known=known)
+    def at(self, env: Env, known: Known | None = None) -> Place:
+        """Return the place within further loops, and what is known there if that is more."""
+        return dataclasses.replace(self, env=env, known=self.known if known is None else known)
 
-    def within(self, env: Env) -> Place:
-        """Return the place within further loops, where nothing else is known."""
-        return dataclasses.replace(self, env=env)
+    def within(self, dim: int, range_: Range) -> Place:
+        """Return the place in some iterations of loop ``dim``."""
+        return dataclasses.replace(self, ranges={**self.ranges, dim: range_})
 
 
 class NestBody:
@@ -231,20 +174,18 @@ class NestBody:
         live_ins: Mapping[Value, frozenset[int]] | None = None,
         prefetches: Sequence[Prefetch] = (),
     ) -> None:
-        self._prefetches = prefetches
         self.e = emitter
         self.group = group
         self.schedule = schedule
         self._fma = target.fma
-        wanted = [value for output in outputs for value in wanted_values(output)]
+        wanted = [output.value for output in outputs]
         through = schedule.beside > 1 and not group.reductions
         self.elements = Elements(emitter, group, schedule.width, wanted, live_ins, through=through)
-        self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions and not output.adds]
         self.streams = [output for output in outputs if not output.member.reductions or output.adds]
-        self.combiners = [combiner_of(output) for output in self.reducers]
-        self._destinations = [output.destination for output in self.streams]
-        self._prefetched = self.elements.long_reads(target.l2_bytes) if schedule.prefetch_distance else []
+        self._prefetches = list(prefetches)
+        if schedule.prefetch_distance:
+            self._prefetches += [Prefetch(*read) for read in self.elements.long_reads(target.l2_bytes)]
 
     @property
     def full(self) -> int:
@@ -257,67 +198,66 @@ class NestBody:
         whole = self.full if dim == self.group.vector else self.group.extents[dim]
         return place.ranges.get(dim, Range(0, whole))
 
+    def inside(self, place: Place, env: Env) -> Place:
+        """Return the place within further loops, and what these determine."""
+        return place.at(env, self.elements.advance(env, place.known))
+
     def most(self, dim: int) -> int:
         """Return the most iterations that a chunk runs of loop ``dim``."""
         cut = self.schedule.cut(dim)
         return self.group.extents[dim] if cut is None else cut.step
 
-    def neutral(self, number: int) -> Value:
-        """Return the vector that reducer ``number`` combines with any other to that one."""
-        element = ir.RankedTensorType(self.reducers[number].destination.type).element_type
-        type_ = self.e.vector_type(self.schedule.width, element)
-        return self.combiners[number].nothing(self.e, type_)
+    @property
+    def neutral(self) -> list[Value]:
+        """The vector that each reducer combines with any other to that one."""
+        width = self.schedule.width
+        return [
+            each.combiner.nothing(self.e, self.e.vector_type(width, each.element)) for each in self.reducers
+        ]
 
     def accumulators(self, place: Place) -> Accumulators:
         """Return an accumulator for each reducer, of each of the rows at ``place``."""
         rows = self.rows_at(place)
-        neutral = [self.neutral(number) for number in range(len(self.reducers))]
-        return Accumulators(self.e, self.combiners * rows, neutral * rows)
+        return Accumulators(self.e, [each.combiner for each in self.reducers] * rows, self.neutral * rows)
 
     def rows(self, place: Place, chunk: Chunk, carried: Sequence[Value]) -> Iterator[tuple[int, Known]]:
         """Compute one chunk of each of the rows at ``place``; yield their numbers and what is known then."""
-        now = {**place.now, **dict(zip(self._destinations, carried, strict=False))}
-        beside = None if place.side is None else Beside(place.side, 0)
+        tensors = zip([output.destination for output in self.streams], carried, strict=False)
+        now = {**place.now, **dict(tensors)}
+        first = None if place.side is None else Beside(place.side)
         for row in range(self.rows_at(place)):
+            beside = first and dataclasses.replace(first, row=row)
             yield row, self.elements.chunk(place.env, place.known, chunk, now, beside)
-            beside = None if beside is None else beside.next()
 
     def rows_at(self, place: Place) -> int:
         """Return how many rows are computed at once at ``place``."""
         return 1 if place.side is None else self.schedule.beside
 
-    def env_of(self, place: Place, row: int) -> Env:
-        """Return the loops around the vector loop for one of the rows at ``place``."""
+    def at_row(self, place: Place, row: int) -> Place:
+        """Return the place of one of the rows at ``place``."""
         if place.side is None:
-            return place.env
-        return place.env | {place.side: self.e.add(place.env[place.side], row)}
+            return place
+        return place.at(place.env | {place.side: self.e.add(place.env[place.side], row)})
 
     def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute and store one chunk of a group without reductions."""
         for row, computed in list(self.rows(place, chunk, carried)):
-            here = place.at(self.env_of(place, row), place.known)
-            carried = self.store_streams(here, chunk, computed, carried)
+            carried = self.store_streams(self.at_row(place, row), chunk, computed, carried)
         return carried
 
     def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams.
 
-        Where several rows are computed at once, nothing is stored but what they add up to.
+        Where several rows are computed at once, nothing is stored but what they add up to. Along a reduced
+        vector loop, lanes that are off add nothing.
         """
         count = len(self.streams)
         following, accumulators = carried[:count], iter(carried[count:])
         for _, computed in self.rows(place, chunk, carried):
             if place.side is None:
                 following = self.store_streams(place, chunk, computed, following)
-                self._prefetch_reads(place, chunk)
-            for output, combiner in zip(self.reducers, self.combiners, strict=True):
-                following.append(self._combine(output, combiner, next(accumulators), computed))
-        return following
-
-    def accumulate_alone(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
-        """Do the same along a reduced vector loop: lanes that are off add nothing to the accumulators."""
-        following, count = self.accumulate(place, chunk, carried), len(self.streams)
-        if chunk.mask is None:
+            following += [self._combine(each, next(accumulators), computed) for each in self.reducers]
+        if chunk.mask is None or self.group.vector not in self.group.reductions:
             return following
         pairs = zip(following[count:], carried[count:], strict=True)
         return [*following[:count], *(self.e.select(chunk.mask, new, old) for new, old in pairs)]
@@ -326,58 +266,77 @@ class NestBody:
         """Store the results that are not reduced, which ``carried`` starts with."""
         stored = list(carried)
         if chunk.mask is None:
-            self._prefetch(chunk)
+            self._prefetch(place, chunk)
         for number, output in enumerate(self.streams):
             if output.adds:
-                stored[number] = self._add(output, stored[number], place, chunk, computed)
-                continue
-            value = self.elements.vector(output.result, computed)
-            stored[number] = self.stores.store(output, stored[number], place.env, chunk, value)
+                value = self._combine(output, self.start(output, stored[number], place, chunk), computed)
+            else:
+                value = self.elements.vector(output.value, computed)
+            stored[number] = self.store(output, stored[number], place, chunk, value)
         return stored
 
-    def _add(self, output: Output, result: Value, place: Place, chunk: Chunk, computed: Known) -> Value:
-        """Combine what was computed for ``output`` with its partial result in memory."""
-        before = self.stores.start(output, result, place.env, chunk, place.slot)
-        total = self._combine(output, combiner_of(output), before, computed)
-        return self.stores.store(output, result, place.env, chunk, total, place.slot)
+    def store_totals(
+        self, place: Place, chunk: Chunk, results: Sequence[Value], totals: Sequence[Value]
+    ) -> list[Value]:
+        """Store what each reducer adds up to in ``chunk``; return the tensors of the reducers."""
+        rows = zip(self.reducers, results, totals, strict=True)
+        return [self.store(output, result, place, chunk, total) for output, result, total in rows]
 
-    def _prefetch(self, chunk: Chunk) -> None:
-        """Prefetch the cache lines that lie ahead of ``chunk``."""
+    def store(self, output: Output, result: Value, place: Place, chunk: Chunk, value: Value) -> Value:
+        """Write the vector of a chunk to ``result``, to part of it if it holds partial results.
+
+        Each register is stored by itself: LLVM would store those of one vector last one first, which takes up
+        to twice as long where they are not aligned.
+        """
+        indices, lanes = self._indices(output, place, chunk), self.schedule.lanes
+        if chunk.mask is not None or self.schedule.vectors == 1:
+            return self.e.write(value, result, indices, chunk.mask)
+        for first in range(0, self.schedule.width, lanes):
+            part = self.e.part(value, first, lanes)
+            result = self.e.write(part, result, [*indices[:-1], self.e.add(indices[-1], first)])
+        return result
+
+    def start(self, output: Output, result: Value, place: Place, chunk: Chunk) -> Value:
+        """Return what the accumulator of ``chunk`` starts from: a number, or elements of ``result``."""
+        width = self.schedule.width
+        if output.start is not None and place.slot is None:
+            return self.e.broadcast(self.e.vector_type(width, output.start.type), output.start)
+        return read_vector(self.e, width, result, self._indices(output, place, chunk), chunk.mask)
+
+    def _indices(self, output: Output, place: Place, chunk: Chunk) -> list[Index]:
+        indices = output.indices(self.e, place.env | {self.group.vector: chunk.start})
+        return indices if place.slot is None or not output.member.reductions else [place.slot, *indices]
+
+    def store_total(self, output: Output, result: Value, place: Place, total: Value) -> Value:
+        """Combine ``total`` with what its element of ``result`` starts from, and store it there.
+
+        Partial results start from nothing.
+        """
+        indices = output.indices(self.e, place.env)
+        if place.slot is not None:
+            return self.e.insert(total, result, [*indices, place.slot])
+        start = output.begin(self.e, result, indices)
+        return self.e.insert(output.combiner.combine(start, total), result, indices)
+
+    def _prefetch(self, place: Place, chunk: Chunk) -> None:
+        """Prefetch the cache lines that a step from ``chunk`` on needs, or one a little further on."""
+        start, distance = chunk.start, self.schedule.prefetch_distance
+        if distance and self._prefetches:
+            last = self.group.extents[self.group.vector] - self.schedule.width
+            start = self.e.minimum(self.e.add(start, distance), last)
         for each in self._prefetches:
-            self._prefetch_lines(each.tensor, each.access, each.env, chunk.start, write=each.write)
+            env = place.env if each.env is None else each.env
+            for first in range(
+                0, self.schedule.width, max(1, LINE * 8 // each.tensor.type.element_type.width)
+            ):
+                here = env | {self.group.vector: self.e.add(start, first)}
+                indices = [index.emit(self.e, here) for index in each.access]
+                self.e.prefetch(each.tensor, indices, write=each.write, once=distance > 0)
 
-    def _prefetch_reads(self, place: Place, chunk: Chunk) -> None:
-        """Prefetch what the reductions read a little further on, within the row."""
-        if not self._prefetched or chunk.mask is not None:
-            return
-        last = self.group.extents[self.group.vector] - self.schedule.width
-        start = self.e.minimum(self.e.add(chunk.start, self.schedule.prefetch_distance), last)
-        for tensor, access in self._prefetched:
-            self._prefetch_lines(tensor, access, place.env, start, write=False, once=True)
-
-    def _prefetch_lines(
-        self, tensor: Value, access: Access, env: Env, start: Index, *, write: bool, once: bool = False
-    ) -> None:
-        """Prefetch the cache lines of ``tensor`` that a step of the vector loop from ``start`` on needs."""
-        element = ir.RankedTensorType(tensor.type).element_type
-        for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
-            here = env | {self.group.vector: self.e.add(start, first)}
-            indices = [index.emit(self.e, here) for index in access]
-            self.e.prefetch(tensor, indices, write=write, once=once)
-
-    def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
+    def _combine(self, output: Output, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""
-        values = [self.elements.vector(value, known) for value in wanted_values(output)]
-        if len(values) == 1 and self._fma and combiner.name == "arith.addf":
-            values = _factors(values[0])
-        if len(values) == 1:
-            return combiner.combine(accumulator, values[0])
-        if self._fma:
-            return vector.FMAOp(*values, accumulator, loc=combiner.location).result
-        return combiner.combine(accumulator, arith.MulFOp(*values, loc=combiner.location).result)
-
-
-def _factors(value: Value) -> list[Value]:
-    """Return the factors of ``value`` if it is a product, as that of a centred value with itself; else it."""
-    op = definition(value)
-    return list(op.operands) if op is not None and op.name == "arith.mulf" else [value]
+        combiner, value = output.combiner, self.elements.vector(output.value, known)
+        op = definition(value) if self._fma and combiner.name == "arith.addf" else None
+        if op is not None and op.name == "arith.mulf":
+            return vector.FMAOp(*op.operands, accumulator, loc=combiner.location).result
+        return combiner.combine(accumulator, value)

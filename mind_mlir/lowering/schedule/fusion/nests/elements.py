@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root, Step
+from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root
 from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.layout import reach
 from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
-from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, vector
+from mind_mlir.mlir.bindings import Attribute, Value, arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,13 +53,9 @@ class Beside:
     """
 
     dim: int
-    row: int
+    row: int = 0
     read: dict[tuple[Value, Access], Value] = dataclasses.field(default_factory=dict)
     places: dict[Linear, Index] = dataclasses.field(default_factory=dict)
-
-    def next(self) -> Beside:
-        """Return the next row."""
-        return dataclasses.replace(self, row=self.row + 1)
 
 
 class Elements:
@@ -85,37 +82,44 @@ class Elements:
         self._extents = group.extents
         self._dim = group.vector
         self._lanes = lanes
-        self._plan = Plan(group, live_ins or {}, through=through)
+        self._plan = Plan(group.members, live_ins or {}, over=group.over, through=through)
         self._now: Mapping[Value, Value] = {}
         self._beside: Beside | None = None
         #: Whether indices that may leave a tensor are within it, and the same ones where they are.
         self._bounded: dict[tuple[Linear, int], tuple[Value, Value]] = {}
         self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
 
-    def scalar(self, value: Value, known: Known) -> Value:
+    def scalar(self, value: Root, known: Known) -> Value:
         """Return the one element that ``value`` is."""
-        return self._scalar(self._plan.root(value), known)
+        scalar = self._plan.root(value)
+        if scalar in known.scalars:
+            return known.scalars[scalar]
+        outside = self._plan.outside[scalar]
+        return known.scalars.get(outside, outside)
 
-    def vector(self, value: Value, known: Known) -> Value:
-        """Return ``value`` as a vector."""
-        return self._vector(self._plan.root(value), known)
+    def vector(self, value: Root, known: Known) -> Value:
+        """Return ``value`` as a vector; what is the same in all lanes and not yet a vector becomes one."""
+        scalar = self._plan.root(value)
+        if scalar not in known.vectors:
+            known.vectors[scalar] = self._spread(self.scalar(scalar, known))
+        return known.vectors[scalar]
 
     def advance(self, env: Env, known: Known) -> Known:
         """Return ``known`` and all that the loops in ``env`` determine, computed once for all lanes."""
         new = Known(dict(known.scalars), dict(known.vectors))
         self._bounded = {}
         for step in self._plan.steps:
-            if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
-                new.scalars[step.root] = self._computed(step, env, new, None, wide=False)
-                if step.root in self._wide:
-                    new.vectors[step.root] = self._spread(step, new.scalars[step.root])
+            if step not in new.scalars and self._dim not in step.axes and step.axes <= env.keys():
+                new.scalars[step] = self._computed(step, env, new, None, wide=False)
+                if step in self._wide:
+                    new.vectors[step] = self._spread(new.scalars[step], step.value)
         return new
 
     def spread(self, known: Known) -> None:
         """Make vectors of what is known as single elements and needed in all lanes."""
-        for root, scalar in known.scalars.items():
-            if root in self._wide and root not in known.vectors:
-                known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
+        for value in known.scalars:
+            if self._plan.root(value) in self._wide:
+                self.vector(value, known)
 
     def chunk(
         self,
@@ -125,29 +129,23 @@ class Elements:
         now: Mapping[Value, Value],
         beside: Beside | None = None,
     ) -> Known:
-        """Return what is known of ``chunk``.
+        """Return what is known of ``chunk`` in the loops ``env``, given what is ``known`` outside of it.
 
-        Args:
-            env: All loops but the vector loop.
-            known: What is known outside of the vector loop.
-            chunk: Where the vectors are.
-            now: Tensors that results are written over, and what they are by now.
-            beside: Which of several rows side by side it is of.
+        Tensors that results are written over are what ``now`` says.
         """
         self._now, self._beside, self._bounded = now, beside, {}
         here = env | {self._dim: chunk.start}
         new = Known(known.scalars, dict(known.vectors))
         for step in self._plan.steps:
-            if self._dim in step.dims:
-                new.vectors[step.root] = self._computed(step, here, new, chunk.mask, wide=True)
+            if self._dim in step.axes:
+                new.vectors[step] = self._computed(step, here, new, chunk.mask, wide=True)
         return new
 
     def long_reads(self, size: int) -> list[tuple[Value, Access]]:
         """Return the tensors of more than ``size`` bytes that are read along the vector loop, and how."""
-        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
         return [
             (read.value, read.access)
-            for read in reads
+            for read in self._plan.reads.values()
             if read.margin is None
             and isinstance(read.value.type, ir.RankedTensorType)
             and bytes_of(read.value) > size
@@ -156,19 +154,12 @@ class Elements:
         ]
 
     def fits(self, env: Env, dim: int, rows: int) -> Value | None:
-        """Emit whether no read leaves its tensor.
+        """Emit whether no read leaves its tensor in ``rows`` iterations of ``dim``; None if none ever does.
 
-        Args:
-            env: All loops but the vector loop.
-            dim: The innermost of these.
-            rows: So many iterations of it are meant, from the one in ``env`` on.
-
-        Returns:
-            None where none ever does.
+        The first of these is in ``env``, whose innermost loop ``dim`` is.
         """
-        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
         spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
-        for read in (read for read in reads if read.margin is not None):
+        for read in (read for read in self._plan.reads.values() if read.margin is not None):
             for index, extent in zip(read.access, read.value.type.shape, strict=True):
                 first, last = spans.get((index.terms, extent), (index.constant, index.constant))
                 spans[index.terms, extent] = min(first, index.constant), max(last, index.constant)
@@ -183,32 +174,27 @@ class Elements:
                 conditions.append(self._e.compare("ult", place, max(extent - end, 0)))
         return self._e.all(conditions) if conditions else None
 
-    def _scalar(self, root: Root, known: Known) -> Value:
-        return known.scalars.get(root, root)
+    def _spread(self, value: Value, constant: Attribute | None = None) -> Value:
+        """Return a vector of ``value``, which is that ``constant`` if it is one of a body."""
+        type_ = self._e.vector_type(self._lanes, value.type)
+        return self._e.broadcast(type_, value) if constant is None else self._e.splat(type_, constant)
 
-    def _vector(self, root: Root, known: Known) -> Value:
-        """Return the vector of ``root``; what is the same in all lanes and not yet a vector becomes one."""
-        if root not in known.vectors:
-            scalar = self._scalar(root, known)
-            known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
-        return known.vectors[root]
-
-    def _computed(self, step: Step, env: Env, known: Known, mask: Value | None, *, wide: bool) -> Value:
+    def _computed(self, step: Scalar, env: Env, known: Known, mask: Value | None, *, wide: bool) -> Value:
         """Emit one element, or a vector of them where the step is ``wide``."""
-        root, op = step.root, step.op
-        if isinstance(root, Read):
-            return self._read(root, env, mask) if wide else self._load(root, env)
-        assert op is not None
-        if op.name == "linalg.index":
-            place = env[ir.IntegerAttr(op.attributes["dim"]).value]
+        if step in self._plan.reads:
+            read = self._plan.reads[step]
+            return self._read(read, env, mask) if wide else self._load(read, env)
+        if step.kind == "index":
+            place = env[step.number]
             return self._positions(place) if wide else self._e.index(place)
-        if op.name == "arith.constant":
-            return self._e.splat(root.type, op.attributes["value"])
-        if wide and op.name == "tensor.extract":
-            return self._row(op, env, known, mask)
-        operand = self._vector if wide else self._scalar
-        operands = [operand(self._plan.root(each), known) for each in op.operands]
-        return repeat(op, operands, (self._lanes,) if wide else ())[root.result_number]
+        if step.kind == "constant":
+            return self._e.splat(step.type, step.value)
+        if wide and step.name == "tensor.extract":
+            return self._row(step, env, known, mask)
+        assert step.op is not None
+        operand = self.vector if wide else self.scalar
+        operands = [operand(each, known) for each in step.operands]
+        return repeat(step.op, operands, (self._lanes,) if wide else ())[0]
 
     def _load(self, read: Read, env: Env) -> Value:
         """Emit the one element that is read."""
@@ -239,63 +225,47 @@ class Elements:
                 conditions.append(inside)
         return (self._e.all(conditions) if conditions else None), places
 
-    def _spread(self, step: Step, scalar: Value) -> Value:
-        type_ = self._e.vector_type(self._lanes, scalar.type)
-        if step.op is not None and step.op.name == "arith.constant":
-            return self._e.splat(type_, step.op.attributes["value"])
-        return self._e.broadcast(type_, scalar)
-
     def _read(self, read: Read, env: Env, mask: Value | None) -> Value:
-        if self._beside is not None:
-            return self._read_beside(read, env, mask, self._beside)
-        indices = [index.emit(self._e, env) for index in read.access]
-        inside, indices = self._inside(read, indices)
+        """Emit a vector of what is read."""
         source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+        if self._beside is not None:
+            return self._read_beside(source, read.access, env, mask, self._beside)
+        inside, indices = self._inside(read, [index.emit(self._e, env) for index in read.access])
         value = read_vector(self._e, self._lanes, source, indices, mask)
         if inside is None:
             return value
-        lanes = self._e.broadcast(self._e.vector_type(self._lanes, inside.type), inside)
-        return self._e.select(lanes, value, self._e.broadcast(value.type, read.margin))
+        return self._e.select(self._spread(inside), value, self._e.broadcast(value.type, read.margin))
 
-    def _read_beside(self, read: Read, env: Env, mask: Value | None, beside: Beside) -> Value:
+    def _read_beside(
+        self, source: Value, read: Access, env: Env, mask: Value | None, beside: Beside
+    ) -> Value:
         """Emit what one of several rows reads, unless another one has read it; nothing leaves its tensor."""
         access = tuple(
             Linear(index.terms, index.constant + beside.row * dict(index.terms).get(beside.dim, 0))
-            for index in read.access
+            for index in read
         )
-        source = read.value if read.elsewhere else self._now.get(read.value, read.value)
-        key = (source, access)
-        if key not in beside.read:
+        if (source, access) not in beside.read:
             for index in access:
                 if index not in beside.places:
                     beside.places[index] = index.emit(self._e, env)
             indices = [beside.places[index] for index in access]
-            beside.read[key] = read_vector(self._e, self._lanes, source, indices, mask)
-        return beside.read[key]
+            beside.read[source, access] = read_vector(self._e, self._lanes, source, indices, mask)
+        return beside.read[source, access]
 
     def _positions(self, first: Index) -> Value:
         type_ = self._e.vector_type(self._lanes, self._e.index_type)
         start = self._e.broadcast(type_, self._e.index(first))
         return arith.AddIOp(start, vector.StepOp(type_).result).result
 
-    def _row(self, op: Operation, env: Env, known: Known, mask: Value | None) -> Value:
+    def _row(self, step: Scalar, env: Env, known: Known, mask: Value | None) -> Value:
         """Emit a ``tensor.extract`` whose last index alone depends on the vector loop, and is it."""
-        source, *indices = op.operands
-        outer: list[Index] = [self._scalar(self._plan.root(index), known) for index in indices[:-1]]
+        source, *outer = (self.scalar(each, known) for each in step.operands[:-1])
         return read_vector(self._e, self._lanes, source, [*outer, env[self._dim]], mask)
 
 
 def read_vector(
     emitter: Emitter, lanes: int, value: Value, indices: list[Index], mask: Value | None
 ) -> Value:
-    """Read ``lanes`` elements of a tensor; those that are off hold one."""
-    element = ir.RankedTensorType(value.type).element_type
-    padding = emitter.splat(element, _one(element))
-    return emitter.read(emitter.vector_type(lanes, element), value, indices, padding, mask)
-
-
-def _one(element: Type) -> Attribute:
-    """Return one: what lanes that are off hold, for they are divided by too."""
-    if isinstance(element, ir.IntegerType):
-        return ir.IntegerAttr.get(element, 1)
-    return ir.FloatAttr.get(element, 1.0)
+    """Read ``lanes`` elements of a tensor; those that are off hold one, for they are divided by too."""
+    element = value.type.element_type
+    return emitter.read(emitter.vector_type(lanes, element), value, indices, emitter.number(element, 1), mask)

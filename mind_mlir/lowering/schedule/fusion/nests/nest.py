@@ -29,29 +29,19 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
+@dataclasses.dataclass(frozen=True)
 class Chunks:
-    """Emits them.
+    """Emits chunks of a nest, and the loops within one.
 
-    Args:
-        whole: Of each loop, the iterations that are cut.
-        vector: The vector loop.
-        reductions: The loops that are reduced.
+    Attributes:
+        e: The emitter.
+        group: The group, whose loops are cut, the vector loop but for what is left after its full steps.
         schedule: How they are cut.
     """
 
-    def __init__(
-        self,
-        emitter: Emitter,
-        whole: Sequence[int],
-        vector: int,
-        reductions: Sequence[int],
-        schedule: FusedSchedule,
-    ) -> None:
-        self._e = emitter
-        self._whole = whole
-        self._vector = vector
-        self._reductions = reductions
-        self._s = schedule
+    e: Emitter
+    group: Group
+    schedule: FusedSchedule
 
     def emit(
         self,
@@ -71,9 +61,9 @@ class Chunks:
             return body(self._chunk_place(cuts, number, place), inside)
 
         if not parallel:
-            return self._e.loop((0, count, 1), carried, chunk)
-        split = Split(1, count, self._s.reason, self._s.brief, self._s.epilogue)
-        return self._e.chunks(split, count, carried, lambda first, _, inside: chunk(first, inside))
+            return self.e.loop((0, count, 1), carried, chunk)
+        split = Split(1, count, self.schedule.reason, self.schedule.brief, self.schedule.epilogue)
+        return self.e.chunks(split, count, carried, lambda first, _, inside: chunk(first, inside))
 
     def loops(
         self,
@@ -81,7 +71,7 @@ class Chunks:
         place: Place,
         carried: list[Value],
         inner: Callable[[Place, list[Value]], list[Value]],
-        at: Callable[[Place, Env], Place] = Place.within,
+        at: Callable[[Place, Env], Place] = Place.at,
     ) -> list[Value]:
         """Run ``inner`` in the loops ``dims``, outermost first, ``at`` places within the chunk ``place``."""
         if not dims:
@@ -90,35 +80,37 @@ class Chunks:
         def body(i: Index, inside: list[Value]) -> list[Value]:
             return self.loops(dims[1:], at(place, place.env | {dims[0]: i}), inside, inner, at)
 
-        return self._e.loop((*self.bounds(place, dims[0]), 1), carried, body)
+        return self.e.loop((*self.bounds(place, dims[0]), 1), carried, body)
 
     def bounds(self, place: Place, dim: int) -> tuple[Index, Index]:
         """Return the first iteration of loop ``dim`` in the chunk ``place``, and the one behind the last."""
-        range_ = place.ranges.get(dim)
-        return (0, self._whole[dim]) if range_ is None else (range_.lower, range_.upper)
+        range_ = place.ranges.get(dim, Range(0, self._extent(dim)))
+        return range_.lower, range_.upper
+
+    def _extent(self, dim: int) -> int:
+        extent = self.group.extents[dim]
+        return extent - extent % self.schedule.width if dim == self.group.vector else extent
 
     def _chunk_place(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:
         """Return the place of chunk ``number``."""
-        env: Env = dict(place.env)
-        ranges, slot = dict(place.ranges), place.slot
         for position, cut in reversed(list(enumerate(cuts))):
-            own = self._e.modulo(number, cut.count) if position else number
-            number = self._e.floordiv(number, cut.count) if position else number
-            if cut is self._s.parts:
-                slot = own
-            if cut.step == 1 and cut.dim not in self._reductions:
-                env[cut.dim] = own
+            own = self.e.modulo(number, cut.count) if position else number
+            number = self.e.floordiv(number, cut.count) if position else number
+            if cut is self.schedule.parts:
+                place = dataclasses.replace(place, slot=own)
+            if cut.step == 1 and cut.dim not in self.group.reductions:
+                place = place.at(place.env | {cut.dim: own})
             else:
-                ranges[cut.dim] = self._range(cut, own)
-        return Place(env, place.known, ranges, slot)
+                place = place.within(cut.dim, self._range(cut, own))
+        return place
 
     def _range(self, cut: Cut, number: Index) -> Range:
-        extent = self._whole[cut.dim]
-        lower = self._e.mul(number, cut.step)
-        upper = self._e.add(lower, cut.step)
-        end = cut.dim != self._vector
-        last = None if end or self._s.epilogue is None else upper
-        upper = self._e.minimum(upper, extent) if extent != cut.count * cut.step else upper
+        extent = self._extent(cut.dim)
+        lower = self.e.mul(number, cut.step)
+        upper = self.e.add(lower, cut.step)
+        end = cut.dim != self.group.vector
+        last = None if end or self.schedule.epilogue is None else upper
+        upper = self.e.minimum(upper, extent) if extent != cut.count * cut.step else upper
         return Range(lower, upper, end=end, last=last)
 
 
@@ -140,25 +132,22 @@ class GroupEmitter:
         self._b = NestBody(emitter, group, outputs, schedule, target)
         innermost = rows if group.vector in group.reductions else columns
         self._inside = functools.partial(innermost, self._b)
-        whole = [self._b.full if dim == group.vector else each for dim, each in enumerate(group.extents)]
-        self._chunks = Chunks(emitter, whole, group.vector, group.reductions, schedule)
+        self._chunks = Chunks(emitter, group, schedule)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
-        outputs, count = [*self._b.streams, *self._b.reducers], len(self._b.streams)
+        reducers, count = self._b.reducers, len(self._b.streams)
+        outputs = [*self._b.streams, *reducers]
         carried = [output.destination for output in outputs]
         parts = self._s.parts
         if parts is None:
             carried = self._nest(known, carried)
         else:
-            along = parts.dim == self._g.vector
-            slots = parts.count + (along and self._has_end())
+            slots = parts.count + (parts.dim == self._g.vector and self._has_end())
             last = self._g.vector in self._g.reductions
             partial = PartialResults(self._e, self._s.lanes, slots, last=last)
-            carried[count:] = [partial.memory(output) for output in self._b.reducers]
-            carried = self._nest(known, carried)
-            pairs = zip(self._b.reducers, carried[count:], strict=True)
-            carried[count:] = [partial.join(*pair) for pair in pairs]
+            carried = self._nest(known, [*carried[:count], *map(partial.memory, reducers)])
+            carried = [*carried[:count], *map(partial.join, reducers, carried[count:])]
         by_output = dict(zip(map(id, outputs), carried, strict=True))
         return [by_output[id(output)] for output in self._outputs]
 
@@ -166,56 +155,47 @@ class GroupEmitter:
         return self._b.full != self._g.extents[self._g.vector]
 
     def _nest(self, known: Known, carried: list[Value]) -> list[Value]:
-        if self._g.vector < 0:
-            known = self._b.elements.advance({}, known)
+        chunks, place, vector = self._chunks, Place({}, known), self._g.vector
+        if vector < 0:
+            known, elements = self._b.inside(place, {}).known, self._b.elements
             pairs = zip(self._b.streams, carried, strict=True)
-            return [
-                self._e.insert(self._b.elements.scalar(o.result, known), tensor, []) for o, tensor in pairs
-            ]
-        chunks = self._chunks
-        place = Place({}, known, {})
+            return [self._e.insert(elements.scalar(o.result, known), tensor, []) for o, tensor in pairs]
         carried = chunks.emit(self._s.cuts, place, carried, self._chunk, parallel=self._s.parallel)
-        along = self._s.cut(self._g.vector)
+        along = self._s.cut(vector)
         if along is None or not self._has_end() or self._s.epilogue is not None:
             return carried
         others = [cut for cut in self._s.cuts if cut is not along]
-        end = {self._g.vector: Range(self._b.full, self._b.full, end=True)}
-        slot = along.count if along is self._s.parts else None
-        return chunks.emit(others, Place({}, known, end, slot), carried, self._chunk, parallel=False)
+        end = {vector: Range(self._b.full, self._b.full)}
+        place = Place({}, known, end, along.count if along is self._s.parts else None)
+        return chunks.emit(others, place, carried, self._chunk, parallel=False)
 
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         inside = {self._g.vector, *self._g.reductions, *place.env}
         outer = [dim for dim in range(len(self._g.extents)) if dim not in inside]
-        here = self._at(place, place.env)
-        if not outer or self._s.beside == 1:
-            return self._chunks.loops(outer, here, carried, self._inside, self._at)
-        *outer, last = outer
-        beside = functools.partial(self._beside, last)
-        return self._chunks.loops(outer, here, carried, beside, self._at)
-
-    def _at(self, place: Place, env: Env) -> Place:
-        """Return the place within further loops, and what these determine."""
-        return place.at(env, self._b.elements.advance(env, place.known))
+        here, inner = self._b.inside(place, place.env), self._inside
+        if outer and self._s.beside > 1:
+            inner = functools.partial(self._beside, outer.pop())
+        return self._chunks.loops(outer, here, carried, inner, self._b.inside)
 
     def _beside(self, dim: int, place: Place, carried: list[Value]) -> list[Value]:
         """Emit the loop ``dim`` for some rows at once, and one by one where these are not all there."""
         inner, side = self._inside, self._s.beside
-        range_ = self._b.range_of(place, dim)
+        lower, upper = self._chunks.bounds(place, dim)
         whole = self._b.most(dim) % side == 0 and self._g.extents[dim] % side == 0
 
         def one(i: Index, inside: list[Value]) -> list[Value]:
-            return inner(self._at(place, place.env | {dim: i}), inside)
+            return inner(self._b.inside(place, place.env | {dim: i}), inside)
 
         def some(i: Index, inside: list[Value]) -> list[Value]:
             env = place.env | {dim: i}
             end = self._e.add(i, side)
             fits = self._b.elements.fits(env, dim, side)
-            conditions = [] if whole else [self._e.compare("ule", end, range_.upper)]
+            conditions = [] if whole else [self._e.compare("ule", end, upper)]
             conditions += [] if fits is None else [fits]
             here = dataclasses.replace(place, env=env, side=dim)
             if not conditions:
                 return inner(here, inside)
-            last = end if whole else self._e.minimum(end, range_.upper)
+            last = end if whole else self._e.minimum(end, upper)
             return self._e.either(
                 self._e.all(conditions),
                 inside,
@@ -223,4 +203,4 @@ class GroupEmitter:
                 lambda now: self._e.loop((i, last, 1), now, one),
             )
 
-        return self._e.loop((range_.lower, range_.upper, side), carried, some)
+        return self._e.loop((lower, upper, side), carried, some)

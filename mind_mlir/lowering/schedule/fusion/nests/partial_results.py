@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.fusion.nests.body import Output, combiner_of
-from mind_mlir.mlir.bindings import Type, Value, ir
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.nests.body import Output
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.mlir.bindings import Value
 
 
 class PartialResults:
@@ -35,14 +38,12 @@ class PartialResults:
 
     def memory(self, output: Output) -> Value:
         """Return a new tensor for the parts of ``output``, a reduction."""
-        type_ = ir.RankedTensorType(output.destination.type)
-        shape = [*type_.shape, self._parts] if self._last else [self._parts, *type_.shape]
-        return self._e.empty(shape, type_.element_type)
+        shape = output.destination.type.shape
+        return self._e.empty([*shape, self._parts] if self._last else [self._parts, *shape], output.element)
 
     def clear(self, output: Output, partial: Value, parts: tuple[Index, Index]) -> Value:
         """Write what changes nothing to ``parts``, from one to that behind the last; return all of them."""
-        element = ir.RankedTensorType(partial.type).element_type
-        neutral = combiner_of(output).nothing(self._e, self._e.vector_type(self._lanes, element))
+        neutral = output.combiner.nothing(self._e, self._e.vector_type(self._lanes, output.element))
 
         def clear(part: Index, inside: list[Value]) -> list[Value]:
             return self._e.vectors(
@@ -73,47 +74,63 @@ class PartialResults:
 
     def _element(self, output: Output, partial: Value, at: list[Index], result: Value) -> Value:
         """Join the parts of one element, which lie beside one another."""
-        combiner, element = combiner_of(output), ir.RankedTensorType(partial.type).element_type
+        combiner, element = output.combiner, output.element
         width = 1 << (self._parts - 1).bit_length()
         padding = combiner.nothing(self._e, element)
         mask = self._e.mask(width, self._parts)
         vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
         wide = combiner.wider(element)
         total = self._e.cast(combiner.horizontal(self._e.cast(vector, wide)), element)
-        start = self._e.extract(result, at) if output.start is None else output.start
-        return self._e.insert(combiner.combine(start, total), result, at)
+        return self._e.insert(combiner.combine(output.begin(self._e, result, at), total), result, at)
 
     def _columns(self, output: Output, partial: Value, result: Value) -> Value:
         """Join parts that lie one after the other, a vector of elements at a time."""
-        combiner, element = combiner_of(output), ir.RankedTensorType(partial.type).element_type
-        type_ = self._e.vector_type(self._lanes, element)
+        e, combiner, element = self._e, output.combiner, output.element
+        type_ = e.vector_type(self._lanes, element)
         parts, count = partial.type.shape
         wide = combiner.wider(element)
-        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
-        padding = combiner.nothing(self._e, element)
-        accumulators = Accumulators(self._e, [combiner], [neutral])
+        neutral = combiner.nothing(e, e.vector_type(self._lanes, wide))
+        padding = combiner.nothing(e, element)
+        accumulators = Accumulators(e, [combiner], [neutral])
 
         def vector(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
-            (total,) = accumulators.loop(
-                (0, parts, 1),
-                parts,
-                1,
-                accumulators.neutral,
-                lambda part, inside: [
-                    combiner.combine(
-                        inside[0],
-                        self._e.cast(self._e.read(type_, partial, [part, at], padding, mask), wide),
-                    )
-                ],
-            )
-            total = self._e.cast(total, element)
-            start = self._start(output, type_, now[0], at, mask)
-            return [self._e.write(combiner.combine(start, total), now[0], [at], mask)]
+            def add(part: Index, inside: list[Value]) -> list[Value]:
+                terms = e.read(type_, partial, [part, at], padding, mask)
+                return [combiner.combine(inside[0], e.cast(terms, wide))]
 
-        return self._e.vectors(count, self._lanes, [result], vector)[0]
+            (total,) = accumulators.loop((0, parts, 1), parts, 1, accumulators.neutral, add)
+            total = e.cast(total, element)
+            if output.start is None:
+                start = e.read(type_, now[0], [at], e.number(element, 0), mask)
+            else:
+                start = e.broadcast(type_, output.start)
+            return [e.write(combiner.combine(start, total), now[0], [at], mask)]
 
-    def _start(self, output: Output, type_: Type, result: Value, at: Index, mask: Value | None) -> Value:
-        if output.start is not None:
-            return self._e.broadcast(type_, output.start)
-        element = ir.VectorType(type_).element_type
-        return self._e.read(type_, result, [at], self._e.number(element, 0), mask)
+        return e.vectors(count, self._lanes, [result], vector)[0]
+
+
+class RowSums(PartialResults):
+    """Sums over rows of a nest, of which some that follow one another have one in common.
+
+    A pass over a row adds to a partial sum in memory, which has as many elements as the row and stays in the
+    cache. No more rows have one in common than an accumulator may take, and never rows of different chunks:
+    what is added up in which order depends on the schedule alone.
+
+    Args:
+        outer: The extents of the loops over rows.
+        rows: How many rows have one in common.
+    """
+
+    def __init__(self, emitter: Emitter, lanes: int, outer: Sequence[int], rows: int) -> None:
+        self._outer, self._rows = outer, max(1, rows)
+        #: Of the rows that lie behind one another, so many have one each.
+        self._each = -(-outer[-1] // self._rows) if outer else 1
+        super().__init__(emitter, lanes, math.prod(outer[:-1]) * self._each, last=False)
+
+    def slot(self, env: Env, row: Index | None = None) -> Index:
+        """Return which partial sum ``row``, or the row at ``env``, is added to."""
+        place: Index = 0
+        for dim, extent in enumerate(self._outer[:-1]):
+            place = self._e.add(self._e.mul(place, extent), env[dim])
+        row = env[len(self._outer) - 1] if row is None else row
+        return self._e.add(self._e.mul(place, self._each), self._e.floordiv(row, self._rows))

@@ -1,6 +1,6 @@
-"""The computation of a group as one list of steps, each with the loops that it depends on.
+"""The computation of a group as a graph of scalars, each with the loops that it depends on.
 
-A step that does not depend on the vector loop is computed once for all lanes, outside of every loop that it
+A scalar that does not depend on the vector loop is computed once for all lanes, outside of every loop that it
 does not depend on.
 """
 
@@ -10,19 +10,20 @@ import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.linalg_view.layout import window_of
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
+from mind_mlir.lowering.schedule.scalars.axes import axes_of
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
 from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.linalg_view.view import Access, View
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Read:
-    """The elements of an operand that lies in memory; compared by identity.
+    """The elements of an operand that lies in memory.
 
     Attributes:
         value: the operand, a tensor or a scalar.
@@ -37,91 +38,100 @@ class Read:
     elsewhere: bool = False
 
 
-#: Where an element comes from: memory, an operation of a body, or outside of the bodies.
-Root: TypeAlias = "Read | Value"
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """One element to be computed.
-
-    Attributes:
-        root: the element.
-        op: the scalar operation that computes it; None for a read.
-        dims: the loops that it depends on.
-    """
-
-    root: Root
-    op: Operation | None
-    dims: frozenset[int]
+#: What an element is known by: its scalar, or the value that it is outside of the bodies.
+Root: TypeAlias = "Scalar | Value"
 
 
 class Plan:
-    """The steps of a group, in an order in which they can be computed.
+    """The scalars of a group.
 
     Args:
-        group: The group.
+        members: Its operations.
         live_ins: Of values that are known, as the elements that they are: the loops that they depend on.
+        over: What results are written over.
         through: Whether all windows of tensors are read where these lie, not only those with margins; but
             for what results are written over.
 
     Attributes:
-        steps: all steps; the combinations of reductions, which happen on accumulators, are not among them.
+        steps: What is read or computed, in an order in which it can be; the combinations of reductions, which
+            happen on accumulators, are not among them.
+        reads: What is read, by its scalar.
+        outside: The values that other scalars are: those that are known, and those from outside of bodies.
     """
 
     def __init__(
-        self, group: Group, live_ins: Mapping[Value, frozenset[int]], *, through: bool = False
+        self,
+        members: Iterable[View],
+        live_ins: Mapping[Value, frozenset[int]],
+        *,
+        over: Collection[Value] = (),
+        through: bool = False,
     ) -> None:
-        self._through, self._over = through, group.over
-        self.steps: list[Step] = []
-        self._roots: dict[Value, Root] = {value: value for value in live_ins}
-        self._dims: dict[Root, frozenset[int] | None] = dict(live_ins)  # None: depends on an accumulator
-        self._reads: dict[tuple[Value, int], Read] = {}
-        for view in group.members:
+        self._through, self._over = through, over
+        self._scalars = Scalars()
+        self._steps: dict[Scalar, None] = {}
+        self.reads: dict[Scalar, Read] = {}
+        self.outside: dict[Scalar, Value] = {}
+        #: None where it depends on an accumulator.
+        self._known: dict[Value, Scalar | None] = {}
+        for value, dims in live_ins.items():
+            self._known[value] = self._leaf(value, dims)
+        for view in members:
             self._add(view)
+        self.steps = list(self._steps)
 
-    def root(self, value: Value) -> Root:
-        """Return where a value of a body, or a member's result, comes from."""
-        return self._roots.get(value, value)
+    def root(self, value: Root) -> Scalar:
+        """Return what a value of a body, or a member's result, is."""
+        if isinstance(value, Scalar):
+            return value
+        found = self._known.get(value)
+        return self._leaf(value) if found is None else found
 
-    def needed(self, vector: int, values: Iterable[Value]) -> set[Root]:
-        """Return the elements that are needed in all lanes though they do not depend on the loop ``vector``.
+    def needed(self, vector: int, values: Iterable[Value]) -> set[Scalar]:
+        """Return the scalars that are needed in all lanes though they do not depend on the loop ``vector``.
 
-        Args:
-            vector: the vector loop.
-            values: the values that are stored or combined as vectors.
+        They are among ``values``, which are stored or combined as vectors, or what these are computed from.
         """
         used = {self.root(value) for value in values}
         for step in self.steps:
-            if step.op is not None and vector in step.dims and step.op.name != "tensor.extract":
-                used.update(self.root(operand) for operand in step.op.operands)
-        return {root for root in used if vector not in (self._dims.get(root) or ())}
+            if vector in step.axes and step.name != "tensor.extract":
+                used.update(step.operands)
+        return {scalar for scalar in used if vector not in scalar.axes}
+
+    def _leaf(self, value: Value, dims: Iterable[int] = ()) -> Scalar:
+        leaf = self._scalars.leaf(value, "input", value.type, dims, 0)
+        self.outside[leaf] = value
+        return leaf
 
     def _add(self, view: View) -> None:
         for number, argument in enumerate(view.body.arguments):
             if view.reductions and number >= len(view.inputs):
-                self._roots[argument] = argument
-                self._dims[argument] = None
+                self._known[argument] = None
             elif view.used(number):
-                self._roots[argument] = self._operand(view.operands[number], view.accesses[number])
+                self._known[argument] = self._operand(view.operands[number], view.accesses[number])
         for operation in view.body.operations:
             op = operation.operation
             if op.name != "linalg.yield":
-                self._operation(op)
+                self._known[op.results[0]] = self._computed(op)
             elif not view.reductions:
                 for result, value in zip(view.op.results, op.operands, strict=True):
-                    self._roots[result] = self.root(value)
+                    self._known[result] = self.root(value)
 
-    def _operand(self, value: Value, access: Access) -> Root:
-        if value in self._roots:
-            return self._roots[value]  # another member's result
-        key = (value, id(access))
-        if key not in self._reads:
-            read = self._read(value, access)
-            dims = frozenset(dim for index in access for dim, _ in index.terms)
-            self._reads[key] = read
-            self._step(read, None, frozenset() if filler(value) is not None else dims)
-        return self._reads[key]
+    def _operand(self, value: Value, access: Access) -> Scalar:
+        known = self._known.get(value)
+        if known is not None:
+            return known  # another member's result
+        number = filler(value)
+        constant = None if number is None else constant_value(number)
+        if constant is not None:
+            scalar = self._scalars.constant(constant)
+        else:
+            dims = axes_of(access) if number is None else ()
+            scalar = self._scalars.leaf((value, access), "input", value.type, dims, 0)
+            if scalar not in self.reads:
+                self.reads[scalar] = self._read(value, access)
+        self._steps.setdefault(scalar)
+        return scalar
 
     def _read(self, value: Value, access: Access) -> Read:
         window = window_of(value)
@@ -130,19 +140,15 @@ class Plan:
             return Read(value, access)
         return Read(window.source, window.access(access), window.margin, elsewhere=True)
 
-    def _operation(self, op: Operation) -> None:
+    def _computed(self, op: Operation) -> Scalar | None:
+        """Return what ``op`` computes; None if it depends on an accumulator."""
         if op.name == "linalg.index":
-            self._step(op.results[0], op, frozenset((ir.IntegerAttr(op.attributes["dim"]).value,)))
-            return
-        sources = [self._dims.get(self.root(operand), frozenset()) for operand in op.operands]
-        known = [dims for dims in sources if dims is not None]
-        if len(known) < len(sources):
-            for result in op.results:
-                self._dims[result] = None
-            return
-        for result in op.results:
-            self._step(result, op, frozenset().union(*known))
-
-    def _step(self, root: Root, op: Operation | None, dims: frozenset[int]) -> None:
-        self._dims[root] = dims
-        self.steps.append(Step(root, op, dims))
+            found = self._scalars.index(ir.IntegerAttr(op.attributes["dim"]).value, op.results[0].type)
+        elif op.name == "arith.constant":
+            found = self._scalars.constant(op.attributes["value"])
+        elif any(self._known.get(operand, ...) is None for operand in op.operands):
+            return None
+        else:
+            found = self._scalars.op(op, [self.root(operand) for operand in op.operands])
+        self._steps.setdefault(found)
+        return found

@@ -12,29 +12,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    ACCUMULATORS,
-    BESIDE,
-    CHUNK_BYTES,
-    FEWEST_CHUNKS,
-    LONG_ROW,
-    MOST_FUSED_CHUNKS,
-    MOST_PARTS,
-    MOST_STRIPS,
-    PAGE,
-    PART_ROWS,
-    PREFETCH_BYTES,
-    PREFETCH_CACHES,
-    SHARED_OPERATIONS,
-    SHARED_ROWS,
-    STEPS,
-    STREAMED_CACHES,
-    STREAMED_SHARE,
-    STRIP,
-    STRIP_BYTES,
-    WAKING_NS,
-    WORTHWHILE_NS,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 
 if TYPE_CHECKING:
@@ -132,18 +110,16 @@ class FusedSchedule:
 
 def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     """Return how a group is computed that does ``work``."""
-    lanes = target.lanes(work.bits)
     if work.vector < 0:
-        return FusedSchedule(lanes, reason="a single element")
+        return FusedSchedule(target.lanes(work.bits), reason="a single element")
     streaming = streams(work, target)
-    side = vectors(work, lanes, streaming=streaming)
-    full = side * lanes
     cuts, fewest, wanted, shared = _chunks(work, target)
+    side = vectors(work, shared.lanes, streaming=streaming)
+    full = side * shared.lanes
     parallel = shared.parallel
     count = math.prod(cut.count for cut in cuts)
-    strip = _strip(work)
-    parts = None
-    if strip and work.sums and work.extents[work.reductions[0]] > MOST_STRIPS * STRIP:
+    strip, parts = _strip(work), None
+    if strip and work.sums and work.extents[work.reductions[0]] > constants.MOST_STRIPS * constants.STRIP:
         parts = _row_parts(work, work.reductions[0])
     if parallel and parts is None and count < fewest:
         vector_cuts = [] if work.vector in work.reductions else _vector_cuts(work, -(-wanted // count), full)
@@ -152,19 +128,17 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
             parts = _parts(work, -(-wanted // count), full)
         cuts += vector_cuts
     elif parallel and parts is not None:
-        cuts += _vector_cuts(work, work.row_bytes // STRIP_BYTES, full)
+        cuts += _vector_cuts(work, work.row_bytes // constants.STRIP_BYTES, full)
     if parts is not None:
         cuts.append(parts)
-        strip = max(strip, -(-parts.step // MOST_STRIPS)) if strip else 0
+        strip = max(strip, -(-parts.step // constants.MOST_STRIPS)) if strip else 0
     parallel = parallel and bool(cuts)
     beside = _beside(work, parts, target)
-    if beside > 1 and work.reductions:
-        side = 1
-    far = work.vector in work.reductions and beside == 1 and work.bytes >= PREFETCH_CACHES * target.l3_bytes
-    distance = PREFETCH_BYTES * 8 // work.bits if far else 0
+    along = work.vector in work.reductions and beside == 1
+    far = along and work.bytes >= constants.PREFETCH_CACHES * target.l3_bytes
     return dataclasses.replace(
         shared,
-        vectors=side,
+        vectors=1 if beside > 1 and work.reductions else side,
         strip=strip,
         cuts=tuple(cuts),
         parts=parts,
@@ -172,17 +146,18 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
         streaming=streaming,
         reason=shared.reason if parallel or not shared.parallel else f"one thread: {shared.reason}",
         beside=beside,
-        prefetch_distance=distance,
+        prefetch_distance=constants.PREFETCH_BYTES * 8 // work.bits if far else 0,
     )
 
 
 def _beside(work: Work, parts: Cut | None, target: Target) -> int:
     """Return how many iterations of the innermost of the outer loops are computed at once."""
+    rows = work.extents[work.outer[-1]] if work.outer else 0
     if work.overlaps:
-        return BESIDE if work.extents[work.outer[-1]] >= BESIDE else 1
+        return constants.BESIDE if rows >= constants.BESIDE else 1
     far = work.shares and not work.stored and parts is None and work.bytes > target.l2_bytes
-    fits = work.operations <= SHARED_OPERATIONS and work.outer and work.extents[work.outer[-1]] >= SHARED_ROWS
-    return SHARED_ROWS if far and fits else 1
+    fits = work.operations <= constants.SHARED_OPERATIONS and rows >= constants.SHARED_ROWS
+    return constants.SHARED_ROWS if far and fits else 1
 
 
 def chunked(work: Work, target: Target) -> FusedSchedule | None:
@@ -198,10 +173,10 @@ def _chunks(work: Work, target: Target) -> tuple[list[Cut], int, int, FusedSched
 
     Between the two, the fewest chunks that threads share, and how many there are to be.
     """
-    nanoseconds = work.nanoseconds(target)
-    parallel, brief = nanoseconds >= WORTHWHILE_NS, nanoseconds < WAKING_NS
-    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
-    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
+    nanoseconds, iteration_bytes = work.nanoseconds(target), math.prod(work.extents) * work.bits // 8
+    parallel, brief = nanoseconds >= constants.WORTHWHILE_NS, nanoseconds < constants.WAKING_NS
+    fewest = constants.FEWEST_CHUNKS // 2 if brief else constants.FEWEST_CHUNKS
+    wanted = min(constants.MOST_FUSED_CHUNKS, max(fewest, iteration_bytes // constants.CHUNK_BYTES))
     about = f"about {nanoseconds / 1000:.1f} us of work"
     reason = about if parallel else f"one thread: {about}"
     shared = FusedSchedule(target.lanes(work.bits), parallel=parallel, brief=brief, reason=reason)
@@ -213,33 +188,22 @@ def streams(work: Work, target: Target) -> bool:
 
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
     """
-    if work.reductions or not exceeds_caches(work.stored, work.bytes, target):
-        return False
-    if work.bytes - work.stored < work.stored // 2:
+    only_written = work.bytes - work.stored < work.stored // 2
+    large = work.stored >= constants.STREAMED_CACHES * target.l2_bytes
+    large = large and work.bytes * constants.STREAMED_SHARE >= target.l3_bytes
+    if work.reductions or only_written or not large:
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
-
-
-def exceeds_caches(stored: int, touched: int, target: Target) -> bool:
-    """Return whether results of ``stored`` bytes and what they are computed from exceed the cache.
-
-    Args:
-        stored: Bytes of the results.
-        touched: Bytes of all that is read or written.
-        target: The processor.
-    """
-    large = stored >= STREAMED_CACHES * target.l2_bytes
-    return large and touched * STREAMED_SHARE >= target.l3_bytes
 
 
 def vectors(work: Work, lanes: int, *, streaming: bool) -> int:
     """Return the registers of a step: more than one takes longer to compile, and is not always faster."""
     wanted = 1
     if streaming:
-        wanted = next((vectors for most, vectors in STEPS if work.weight <= most), 1)
+        wanted = next((vectors for most, vectors in constants.STEPS if work.weight <= most), 1)
     elif work.reductions:
-        wanted = next((vectors for most, vectors in ACCUMULATORS if work.operations <= most), 1)
+        wanted = next((vectors for most, vectors in constants.ACCUMULATORS if work.operations <= most), 1)
     most = max(1, min(wanted, work.extents[work.vector] // lanes))
     return 1 << (most.bit_length() - 1)
 
@@ -248,7 +212,8 @@ def _strip(work: Work) -> int:
     """Return the rows of a strip of a reduction over so many and long rows that it pays; else 0."""
     if not work.reductions or work.vector in work.reductions:
         return 0
-    return STRIP if work.row_bytes >= LONG_ROW and work.extents[work.reductions[0]] > 2 * STRIP else 0
+    pays = work.row_bytes >= constants.LONG_ROW and work.extents[work.reductions[0]] > 2 * constants.STRIP
+    return constants.STRIP if pays else 0
 
 
 def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
@@ -270,7 +235,7 @@ def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
 def _vector_cuts(work: Work, wanted: int, step: int) -> list[Cut]:
     """Cut the vector loop, but for what is left of it after the last full step, at multiples of a page."""
     full = work.extents[work.vector] // step * step
-    page = max(step, PAGE * 8 // work.bits // step * step)
+    page = max(step, constants.PAGE * 8 // work.bits // step * step)
     count = min(wanted, full // page)
     if count < 2:
         return []
@@ -281,9 +246,9 @@ def _vector_cuts(work: Work, wanted: int, step: int) -> list[Cut]:
 def _row_parts(work: Work, dim: int) -> Cut | None:
     rows = work.extents[dim]
     others = math.prod(work.extents[other] for other in work.reductions if other != dim)
-    least = 1 if work.vector in work.reductions else max(1, PART_ROWS // others)
-    step = max(least, -(-rows // MOST_PARTS))
-    step = -(-step // STRIP) * STRIP if step > STRIP else step
+    least = 1 if work.vector in work.reductions else max(1, constants.PART_ROWS // others)
+    step = max(least, -(-rows // constants.MOST_PARTS))
+    step = -(-step // constants.STRIP) * constants.STRIP if step > constants.STRIP else step
     count = -(-rows // step)
     return Cut(dim, step, count) if count > 1 else None
 
@@ -293,5 +258,5 @@ def _parts(work: Work, wanted: int, step: int) -> Cut | None:
     dim = max(work.reductions, key=lambda reduced: work.extents[reduced])
     if dim != work.vector:
         return _row_parts(work, dim)
-    cuts = _vector_cuts(work, min(wanted, MOST_PARTS), step)
+    cuts = _vector_cuts(work, min(wanted, constants.MOST_PARTS), step)
     return cuts[0] if cuts else None

@@ -7,6 +7,7 @@ Where it is reduced, it is innermost, and its accumulators are joined at its end
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import SHORT_COLUMN, SHORT_ROW
@@ -14,7 +15,7 @@ from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Range
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -30,12 +31,7 @@ def along(
 ) -> list[Value]:
     """Emit the vector loop at ``place``; what is left after its full steps is one step whose end is masked.
 
-    Args:
-        body: What is computed.
-        place: Where it is.
-        carried: What goes from step to step.
-        step: Emits a step.
-        accumulators: What steps add to: the last things that are carried, in as many levels as it takes.
+    Where steps add to ``accumulators``, the last things carried, these have as many levels as it takes.
     """
     e, columns, width = body.e, body.range_of(place, body.group.vector), body.schedule.width
     extent = body.group.extents[body.group.vector]
@@ -63,117 +59,91 @@ def along(
 def columns(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
     """Emit the vector loop at ``place``, where it is parallel, and what is inside of it.
 
-    Args:
-        body: What is computed.
-        place: Where it is.
-        carried: The tensors of the streams, then those of the reducers.
+    Carried are the tensors of the streams, and then those of the reducers.
     """
-    e, extents, schedule = body.e, body.group.extents, body.schedule
+    e, strip, count = body.e, body.schedule.strip, len(body.streams)
 
-    def steps(ranges: dict[int, Range], now: list[Value]) -> list[Value]:
-        return along(body, place, now, lambda chunk, inside: _column(body, place, ranges, chunk, inside))
+    def steps(here: Place, now: list[Value]) -> list[Value]:
+        return along(body, here, now, lambda chunk, inside: _column(body, here, chunk, inside))
 
-    if not body.group.reductions or not schedule.strip:
-        return steps({}, carried)
-    dim, strip = body.group.reductions[0], schedule.strip
-    if schedule.parts is not None:
-        count = len(body.streams)
-
-        def clear(chunk: Chunk, now: list[Value]) -> list[Value]:
-            neutral = [body.neutral(number) for number in range(len(body.reducers))]
-            return _stored(body, place, chunk, now, neutral)
-
-        cleared = along(body, place, carried[count:], clear)
+    if not strip:
+        return steps(place, carried)
+    dim = body.group.reductions[0]
+    if body.schedule.parts is not None:
+        cleared = along(
+            body,
+            place,
+            carried[count:],
+            lambda chunk, now: body.store_totals(place, chunk, now, body.neutral),
+        )
         carried = [*carried[:count], *cleared]
     rows = body.range_of(place, dim)
-    whole = body.most(dim) % strip == 0 and extents[dim] % strip == 0
+    whole = body.most(dim) % strip == 0 and body.group.extents[dim] % strip == 0
 
     def rows_from(i: Index, inside: list[Value]) -> list[Value]:
         end = e.add(i, strip)
-        return steps({dim: Range(i, end if whole else e.minimum(end, rows.upper))}, inside)
+        return steps(place.within(dim, Range(i, end if whole else e.minimum(end, rows.upper))), inside)
 
     return e.loop((rows.lower, rows.upper, strip), carried, rows_from)
 
 
-def _column(
-    body: NestBody, place: Place, strip: dict[int, Range], chunk: Chunk, carried: list[Value]
-) -> list[Value]:
+def _column(body: NestBody, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
     """Emit a step of a parallel vector loop, and what is reduced inside of it."""
     if not body.group.reductions:
         return body.stream(place, chunk, carried)
     count = len(body.streams)
-    streams, results = carried[:count], carried[count:]
-    accumulators = body.accumulators(place)
+    results, accumulators = carried[count:], body.accumulators(place)
     starts = accumulators.neutral
     if body.schedule.parts is None or body.schedule.strip:
-        starts = [
-            body.stores.start(output, result, place.env, chunk, place.slot)
-            for output, result in zip(body.reducers, results, strict=True)
-        ]
-
-    def inner(here: Place, inside: list[Value]) -> list[Value]:
-        return body.accumulate(here, chunk, inside)
-
-    dims, starts = body.group.reductions, [*streams, *starts]
-    values = reduced(body, dims, place, strip, accumulators, starts, inner, SHORT_COLUMN)
-    return [*values[:count], *_stored(body, place, chunk, results, values[count:])]
-
-
-def _stored(
-    body: NestBody, place: Place, chunk: Chunk, results: list[Value], totals: Sequence[Value]
-) -> list[Value]:
-    """Store what each reducer adds up to; return the tensors of the reducers."""
-    return [
-        body.stores.store(output, result, place.env, chunk, total, place.slot)
-        for output, result, total in zip(body.reducers, results, totals, strict=True)
-    ]
+        pairs = zip(body.reducers, results, strict=True)
+        starts = [body.start(output, result, place, chunk) for output, result in pairs]
+    values = reduced(
+        body,
+        body.group.reductions,
+        place,
+        accumulators,
+        [*carried[:count], *starts],
+        lambda here, inside: body.accumulate(here, chunk, inside),
+        SHORT_COLUMN,
+    )
+    return [*values[:count], *body.store_totals(place, chunk, results, values[count:])]
 
 
 def rows(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
     """Emit the loops at ``place`` that are reduced, the vector loop among them; else it is as `columns`."""
     count = len(body.streams)
-    values = _accumulated(body, place, carried[:count])
-    results, left = carried[count:], iter(values[count:])
+    streams, totals = row_totals(body, place, carried[:count])
+    results = carried[count:]
     for row in range(body.rows_at(place)):
-        env = body.env_of(place, row)
-        totals = [combiner.horizontal(next(left)) for combiner in body.combiners]
-        results = [
-            body.stores.store_total(output, result, env, combiner.combine, total, place.slot)
-            for output, combiner, result, total in zip(
-                body.reducers, body.combiners, results, totals, strict=True
-            )
-        ]
-    return [*values[:count], *results]
+        here = body.at_row(place, row)
+        found = zip(body.reducers, results, list(islice(totals, len(results))), strict=True)
+        results = [body.store_total(output, result, here, total) for output, result, total in found]
+    return [*streams, *results]
 
 
-def row_totals(body: NestBody, place: Place, streams: list[Value]) -> tuple[list[Value], list[Value]]:
-    """Emit the same; return the tensors of the ``streams``, and what each reducer adds up to."""
-    values = _accumulated(body, place, streams)
-    totals = zip(body.combiners, values[len(streams) :], strict=True)
-    return values[: len(streams)], [combiner.horizontal(total) for combiner, total in totals]
-
-
-def _accumulated(body: NestBody, place: Place, streams: list[Value]) -> list[Value]:
-    """Emit the same; return the tensors of the ``streams``, and the accumulators."""
+def row_totals(body: NestBody, place: Place, streams: list[Value]) -> tuple[list[Value], Iterator[Value]]:
+    """Emit the same; return the tensors of the ``streams``, and what each reducer of each row adds up to."""
     accumulators, vector = body.accumulators(place), body.group.vector
 
     def row(here: Place, inside: list[Value]) -> list[Value]:
         def step(chunk: Chunk, now: list[Value]) -> list[Value]:
-            return body.accumulate_alone(here, chunk, now)
+            return body.accumulate(here, chunk, now)
 
         return along(body, here, inside, step, accumulators)
 
     others = tuple(dim for dim in body.group.reductions if dim != vector)
     steps = -(-body.most(vector) // body.schedule.width)
     carried = [*streams, *accumulators.neutral]
-    return reduced(body, others, place, {}, accumulators, carried, row, SHORT_ROW, steps)
+    values = reduced(body, others, place, accumulators, carried, row, SHORT_ROW, steps)
+    combiners = [output.combiner for output in body.reducers] * body.rows_at(place)
+    totals = zip(combiners, values[len(streams) :], strict=True)
+    return values[: len(streams)], (combiner.horizontal(total) for combiner, total in totals)
 
 
 def reduced(
     body: NestBody,
     dims: tuple[int, ...],
     place: Place,
-    ranges: Mapping[int, Range],
     accumulators: Accumulators,
     carried: list[Value],
     inner: Callable[[Place, list[Value]], list[Value]],
@@ -186,8 +156,7 @@ def reduced(
         body: What is computed.
         dims: The loops, outermost first.
         place: Where they are.
-        ranges: Iterations of some of them, where these are not those of the place.
-        accumulators: What is added to.
+        accumulators: The accumulators.
         carried: The tensors of the streams, and then the accumulators.
         inner: Emits what is within all of them.
         short: So many terms within a loop, or fewer, go on with its accumulators.
@@ -201,14 +170,13 @@ def reduced(
     count = len(body.streams)
 
     def iteration(i: Index, inside: list[Value]) -> list[Value]:
-        env = place.env | {dim: i}
-        here = place.at(env, body.elements.advance(env, place.known))
+        here = body.inside(place, place.env | {dim: i})
         values = [*inside[:count], *accumulators.neutral] if apart else inside
-        values = reduced(body, tuple(others), here, ranges, accumulators, values, inner, short, each)
+        values = reduced(body, tuple(others), here, accumulators, values, inner, short, each)
         if not apart:
             return values
         return [*values[:count], *accumulators.join(inside[count:], values[count:])]
 
-    rows = ranges.get(dim) or body.range_of(place, dim)
-    most = min(body.most(dim), body.schedule.strip) if dim in ranges else body.most(dim)
+    rows, most, strip = body.range_of(place, dim), body.most(dim), body.schedule.strip
+    most = min(most, strip) if strip and dim == body.group.reductions[0] else most
     return accumulators.loop((rows.lower, rows.upper, 1), most, 1 if apart else terms, carried, iteration)

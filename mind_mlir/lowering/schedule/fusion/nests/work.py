@@ -10,7 +10,8 @@ from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDU
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.linalg_view.layout import overlap, window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
-from mind_mlir.mlir.bindings import Type, Value, ir
+from mind_mlir.lowering.schedule.scalars.axes import axes_of
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Work:
     operations: int
     bytes: int
     stored: int
-    sums: bool
+    sums: bool = False
     overlaps: bool = False
     shares: bool = False
 
@@ -55,11 +56,6 @@ class Work:
         """The loops around the vector loop that are not reduced, outermost first."""
         dims = range(len(self.extents))
         return tuple(dim for dim in dims if dim != self.vector and dim not in self.reductions)
-
-    @property
-    def iteration_bytes(self) -> int:
-        """Bytes of a tensor with an element for each iteration: equal for all nests over the same rows."""
-        return math.prod(self.extents) * self.bits // 8
 
     @property
     def row_bytes(self) -> int:
@@ -80,7 +76,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         group: Operations over the same loops.
         results: Those of its results that are written to memory.
     """
-    written = list(results)
+    written, reductions = list(results), [view for view in group.members if view.reductions]
     read = read_by(group.members, group.produced)
     return Work(
         group.extents,
@@ -91,55 +87,49 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         sum(operations_of(view) for view in group.members),
         touched_bytes(dict.fromkeys((*written, *read))),
         sum(bytes_of(result) for result in written if not group.produced[result].reductions),
-        any(_sums(view) for view in group.members),
-        _overlaps(group),
-        _shares(group),
+        any(op.operation.name == "arith.addf" for view in reductions for op in view.body.operations),
+        *_alike(group),
     )
 
 
-def _overlaps(group: Group) -> bool:
-    """Return whether windows of one tensor overlap that next iterations of the loop over rows read."""
+def _alike(group: Group) -> tuple[bool, bool]:
+    """Return whether next iterations of the loop over rows read the same elements of windows.
+
+    And, if they reduce a row alone, whether all read the same row, and each one of its own.
+    """
     outer = [dim for dim in range(len(group.extents)) if dim != group.vector]
-    if group.reductions or group.vector < 0 or not outer:
-        return False
-    dim = outer[-1]
+    if group.reductions not in ((), (group.vector,)) or group.vector < 0 or not outer:
+        return False, False
+    dim, reads = outer[-1], _reads_beside(group, outer[-1])
+    if group.reductions:
+        loops = [axes_of(access) for _, access in reads]
+        return False, len({dim in used for used in loops if group.vector in used}) == 2
     found: dict[Value, list[Access]] = {}
-    for value, access in _reads_beside(group, dim) or ():
+    for value, access in reads:
         window = window_of(value)
         if window is not None:
             found.setdefault(window.source, []).append(window.access(access))
-    return any(overlap(accesses, dim) for accesses in found.values())
+    return any(overlap(accesses, dim) for accesses in found.values()), False
 
 
-def _shares(group: Group) -> bool:
-    """Return whether the loop over rows has the same row to read in each iteration, and one of its own."""
-    outer = [dim for dim in range(len(group.extents)) if dim != group.vector]
-    if group.reductions != (group.vector,) or not outer:
-        return False
-    reads = _reads_beside(group, outer[-1]) or ()
-    loops = [{term for index in access for term, _ in index.terms} for _, access in reads]
-    return len({outer[-1] in used for used in loops if group.vector in used}) == 2
-
-
-def _reads_beside(group: Group, dim: int) -> list[tuple[Value, Access]] | None:
-    """Return what is read from tensors, and how; None if several iterations of ``dim`` cannot do so at once.
+def _reads_beside(group: Group, dim: int) -> list[tuple[Value, Access]]:
+    """Return what is read from tensors, and how; nothing if iterations of ``dim`` cannot do so at once.
 
     They cannot where an element belongs to a whole iteration, or a body looks where it is.
     """
     found: list[tuple[Value, Access]] = []
     for view in group.members:
         if any(op.operation.name in ("linalg.index", "tensor.extract") for op in view.body.operations):
-            return None
+            return []
         for number, value in enumerate(view.inputs):
             if not view.used(number) or value in group.produced or filler(value) is not None:
                 continue
-            if not isinstance(value.type, ir.RankedTensorType):
-                continue
             access = view.accesses[number]
-            used = {term for index in access for term, _ in index.terms}
+            used = axes_of(access)
             if dim in used and group.vector not in used:
-                return None
-            found.append((value, access))
+                return []
+            if isinstance(value.type, ir.RankedTensorType):
+                found.append((value, access))
     return found
 
 
@@ -170,17 +160,11 @@ def bytes_of(value: Value) -> int:
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType):
         return 0
-    return int(math.prod(type_.shape)) * -(-_width(type_.element_type) // 8)
-
-
-def _width(type_: Type) -> int:
-    return 64 if isinstance(type_, ir.IndexType) else int(type_.width)
+    element = type_.element_type
+    width = 64 if isinstance(element, ir.IndexType) else int(element.width)
+    return int(math.prod(type_.shape)) * -(-width // 8)
 
 
 def operations_of(view: View) -> int:
     """Return the operations in the body of ``view``, slow ones counted as often as they are slower."""
     return sum(SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
-
-
-def _sums(view: View) -> bool:
-    return bool(view.reductions) and any(op.operation.name == "arith.addf" for op in view.body.operations)

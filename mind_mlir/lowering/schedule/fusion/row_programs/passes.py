@@ -17,7 +17,7 @@ from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relat
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Sequence
 
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.linalg_view.view import View
@@ -36,15 +36,19 @@ class Pass:
         stored: Values along the row that go to memory: results, and what is kept for later passes.
         loaded: Values along the row that come from there.
         live_ins: What passes before have reduced, or computed of that, and this one needs.
+        again: Operations that passes before have done, too.
+        crossing: Values along the row that groups would have kept for this one in memory.
     """
 
-    members: list[View] = dataclasses.field(default_factory=list)
-    reduced: list[View] = dataclasses.field(default_factory=list)
-    summed: list[View] = dataclasses.field(default_factory=list)
-    row_scalars: list[View] = dataclasses.field(default_factory=list)
-    stored: list[Value] = dataclasses.field(default_factory=list)
-    loaded: list[Value] = dataclasses.field(default_factory=list)
-    live_ins: list[Value] = dataclasses.field(default_factory=list)
+    members: list[View]
+    reduced: list[View]
+    summed: list[View]
+    row_scalars: list[View]
+    stored: list[Value]
+    loaded: list[Value]
+    live_ins: list[Value]
+    again: int
+    crossing: list[Value]
 
     def summary(self, kept: Container[Value]) -> str:
         """Return what the pass does with a row, as text; ``kept`` is what is no result."""
@@ -100,10 +104,12 @@ class Stage:
     """Passes that go along a long row together.
 
     Attributes:
+        first: The number of its first pass.
         passes: One or two; the second reduces nothing but sums relative to what the first one reduces.
         relative: These sums.
     """
 
+    first: int
     passes: tuple[Pass, ...]
     relative: tuple[Relative, ...] = ()
 
@@ -117,16 +123,6 @@ class Stage:
         """Return whether exponentials are summed that are relative to the maximum so far."""
         return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
 
-    @property
-    def members(self) -> list[View]:
-        """The operations that are computed along the row."""
-        return [view for part in self.passes for view in part.members]
-
-    @property
-    def stored(self) -> list[Value]:
-        """Values along the row that go to memory."""
-        return [value for part in self.passes for value in part.stored]
-
 
 def passes_of(group: Group, results: Container[Value], *, long: bool = False) -> Passes:
     """Return the passes of a row program, as few as possible.
@@ -136,22 +132,29 @@ def passes_of(group: Group, results: Container[Value], *, long: bool = False) ->
         results: The values that are used outside of it.
         long: Whether rows are so long that what is kept goes to memory and comes back.
     """
-    space = RowSpace(group.extents, group.reductions)
     repeated = REPEATED_LONG if long else REPEATED
-    return _Planner(group.members, group.produced, space, results, repeated).run()
+    nodes = _nodes(group, results)
+    summed = [node for node in nodes if node.sums_rows]
+    if summed:
+        # Each is part of the first pass that has most of what it needs.
+        passes = _planned([node for node in nodes if not node.sums_rows], results, repeated).passes
+        for node in summed:
+            costs = [(_missing(node, passes[level]), level) for level in range(node.level, len(passes))]
+            node.level = min(costs)[1] if costs else node.level
+        for node in nodes:
+            node.first = None
+    return _planned(nodes, results, repeated)
 
 
 def stages_of(passes: Passes) -> tuple[Stage, ...]:
     """Return the stages of ``passes`` over long rows, as few as possible."""
     stages: list[Stage] = []
-    left = list(passes.passes)
+    left = list(enumerate(passes.passes))
     while left:
-        first = left.pop(0)
-        relative = _relative(first, left[0]) if left else None
-        if relative is None:
-            stages.append(Stage((first,)))
-        else:
-            stages.append(Stage((first, left.pop(0)), relative))
+        number, first = left.pop(0)
+        relative = _relative(first, left[0][1]) if left else None
+        pair = (first,) if relative is None else (first, left.pop(0)[1])
+        stages.append(Stage(number, pair, relative or ()))
     return tuple(stages)
 
 
@@ -166,181 +169,160 @@ def _relative(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
     return None if online and first.stored else found
 
 
-def cost_of(view: View) -> int:
+def _cost_of(view: View) -> int:
     """Return the operations in the body of ``view``, those that take longer as often as they are slower."""
     narrowings = len([op for op in view.body.operations if op.operation.name == "arith.truncf"])
     return operations_of(view) + NARROWING * narrowings
 
 
-def _lives(view: View, space: RowSpace, results: Container[Value]) -> bool:
-    """Return whether ``view``, a reduction, is needed: nothing in a program reads sums over its rows."""
-    return space.is_single(view) or view.op.results[0] in results
+@dataclasses.dataclass(eq=False)
+class _Node:
+    """An operation of a row program.
 
+    Attributes:
+        view: The operation.
+        single: Whether it computes one number for each row.
+        inputs: The results of others that it reads, each with that one.
+        level: The first pass in which it can be computed, or in which it is.
+        cost: What that takes there.
+        first: The pass that first computes it, if it lies along the row.
+    """
 
-class _Planner:
-    def __init__(
-        self,
-        members: Sequence[View],
-        produced: Mapping[Value, View],
-        space: RowSpace,
-        results: Container[Value],
-        repeated: int,
-    ) -> None:
-        self._members = [view for view in members if not view.reductions or _lives(view, space, results)]
-        self._produced = produced
-        self._space = space
-        self._single = {id(view): space.is_single(view) for view in members}
-        self._results = results
-        self._repeated = repeated
-        self._levels: dict[int, int] = {}
-        self._costs: dict[int, int] = {}
-        self._first: dict[int, int] = {}  # the pass that first computes a member along the row
-        for view in self._members:
-            self._rate(view)
+    view: View
+    single: bool
+    inputs: list[tuple[Value, _Node]]
+    level: int
+    cost: int
+    first: int | None = None
 
-    def run(self) -> Passes:
-        self._place()
-        count = 1 + max(
-            self._levels[id(view)] for view in self._members if view.reductions or not self._single[id(view)]
-        )
-        passes: list[Pass] = []
-        kept: list[Value] = []
-        for level in range(count):
-            passes.append(self._pass(level))
-            for value in passes[-1].loaded:
-                first = passes[self._first[id(self._produced[value])]]
-                if value in first.stored:
-                    continue
-                first.stored.append(value)
-                if value not in self._results:
-                    kept.append(value)
-        return Passes(passes, kept)
+    @property
+    def reduces_row(self) -> bool:
+        """Whether it reduces each row to a number."""
+        return bool(self.view.reductions) and self.single
 
-    def _place(self) -> None:
-        """Let each sum over the rows be part of the first pass that has most of what it needs."""
-        summed = [view for view in self._members if self._is_summed(view)]
-        if not summed:
-            return
-        others = [view for view in self._members if not self._is_summed(view)]
-        passes = _Planner(others, self._produced, self._space, self._results, self._repeated).run().passes
-        for view in summed:
-            least = self._levels[id(view)]
-            costs = [(self._missing(view, part), level) for level, part in enumerate(passes[least:], least)]
-            self._levels[id(view)] = min(costs)[1] if costs else least
+    @property
+    def sums_rows(self) -> bool:
+        """Whether it reduces all rows to one."""
+        return bool(self.view.reductions) and not self.single
 
-    def _missing(self, view: View, part: Pass) -> int:
-        """Return how much ``view`` needs along the row that ``part`` neither computes nor reads."""
-        known = {id(each) for each in part.members}
-        read = {value for each in part.members for value in each.inputs}
-        left, count = [view], 0
-        while left:
-            each = left.pop()
-            for value in each.reads:
-                source = self._produced.get(value)
-                if value in read or (source is not None and id(source) in known):
-                    continue
-                if source is None:
-                    count += 1
-                elif not self._single[id(source)]:
-                    known.add(id(source))
-                    count += 1
-                    left.append(source)
-        return count
+    @property
+    def is_handed_on(self) -> bool:
+        """Whether passes hand on what it computes: what is reduced, and numbers that are made of that."""
+        return bool(self.view.reductions) or (self.single and self.level > 0)
 
-    def _is_summed(self, view: View) -> bool:
-        """Return whether ``view`` reduces all rows to one."""
-        return bool(view.reductions) and not self._single[id(view)]
+    def is_before(self, level: int) -> bool:
+        """Return whether it lies along the row, and a pass before ``level`` has computed it."""
+        return self.first is not None and self.first < level
 
-    def _inputs(self, view: View) -> list[tuple[Value, View]]:
-        """Return the results of members that ``view`` reads, each with its member."""
-        return [(value, self._produced[value]) for value in view.reads if value in self._produced]
-
-    def _rate(self, view: View) -> None:
-        """Find in which pass ``view`` can be computed at the earliest, and what that takes there."""
-        inputs = [source for _, source in self._inputs(view)]
-        levels = [self._levels[id(each)] + bool(each.reductions) for each in inputs]
-        self._levels[id(view)] = max(levels, default=0)
-        along = [each for each in inputs if not self._single[id(each)]]
-        own = 0 if self._single[id(view)] else cost_of(view)
-        self._costs[id(view)] = own + sum(self._costs[id(each)] for each in along)
-
-    def _pass(self, level: int) -> Pass:
-        here = [view for view in self._members if self._levels[id(view)] == level]
-        along = [view for view in here if not self._single[id(view)]]
-        found = Pass(
-            reduced=[view for view in here if view.reductions and self._single[id(view)]],
-            summed=[view for view in along if view.reductions],
-            stored=[
-                result
-                for view in along
-                for result in view.op.results
-                if result in self._results and not view.reductions
-            ],
-        )
-        loaded: dict[Value, None] = {}
-        live_ins: dict[Value, None] = {}
-
-        def is_known(value: Value, source: View) -> bool:
-            if self._is_read(source, level):
-                loaded[value] = None
-            elif self._is_live_in(source):
-                live_ins[value] = None
-            return value in loaded or value in live_ins
-
-        ends = [*found.reduced, *found.summed, *(self._produced[value] for value in found.stored)]
-        found.members = self._needed(ends, is_known)
-        for view in found.members:
-            if not self._single[id(view)]:
-                self._first.setdefault(id(view), level)
-        found.loaded = list(loaded)
-        found.row_scalars = self._row_scalars(level, found.reduced, live_ins)
-        found.live_ins = list(live_ins)
-        return found
-
-    def _needed(self, ends: Sequence[View], is_known: Callable[[Value, View], bool]) -> list[View]:
-        """Return ``ends`` and what they are computed from, in order, but for what is known."""
-        needed = {id(view) for view in ends}
-        found: list[View] = []
-        for view in reversed(self._members):
-            if id(view) in needed:
-                found.append(view)
-                inputs = self._inputs(view)
-                needed.update(id(source) for value, source in inputs if not is_known(value, source))
-        return found[::-1]
-
-    def _row_scalars(self, level: int, reduced: Sequence[View], live_ins: dict[Value, None]) -> list[View]:
-        """Return what is computed, one number for each row, as soon as pass ``level`` has ``reduced``.
-
-        What that needs of earlier passes is entered in ``live_ins``.
-        """
-        scalars = [
-            view
-            for view in self._members
-            if self._is_row_scalar(view) and max(self._levels[id(view)], 1) == level + 1
-        ]
-        computed, known = {id(view) for view in scalars}, {id(view) for view in reduced}
-
-        def is_known(value: Value, source: View) -> bool:
-            if id(source) in computed:
-                return False
-            if id(source) not in known and self._is_live_in(source):
-                live_ins[value] = None
-            return id(source) in known or value in live_ins
-
-        return self._needed(scalars, is_known)
-
-    def _is_row_scalar(self, view: View) -> bool:
-        """Return whether ``view`` computes a number for each row that is a result, or is made of such."""
-        if not self._single[id(view)] or view.reductions:
+    def is_row_scalar(self, results: Container[Value]) -> bool:
+        """Return whether it computes a number for each row that is a result, or is made of such."""
+        if not self.single or self.view.reductions:
             return False
-        return self._levels[id(view)] > 0 or any(result in self._results for result in view.op.results)
+        return self.level > 0 or any(result in results for result in self.view.op.results)
 
-    def _is_live_in(self, view: View) -> bool:
-        """Return whether what ``view`` computes is handed on from pass to pass."""
-        return bool(view.reductions) or (self._single[id(view)] and self._levels[id(view)] > 0)
 
-    def _is_read(self, view: View, level: int) -> bool:
-        """Return whether pass ``level`` reads what an earlier one has computed of ``view``."""
-        if self._single[id(view)]:
+def _nodes(group: Group, results: Container[Value]) -> list[_Node]:
+    """Return the operations of ``group`` but sums over its rows that are no results: nothing reads these."""
+    space = RowSpace(group.extents, group.reductions)
+    nodes: dict[Value, _Node] = {}
+    for view in group.members:
+        single = space.is_single(view)
+        if view.reductions and not single and view.op.results[0] not in results:
+            continue
+        inputs = [(value, nodes[value]) for value in view.reads if value in nodes]
+        level = max((node.level + bool(node.view.reductions) for _, node in inputs), default=0)
+        cost = sum(node.cost for _, node in inputs if not node.single) + (0 if single else _cost_of(view))
+        nodes.update(dict.fromkeys(view.op.results, _Node(view, single, inputs, level, cost)))
+    return list(dict.fromkeys(nodes.values()))
+
+
+def _missing(node: _Node, part: Pass) -> int:
+    """Return how much ``node`` needs along the row that ``part`` neither computes nor reads."""
+    known = {id(view) for view in part.members}
+    read = {value for view in part.members for value in view.inputs}
+    left, count = [node], 0
+    while left:
+        each = left.pop()
+        sources = dict(each.inputs)
+        for value in each.view.reads:
+            source = sources.get(value)
+            if value in read or (source is not None and (source.single or id(source.view) in known)):
+                continue
+            count += 1
+            if source is not None:
+                known.add(id(source.view))
+                left.append(source)
+    return count
+
+
+def _planned(nodes: Sequence[_Node], results: Container[Value], repeated: int) -> Passes:
+    """Return the passes, given in which each of ``nodes`` is computed."""
+    produced = {result: node for node in nodes for result in node.view.op.results}
+    passes: list[Pass] = []
+    kept: list[Value] = []
+    for level in range(1 + max(node.level for node in nodes if node.view.reductions or not node.single)):
+        passes.append(_pass(nodes, level, results, repeated))
+        for value in passes[-1].loaded:
+            number = produced[value].first
+            assert number is not None, "it was computed before"
+            if value not in passes[number].stored:
+                passes[number].stored.append(value)
+                kept += [] if value in results else [value]
+    return Passes(passes, kept)
+
+
+def _pass(nodes: Sequence[_Node], level: int, results: Container[Value], repeated: int) -> Pass:
+    """Return pass ``level``, which repeats what takes no more than ``repeated`` operations."""
+    here = [node for node in nodes if node.level == level]
+    reduced = [node for node in here if node.reduces_row]
+    summed = [node for node in here if node.sums_rows]
+    along = [node for node in here if not node.single and not node.view.reductions]
+    stored = {result: node for node in along for result in node.view.op.results if result in results}
+    scalars = [node for node in nodes if node.is_row_scalar(results) and max(node.level, 1) == level + 1]
+    loaded: dict[Value, None] = {}
+    live_ins: dict[Value, None] = {}
+
+    def is_known(value: Value, source: _Node) -> bool:
+        if source.is_before(level) and source.cost > repeated:
+            loaded[value] = None
+        elif source.is_handed_on:
+            live_ins[value] = None
+        return value in loaded or value in live_ins
+
+    def is_found(value: Value, source: _Node) -> bool:
+        if source in scalars:
             return False
-        return self._first.get(id(view), level) < level and self._costs[id(view)] > self._repeated
+        if source not in reduced and source.is_handed_on:
+            live_ins[value] = None
+        return source in reduced or value in live_ins
+
+    members = _needed(nodes, [*reduced, *summed, *stored.values()], is_known)
+    again = [node for node in members if node.is_before(level)]
+    inputs = [pair for node in members if node not in again for pair in node.inputs]
+    crossing = [value for value, source in inputs if source.is_before(level) and value not in results]
+    for node in members:
+        if not node.single and node.first is None:
+            node.first = level
+    row_scalars = _needed(nodes, scalars, is_found)
+    return Pass(
+        members=[node.view for node in members],
+        reduced=[node.view for node in reduced],
+        summed=[node.view for node in summed],
+        row_scalars=[node.view for node in row_scalars],
+        stored=list(stored),
+        loaded=list(loaded),
+        live_ins=list(live_ins),
+        again=sum(_cost_of(node.view) for node in again),
+        crossing=crossing,
+    )
+
+
+def _needed(
+    nodes: Sequence[_Node], ends: Collection[_Node], is_known: Callable[[Value, _Node], bool]
+) -> list[_Node]:
+    """Return ``ends`` and what they are computed from, in order, but for what is known."""
+    needed = set(ends)
+    for node in reversed(nodes):
+        if node in needed:
+            needed.update(source for value, source in node.inputs if not is_known(value, source))
+    return [node for node in nodes if node in needed]

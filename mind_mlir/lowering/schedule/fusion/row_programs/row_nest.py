@@ -8,26 +8,20 @@ threads share, if that is large enough.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.body import Place
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of, stages_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block, RowSums
-from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
-from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, RowSchedule
+from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
 from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.groups.group import Group
-    from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
     from mind_mlir.mlir.bindings import Value
-    from mind_mlir.target import Target
 
 
 class RowEmitter:
@@ -36,25 +30,19 @@ class RowEmitter:
     def __init__(self, emitter: Emitter, plan: RowPlan) -> None:
         self._e = emitter
         self._plan = plan
-        self._g = plan.group
+        self._g = group = plan.group
         self._s = plan.schedule
         self._count = len(plan.passes.passes)
-        self._rows = plan.rows
-        rows = plan.schedule.rows
-        self._chunks = Chunks(emitter, self._g.extents, self._g.vector, self._g.reductions, rows)
-        self._sums = RowSums(emitter, plan.group, plan.schedule)
+        self._chunks = Chunks(emitter, group, plan.schedule.rows)
+        outer, rows = group.extents[: group.vector], plan.schedule.rows
+        self._sums = RowSums(emitter, rows.lanes, outer, plan.schedule.summed)
         self._passes = RowPasses(emitter, plan, self._sums)
-        self._stages: list[Segments] = []
-        first = 0
-        for number, stage in enumerate(stages_of(plan.passes) if self._s.segments else ()):
-            self._stages.append(Segments(emitter, plan, stage, number, first, self._passes))
-            first += len(stage.passes)
-        summed = {view.op.results[0]: view for view in plan.passes.summed}
+        stages = zip(stages_of(plan.passes), self._s.segments, strict=True) if self._s.segments else ()
+        self._stages = [Segments(emitter, plan, *each, self._passes) for each in stages]
+        summed = {view.op.results[0] for view in plan.passes.summed}
         #: Of each output that is a sum over the rows, by its place.
         self._summed = {
-            place: dataclasses.replace(output, start=plan.start(summed[result], 0))
-            for place, (result, output) in enumerate(plan.outputs.items())
-            if result in summed
+            place: output for place, output in enumerate(plan.outputs.values()) if output.result in summed
         }
 
     def emit(self, known: Known) -> list[Value]:
@@ -63,8 +51,7 @@ class RowEmitter:
         carried = [output.destination for output in self._plan.outputs.values()]
         for place, output in self._summed.items():
             carried[place] = self._sums.memory(output)
-        begin = Place({}, known, {})
-        carried = self._chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
+        carried = self._chunks.emit(rows.cuts, Place({}, known), carried, self._loops, parallel=rows.parallel)
         for place, output in self._summed.items():
             carried[place] = self._sums.join(output, carried[place])
         return carried
@@ -72,24 +59,28 @@ class RowEmitter:
     def _loops(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over the rows of a chunk."""
         left = [dim for dim in range(self._g.vector) if dim not in place.env]
-        if self._stages or self._rows not in left:
+        if self._stages:
+            return self._chunks.loops(left, place, carried, self._long_row)
+        if self._plan.rows not in left:
             return self._chunks.loops(left, place, carried, self._row)
         return self._chunks.loops(left[:-1], place, carried, self._blocks)
 
-    def _row(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Run over one row."""
-        if not self._stages:
-            row = place.env.get(self._rows, 0)
-            rows = row, self._e.add(row, 1)
-            return self._one(place, rows, self._cleared(place, rows, carried))
+    def _long_row(self, place: Place, carried: list[Value]) -> list[Value]:
+        """Run all stages over one row."""
         block = Block(dict(zip(self._plan.outputs, carried, strict=True)), {})
         for stage in self._stages:
             place = stage.run(place, block)
         return block.tensors
 
+    def _row(self, place: Place, carried: list[Value]) -> list[Value]:
+        """Run over one row."""
+        row = place.env.get(self._plan.rows, 0)
+        rows = row, self._e.add(row, 1)
+        return self._one(place, rows, self._cleared(place, rows, carried))
+
     def _blocks(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over blocks of rows."""
-        bounds = self._chunks.bounds(place, self._rows)
+        bounds = self._chunks.bounds(place, self._plan.rows)
         carried = self._cleared(place, bounds, carried)
         if self._s.pipelined:
             return self._pipelined(place, bounds, carried)
@@ -111,8 +102,8 @@ class RowEmitter:
     def _end(self, first: Index, upper: Index) -> Index:
         """Return the end of the block that begins at ``first``, or may begin behind the last row."""
         end = self._e.add(first, self._s.block)
-        cut = self._s.rows.cut(self._rows)
-        whole = self._g.extents[self._rows] % self._s.block == 0 and not self._s.pipelined
+        cut = self._s.rows.cut(self._plan.rows)
+        whole = self._g.extents[self._plan.rows] % self._s.block == 0 and not self._s.pipelined
         whole = whole and (cut is None or cut.step % self._s.block == 0)
         return end if whole else self._e.minimum(end, upper)
 
@@ -121,7 +112,7 @@ class RowEmitter:
         block = self._passes.begin(carried)
         slot = self._passes.slot_of(rows[0])
         for number in range(self._count):
-            self._passes.run(number, place, rows, slot, block)
+            block = self._passes.run(number, place, rows, slot, block)
         return list(block.outputs.values())
 
     def _pipelined(self, place: Place, bounds: tuple[Index, Index], carried: list[Value]) -> list[Value]:
@@ -131,35 +122,18 @@ class RowEmitter:
         one nothing to be begun.
         """
         lower, upper = bounds
-        step = self._s.block
+        step, run, last = self._s.block, self._passes.run, self._count - 1
         memory = self._passes.begin(carried)
         second = self._e.add(lower, step)
 
         def turn(i: Index, inside: list[Value]) -> list[Value]:
-            block: Block = memory.at(inside)
             here, slot = (i, self._end(i, upper)), self._passes.slot_of(i)
             before = self._e.sub(self._e.maximum(i, second), step), self._e.minimum(i, upper)
-            self._passes.run(0, place, here, slot, block)
-            other = self._passes.slot_of(self._e.add(i, step))
-            self._passes.run(self._count - 1, place, before, other, block)
-            for number in range(1, self._count - 1):
-                self._passes.run(number, place, here, slot, block)
+            block = run(0, place, here, slot, memory.at(inside))
+            block = run(last, place, before, self._passes.slot_of(self._e.add(i, step)), block)
+            for number in range(1, last):
+                block = run(number, place, here, slot, block)
             return block.tensors
 
         tensors = self._e.loop((lower, self._e.add(upper, step), step), memory.tensors, turn)
         return list(memory.at(tensors).outputs.values())
-
-
-def emit_rows(
-    emitter: Emitter,
-    group: Group,
-    outputs: Sequence[Output],
-    schedule: RowSchedule,
-    target: Target,
-    known: Known,
-) -> list[Value]:
-    """Emit a row program at the insertion point; return the tensors of the outputs, in their order."""
-    by_result = {output.result: output for output in outputs}
-    passes = passes_of(group, by_result, long=bool(schedule.segments))
-    plan = RowPlan(group, passes, by_result, schedule, target, known.scalars)
-    return RowEmitter(emitter, plan).emit(known)

@@ -10,27 +10,13 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BLOCK_SHARE,
-    CHUNK_BYTES,
-    FEW_SINGLES,
-    FEWEST_CHUNKS,
-    MOST_FUSED_CHUNKS,
-    ONLINE_STEPS,
-    ONLINE_VECTORS,
-    PREFETCH_ROW,
-    SEGMENT_SHARE,
-    SUMMED_ROWS,
-    WAKING_NS,
-    WORTHWHILE_NS,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import read_by
 from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage, passes_of, stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_work import RowWork, pays
-from mind_mlir.lowering.schedule.linalg_view.values import filler
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +24,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.nests.body import Output
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
-    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
@@ -64,8 +49,7 @@ class RowSchedule:
 
     Attributes:
         rows: How the rows are cut in chunks, if they are what threads share.
-        passes: How each pass over a row is computed.
-        summaries: What each pass does, for people.
+        passes: How each pass over a row is computed, and, as the reason, what it does.
         segments: How each stage goes along long rows; none where rows are computed in blocks.
         block: Rows that a pass runs over before the next one does, a power of two.
         vectors: Whether what there is one of for each row is computed for many rows at a time.
@@ -76,7 +60,6 @@ class RowSchedule:
 
     rows: FusedSchedule
     passes: tuple[FusedSchedule, ...]
-    summaries: tuple[str, ...]
     segments: tuple[SegmentSchedule, ...] = ()
     block: int = 1
     vectors: bool = False
@@ -91,18 +74,28 @@ class RowSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
+        left, found = iter(self.passes), list[Choice]()
+        for number, count in enumerate([each.passes for each in self.segments] or [1] * len(self.passes), 1):
+            step = list(itertools.islice(left, count))
+            value = ", ".join(f"{each.vectors} x {each.lanes}" for each in step)
+            name = f"{'stage' if self.segments else 'pass'} {number}"
+            found.append(Choice(name, value, ", ".join(each.reason for each in step if each.reason)))
+        chunks = next(choice for choice in self.rows.choices() if choice.name == "chunks")
+        if self.segments and not self.rows.cuts:
+            counts = ", ".join(str(each.split.count) for each in self.segments)
+            chunks = Choice("chunks", counts, f"of each row: {self.segments[0].split.reason}")
         sizes = ", ".join(str(each.size) for each in self.segments[:-1])
         blocks, summed = (f"of {count} row{'s' * (count > 1)}" for count in (self.block, self.summed))
         past = any(schedule.streaming for schedule in self.passes)
         return (
-            *self._steps(),
+            *found,
             *chosen(
                 bool(self.segments)
                 and ("pieces", f"of {sizes}", "what is reduced of them is joined behind each stage"),
                 not self.segments and ("blocks", blocks, "passes find them in the first-level cache"),
                 self.pipelined and ("order", "last pass after the next first", "no pass waits for a number"),
             ),
-            self._chunks(),
+            chunks,
             *chosen(
                 self.summed > 0 and ("partial sums", summed, "they are joined afterwards"),
                 self.prefetch_pass >= 0
@@ -110,24 +103,6 @@ class RowSchedule:
                 past and ("stores", "past the cache", "the results are larger than it"),
             ),
         )
-
-    def _steps(self) -> list[Choice]:
-        """Return what is said of each pass or stage."""
-        left = iter(zip(self.passes, self.summaries, strict=True))
-        counts = [each.passes for each in self.segments] or [1] * len(self.passes)
-        found = []
-        for number, count in enumerate(counts, 1):
-            passes, summaries = zip(*itertools.islice(left, count), strict=True)
-            value = ", ".join(f"{each.vectors} x {each.lanes}" for each in passes)
-            name = f"{'stage' if self.segments else 'pass'} {number}"
-            found.append(Choice(name, value, ", ".join(filter(None, summaries))))
-        return found
-
-    def _chunks(self) -> Choice:
-        if self.segments and not self.rows.cuts:
-            counts = ", ".join(str(each.split.count) for each in self.segments)
-            return Choice("chunks", counts, f"of each row: {self.segments[0].split.reason}")
-        return next(choice for choice in self.rows.choices() if choice.name == "chunks")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,18 +130,15 @@ class RowPlan:
         """The loop over rows that lie behind one another; -1: there is one row."""
         return self.group.vector - 1
 
-    def start(self, view: View, number: int) -> Value | None:
-        """Return the number that result ``number`` of ``view``, a reduction, starts from, if it is known."""
-        start = filler(view.inits[number])
-        return None if start is None else self.outside.get(start, start)
-
 
 def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple[Passes, RowSchedule] | None:
     """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
-    work = RowWork(group, passes_of(group, results), results, target)
-    if len(work.passes.passes) < 2:
+    passes = passes_of(group, results)
+    if len(passes.passes) < 2:
         return None
-    if not work.is_long:
+    work = RowWork(group, passes, results, target)
+    # Whether the second-level cache holds what is touched of a row.
+    if work.touched_bytes * constants.ROW_SHARE <= target.l2_bytes:
         schedule = _in_blocks(work)
     else:
         work = RowWork(group, passes_of(group, results, long=True), results, target)
@@ -184,25 +156,24 @@ def _in_blocks(work: RowWork) -> RowSchedule | None:
     if group.vector:
         cut = rows.cut(group.vector - 1)
         most = _power_of_two(group.extents[group.vector - 1] if cut is None else cut.step)
-    block = min(_power_of_two(target.l1_bytes // BLOCK_SHARE // work.touched_bytes), most)
+    block = min(_power_of_two(target.l1_bytes // constants.BLOCK_SHARE // work.touched_bytes), most)
     costly, alike = work.has_costly_scalars, work.has_alike_scalars
     if costly and alike:
-        block = min(max(block, FEW_SINGLES), most)
-    apart = block >= FEW_SINGLES and alike
+        block = min(max(block, constants.FEW_SINGLES), most)
+    apart = block >= constants.FEW_SINGLES and alike
     if costly and not apart:
         return None
-    far = work.whole.bytes > target.l2_bytes and work.whole.row_bytes >= PREFETCH_ROW
+    far = work.whole.bytes > target.l2_bytes and work.whole.row_bytes >= constants.PREFETCH_ROW
     pipelined = block < most
     costs = [each.operations for each in work.each]
     return RowSchedule(
         rows,
         _pass_schedules(work),
-        _summaries(passes),
         block=block,
         vectors=apart,
         prefetch_pass=costs.index(max(costs if pipelined else costs[:-1])) if far else -1,
         pipelined=pipelined,
-        summed=min(SUMMED_ROWS, most) if passes.summed else 0,  # no chunk has a part of them
+        summed=min(constants.SUMMED_ROWS, most) if passes.summed else 0,  # no chunk has a part of them
     )
 
 
@@ -213,7 +184,7 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
         return None
     stages = stages_of(passes)
     rows, nanoseconds = work.rows, work.row_nanoseconds
-    if (rows is None and nanoseconds < WORTHWHILE_NS) or not pays(work, stages):
+    if (rows is None and nanoseconds < constants.WORTHWHILE_NS) or not pays(work, stages):
         return None
     left = iter(_pass_schedules(work))
     schedules: list[FusedSchedule] = []
@@ -221,49 +192,45 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
     for stage in stages:
         own = list(itertools.islice(left, len(stage.passes)))
         if stage.is_online:
-            own = [dataclasses.replace(each, vectors=ONLINE_VECTORS) for each in own]
+            own = [dataclasses.replace(each, vectors=constants.ONLINE_VECTORS) for each in own]
         size = _segment(work, stage, max(each.width for each in own))
         count = max(1, work.extent // size)
         split = Split(count, 1, "threads share the rows") if rows is not None else _split(count, work)
         segments.append(SegmentSchedule(len(own), size, split))
         schedules += [dataclasses.replace(each, cuts=(Cut(group.vector, size, count),)) for each in own]
     plain = FusedSchedule(work.lanes, reason="threads share each row")
-    return RowSchedule(rows or plain, tuple(schedules), _summaries(passes), tuple(segments))
+    return RowSchedule(rows or plain, tuple(schedules), tuple(segments))
 
 
 def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
     """Return how each pass goes along a row."""
     found = []
     for each, part in zip(work.each, work.passes.passes, strict=True):
-        touched = dataclasses.replace(each, bytes=work.whole.bytes)
-        past = not part.summed and streams(touched, work.target)
+        past = not part.summed and streams(each, work.target)
         count = vectors(each, work.lanes, streaming=past)
-        plain = FusedSchedule(work.lanes, reason="threads share the rows")
-        found.append(dataclasses.replace(plain, vectors=count, streaming=past))
+        summary = part.summary(work.passes.kept)
+        found.append(FusedSchedule(work.lanes, count, streaming=past, reason=summary))
     return tuple(found)
 
 
 def _segment(work: RowWork, stage: Stage, width: int) -> int:
     """Return the elements of a segment: what a stage reads of it takes a part of the first-level cache."""
     if stage.is_online:
-        return width * ONLINE_STEPS
-    read = max(1, work.row_bytes(read_by(stage.members, work.group.produced)))
-    return max(width, _power_of_two(work.target.l1_bytes // SEGMENT_SHARE * work.extent // read))
+        return width * constants.ONLINE_STEPS
+    members = [view for part in stage.passes for view in part.members]
+    read = max(1, work.row_bytes(read_by(members, work.group.produced)))
+    return max(width, _power_of_two(work.target.l1_bytes // constants.SEGMENT_SHARE * work.extent // read))
 
 
 def _split(count: int, work: RowWork) -> Split:
     """Return how ``count`` segments of a row are cut in chunks."""
     nanoseconds = work.row_nanoseconds
-    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, work.whole.row_bytes // CHUNK_BYTES))
-    step = _power_of_two(count // wanted)
+    wanted = max(constants.FEWEST_CHUNKS, work.whole.row_bytes // constants.CHUNK_BYTES)
+    step = _power_of_two(count // min(constants.MOST_FUSED_CHUNKS, wanted))
     about = f"about {nanoseconds / 1000:.1f} us of work"
-    return Split(step, -(-count // step), about, nanoseconds < WAKING_NS)
+    return Split(step, -(-count // step), about, nanoseconds < constants.WAKING_NS)
 
 
 def _power_of_two(count: int) -> int:
     """Return the greatest power of two up to ``count``; one at least."""
     return 1 << (max(1, count).bit_length() - 1)
-
-
-def _summaries(passes: Passes) -> tuple[str, ...]:
-    return tuple(part.summary(passes.kept) for part in passes.passes)

@@ -9,105 +9,79 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BYTE_NS,
-    CACHE_SPEEDUP,
-    RELATIVE_COST,
-    ROW_SHARE,
-    SHARED_CACHE_SPEEDUP,
-    SINGLE_COST,
-    VECTOR_NS,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
-from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
-from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule, chunked
+from mind_mlir.lowering.schedule.fusion.nests.schedule import chunked
 from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes, Stage, cost_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class RowWork:
     """A row program in numbers.
 
-    Attributes:
+    Args:
         group: All its operations; their rows lie along the last loop.
         passes: What is computed when.
         results: The results that are used outside of it.
         target: The processor.
+
+    Attributes:
+        extent: The elements of a row.
+        lanes: The elements of a vector register.
+        touched_bytes: The bytes that are read, written or kept of one row; one at least.
+        each: The work of each pass.
+        whole: The work of all passes.
+        row_nanoseconds: How long one thread takes for a row, about.
+        rows: How the rows are cut in chunks; None if they are too few for threads.
     """
 
-    group: Group
-    passes: Passes
-    results: Sequence[Value]
-    target: Target
-
-    @property
-    def extent(self) -> int:
-        """The elements of a row."""
-        return self.group.extents[self.group.vector]
-
-    @cached_property
-    def lanes(self) -> int:
-        """The elements of a vector register."""
-        return self.target.lanes(widest(self.group.members))
-
-    @cached_property
-    def read(self) -> list[Value]:
-        """What the program reads from memory."""
-        return read_by(self.group.members, self.group.produced)
-
-    @cached_property
-    def touched_bytes(self) -> int:
-        """The bytes that are read, written or kept of one row; one at least, where all is one element."""
-        return max(1, self.row_bytes([*self.read, *self.results, *self.passes.kept]))
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the second-level cache does not hold what is touched of a row."""
-        return self.touched_bytes * ROW_SHARE > self.target.l2_bytes
-
-    @cached_property
-    def each(self) -> list[Work]:
-        """The work of each pass."""
-        return [self._of(part) for part in self.passes.passes]
-
-    @cached_property
-    def whole(self) -> Work:
-        """The work of all passes."""
-        return dataclasses.replace(
+    def __init__(self, group: Group, passes: Passes, results: Sequence[Value], target: Target) -> None:
+        self.group = group
+        self.passes = passes
+        self.results = results
+        self.target = target
+        self.extent = group.extents[group.vector]
+        bits, whole = widest(group.members), (group.vector,)
+        self.lanes = target.lanes(bits)
+        touched = [*read_by(group.members, group.produced), *results]
+        self.touched_bytes = max(1, self.row_bytes([*touched, *passes.kept]))
+        self.each = [
+            Work(
+                group.extents,
+                group.vector,
+                whole if part.reduced else (),
+                bits,
+                sum(len(view.body.operations) - 1 for view in part.members),
+                sum(operations_of(view) for view in part.members),
+                sum(map(bytes_of, touched)),
+                sum(bytes_of(value) for value in part.stored if value in results),
+            )
+            for part in passes.passes
+        ]
+        self.whole = dataclasses.replace(
             self.each[0],
-            reductions=(self.group.vector,),
+            reductions=whole,
             weight=sum(work.weight for work in self.each),
             operations=sum(work.operations for work in self.each),
-            bytes=sum(map(bytes_of, [*self.read, *self.results])),
             stored=sum(work.stored for work in self.each),
-            sums=any(work.sums for work in self.each),
         )
-
-    @cached_property
-    def row_nanoseconds(self) -> float:
-        """How long one thread takes for a row, about."""
-        return self.whole.nanoseconds(self.target) * self.extent / math.prod(self.group.extents)
-
-    @cached_property
-    def rows(self) -> FusedSchedule | None:
-        """How the rows are cut in chunks; None if they are too few for threads."""
-        return chunked(self.whole, self.target)
+        nanoseconds = self.whole.nanoseconds(target)
+        self.row_nanoseconds = nanoseconds * self.extent / math.prod(group.extents)
+        self.rows = chunked(self.whole, target)
 
     @property
     def has_costly_scalars(self) -> bool:
         """Whether what there is one of for each row, computed one by one, takes longer than the row."""
-        scalars = SINGLE_COST * sum(map(operations_of, self.passes.row_scalars))
+        scalars = constants.SINGLE_COST * sum(map(operations_of, self.passes.row_scalars))
         return scalars > self.whole.operations * -(-self.extent // self.lanes)
 
     @property
@@ -137,51 +111,22 @@ class RowWork:
         along = [value for value in tensors if math.prod(value.type.shape) == elements]
         return sum(map(bytes_of, along)) * self.extent // elements
 
-    def _of(self, part: Pass) -> Work:
-        return Work(
-            self.group.extents,
-            self.group.vector,
-            (self.group.vector,) if part.reduced else (),
-            widest(self.group.members),
-            sum(len(view.body.operations) - 1 for view in part.members),
-            sum(operations_of(view) for view in part.members),
-            0,
-            sum(bytes_of(value) for value in part.stored if value in self.results),
-            sums=any(view.reductions for view in part.members),
-        )
-
 
 def pays(work: RowWork, stages: Sequence[Stage]) -> bool:
     """Return whether long rows take less time in ``stages`` than as groups, for all that is known."""
     group, target = work.group, work.target
-    again, kept = _again(work)
+    passes = work.passes.passes
+    again = sum(part.again for part in passes)
+    kept = dict.fromkeys(value for part in passes for value in part.crossing)
     joined = [stage for stage in stages if stage.relative]
-    again += RELATIVE_COST * len(joined)
+    again += constants.RELATIVE_COST * len(joined)
     read = [work.row_bytes(read_by(stage.passes[1].members, group.produced)) for stage in joined]
     # A line that is written is read first.
-    saved = sum(read) / work.extent + 2 * sum(kept)
-    rate = BYTE_NS
+    saved = sum(read) / work.extent + 2 * sum(bytes_of(value) // math.prod(group.extents) for value in kept)
+    rate = constants.BYTE_NS
     row_bytes = work.whole.bytes * work.extent // math.prod(group.extents)
     if 2 * work.whole.bytes <= target.l3_bytes:
-        rate /= CACHE_SPEEDUP
+        rate /= constants.CACHE_SPEEDUP
     elif work.rows is not None and 2 * row_bytes <= target.l3_bytes:
-        rate /= SHARED_CACHE_SPEEDUP  # groups would go through a few rows one after the other
-    return again * VECTOR_NS / work.lanes < saved * rate
-
-
-def _again(work: RowWork) -> tuple[int, list[int]]:
-    """Return the operations that passes do again, and the bytes of an element of each value kept for them."""
-    group = work.group
-    space = RowSpace(group.extents, group.reductions)
-    first: dict[int, int] = {}
-    again = 0
-    kept: dict[Value, int] = {}
-    for number, part in enumerate(work.passes.passes):
-        along = [view for view in part.members if not view.reductions and not space.is_single(view)]
-        again += sum(cost_of(view) for view in along if first.setdefault(id(view), number) < number)
-        new = [view for view in part.members if first.get(id(view), number) == number]
-        for value in (value for view in new for value in view.reads):
-            source = group.produced.get(value)
-            if first.get(id(source), number) < number and value not in work.results:
-                kept[value] = bytes_of(value) // math.prod(group.extents)
-    return again, list(kept.values())
+        rate /= constants.SHARED_CACHE_SPEEDUP  # groups would go through a few rows one after the other
+    return again * constants.VECTOR_NS / work.lanes < saved * rate

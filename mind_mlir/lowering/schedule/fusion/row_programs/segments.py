@@ -1,149 +1,194 @@
 """Emits the passes of a stage over the segments of a long row.
 
-What a stage reduces of each segment is a number in memory, a tensor with an element a segment for each; they
-are joined behind the stage (see `segment_folds`). A second pass goes over a segment relative to what the
-first one has just found there, while the segment is in the cache.
+What a stage reduces of each segment is a number in memory, a tensor with an element a segment for each;
+behind the stage those of all are joined, in f64. A sum or a maximum has one number a segment. A sum of
+exponentials is relative to the maximum of its segment, which is another reduction. A sum of squares is
+relative to the mean of its segment, and has three numbers more: that mean, the sum of the differences, and
+the elements of the segment. It takes a second pass over the segment while that is in the cache.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
+from mind_mlir.lowering.schedule.folds.reductions import combined
 from mind_mlir.lowering.schedule.fusion.nests.body import Output, Range
-from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-from mind_mlir.lowering.schedule.fusion.row_programs.online import Online
-from mind_mlir.lowering.schedule.fusion.row_programs.segment_folds import Numbers, SegmentFolds
-from mind_mlir.mlir.bindings import Value, arith, ir
+from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
+from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block
+from mind_mlir.mlir.bindings import Value, arith, ir, vector
+from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.folds.reductions import Combiner
     from mind_mlir.lowering.schedule.fusion.nests.body import Place
+    from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_memory import Block
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, SegmentSchedule
+    from mind_mlir.mlir.bindings import Attribute, Type
 
     #: The first of some segments and the one behind the last; None for what follows the whole segments.
     Span = tuple[Index, Index] | None
 
+    #: Reads a vector of numbers; lanes beyond the last segment hold zero unless another number is given.
+    Read: TypeAlias = Callable[..., Value]
+
+#: Tensors with an element a segment, as they are by now: by the name of what it is, and the reduction that it
+#: belongs to, if that is one.
+Numbers: TypeAlias = "dict[tuple[str, Value | None], Value]"
+
 
 class Segments:
-    """Emits one stage.
-
-    Args:
-        number: Which stage.
-        first: The number of its first pass.
-    """
+    """Emits one stage."""
 
     def __init__(
-        self, emitter: Emitter, plan: RowPlan, stage: Stage, number: int, first: int, passes: RowPasses
+        self, emitter: Emitter, plan: RowPlan, stage: Stage, schedule: SegmentSchedule, passes: RowPasses
     ) -> None:
         self._e = emitter
         self._stage = stage
         self._passes = passes
-        self._first = first
-        self._schedule = plan.schedule.segments[number]
-        self._width = plan.schedule.passes[first].width
+        self._first = stage.first
+        self._schedule = schedule
+        self._steps = plan.schedule.passes
+        self._lanes = plan.schedule.rows.lanes
         self._extent = plan.group.extents[plan.group.vector]
         #: Whole segments of a row, and segments.
         self._whole = self._extent // self._schedule.size
         self._count = -(-self._extent // self._schedule.size)
-        self._online = Online(emitter, plan, stage, first, passes) if stage.is_online else None
-        self._folds = SegmentFolds(emitter, stage, plan.schedule.rows.lanes, self._count)
+        element = stage.relative[0].centre.type.element_type if stage.is_online else None
+        self._online = None if element is None else OnlineExponentials(emitter, element)
 
     def run(self, place: Place, block: Block) -> Place:
-        """Run the stage over a row.
-
-        Args:
-            place: The loops over the rows, and the numbers of the row so far.
-            block: What is written; changed.
-
-        Returns:
-            ``place`` with the numbers that the row has behind the stage.
-        """
+        """Run the stage over a row, and change ``block``; return ``place`` with the numbers behind it."""
         numbers = self._along(place, block)
         for number in range(len(self._stage.passes)):
-            total = functools.partial(self._folds.join, numbers, place.known.scalars)
+            total = functools.partial(self._joined, numbers, place.known.scalars)
             place = place.at(place.env, self._passes.finish(self._first + number, place, block, total))
         return place
 
     def _along(self, place: Place, block: Block) -> Numbers:
         """Run the passes over all segments of a row; return what is reduced of each."""
-        memory = self._folds.memory()
-        stored = self._stage.stored
-        written = len(stored) + len(memory)
+        before = Block(block.outputs, self._memory())
+        count = len(before.tensors)
 
         def run(span: Span, inside: list[Value]) -> list[Value]:
-            own = block.at(block.tensors)
-            own.outputs.update(zip(stored, inside, strict=False))
-            numbers = dict(zip(memory, inside[len(stored) : written], strict=True))
-            running = self._segment(place, span, own, numbers, inside[written:])
-            return [*(own.outputs[value] for value in stored), *numbers.values(), *running]
+            own = before.at(inside[:count])
+            running = self._segment(place, span, own, inside[count:])
+            return [*own.tensors, *running]
 
         def chunk(first: Index, end: Index, inside: list[Value]) -> list[Value]:
             if not self._stage.reduces:
                 return run((first, end), inside)
             carried = [*inside, *self._begin()]
             found = self._e.loop((first, end, 1), carried, lambda i, now: run((i, self._e.add(i, 1)), now))
-            return found[:written]
+            return found[:count]
 
-        carried = [*(block.outputs[value] for value in stored), *memory.values()]
-        carried = self._e.chunks(self._schedule.split, self._whole, carried, chunk)
+        carried = self._e.chunks(self._schedule.split, self._whole, before.tensors, chunk)
         if self._count > self._whole:
             carried = run(None, [*carried, *self._begin()])
-        block.outputs.update(zip(stored, carried, strict=False))
-        return dict(zip(memory, carried[len(stored) : written], strict=True))
+        after = before.at(carried[:count])
+        block.outputs.update(after.outputs)
+        return after.buffers
 
     def _begin(self) -> list[Value]:
         """Return what the first of some segments takes over."""
         return [] if self._online is None else self._online.begin()
 
-    def _segment(
-        self, place: Place, span: Span, block: Block, numbers: Numbers, running: list[Value]
-    ) -> list[Value]:
+    def _segment(self, place: Place, span: Span, block: Block, running: list[Value]) -> list[Value]:
         """Run the passes over a segment, or over several ones where nothing is reduced.
 
-        Args:
-            place: The loops over the rows, and the numbers of the row so far.
-            span: Which.
-            block: What is written; changed.
-            numbers: What is reduced of segments; changed.
-            running: What the segment before hands on.
-
         Returns:
-            What this one hands on.
+            What it hands on to the next one, as the one before did ``running``.
         """
         slot: Index = self._whole if span is None else span[0]
-        range_of = functools.partial(self._range, span)
         if self._online is not None:
-            totals, running = self._online.run(place, block, range_of(self._width), running)
-            self._note(numbers, "total", totals, slot)
+            totals, running = self._exponentials(place, span, block, running, self._online)
+            self._note(block, "total", totals, slot)
             return running
-        totals = self._passes.along(self._first, place, block, range_of)
-        self._note(numbers, "total", totals, slot)
+        totals = self._passes.along(self._first, place, block, self._range(span, self._first))
+        self._note(block, "total", totals, slot)
         if self._stage.relative:
-            self._squares(place, span, block, numbers, totals, slot)
+            self._squares(place, span, block, totals, slot)
         return running
 
+    def _exponentials(
+        self, place: Place, span: Span, block: Block, running: list[Value], fold: OnlineExponentials
+    ) -> tuple[dict[Value, Value], list[Value]]:
+        """Sum exponentials of a segment relative to the maximum so far, both passes in one.
+
+        A step compares its elements with that, and rarely finds a greater one: then that is the maximum from
+        here on, and what has been summed is scaled. What goes from step to step is the maximum, what is
+        subtracted for it, and the sums.
+
+        Returns:
+            The maximum so far and the sums of the segment, and ``running`` behind it: the maximum of what was
+            before, and what is subtracted for it.
+        """
+        centre = self._stage.relative[0].centre
+        first, here = self._passes.body(self._first, place, block)
+        second, other = self._passes.body(self._first + 1, place, block, [centre])
+        (maximum,) = first.reducers
+        width = self._steps[self._first].width
+        lowest = self._e.number(self._e.vector_type(width, maximum.element), -math.inf)
+
+        def step(chunk: Chunk, inside: list[Value]) -> list[Value]:
+            computed = first.elements.chunk(here.env, here.known, chunk, here.now)
+            elements = first.elements.vector(maximum.value, computed)
+            if chunk.mask is not None:
+                elements = self._e.select(chunk.mask, elements, lowest)
+            greatest, subtracted, *sums = self._raised(elements, maximum.combiner, inside, fold)
+            scalars = {**other.known.scalars, centre: subtracted}
+            there = other.at(other.env, Known(scalars, other.known.vectors))
+            return [greatest, subtracted, *second.accumulate(there, chunk, sums)]
+
+        segment = here.within(second.group.vector, self._range(span, self._first))
+        greatest, subtracted, *sums = along(second, segment, [*running, *second.neutral], step)
+        totals = {maximum.result: greatest}
+        for output, total in zip(second.reducers, sums, strict=True):
+            totals[output.result] = output.combiner.horizontal(total)
+        return totals, [greatest, subtracted]
+
+    def _raised(
+        self, elements: Value, combiner: Combiner, inside: list[Value], fold: OnlineExponentials
+    ) -> list[Value]:
+        """Return what goes from step to step, once ``elements`` are no greater than the maximum."""
+        lanes, width = self._lanes, self._steps[self._first].width
+        parts = [self._e.part(elements, first, lanes) for first in range(0, width, lanes)]
+        greatest = self._e.broadcast(parts[0].type, inside[0])
+        found = [arith.CmpFOp(arith.CmpFPredicate.UGT, part, greatest).result for part in parts]
+        kind = ir.Attribute.parse("#vector.kind<or>")
+        boolean = ir.IntegerType.get_signless(1)
+        any_ = vector.ReductionOp(boolean, kind, _all("arith.ori", found)).result
+
+        def raise_(now: list[Value]) -> list[Value]:
+            before, _, *sums = now
+            own = combiner.horizontal(_all(combiner.name, parts))
+            maximum = combiner.combine(before, own)
+            subtracted = fold.subtracted(maximum)
+            # A vector as elsewhere, so that the loop has one set of constants.
+            factor = fold.factor(before, subtracted, elements.type)
+            return [maximum, subtracted, *(fold.scaled(total, factor) for total in sums)]
+
+        return self._e.either(any_, inside, raise_, lambda now: now)
+
     def _squares(
-        self,
-        place: Place,
-        span: Span,
-        block: Block,
-        numbers: Numbers,
-        totals: Mapping[Value, Value],
-        slot: Index,
+        self, place: Place, span: Span, block: Block, totals: Mapping[Value, Value], slot: Index
     ) -> None:
         """Sum squares relative to the mean of a segment, and the differences, in a second pass over it."""
-        squares = self._stage.relative
+        squares, second = self._stage.relative, self._first + 1
         members = {view.op.results[0]: view for view in self._stage.passes[1].reduced}
+        counts = block.buffers["count", None]
         last = self._extent % self._schedule.size
-        counts = numbers["count", None]
-        element = ir.RankedTensorType(counts.type).element_type
-        counted = self._e.number(element, last if span is None else self._schedule.size)
+        counted = self._e.number(counts.type.element_type, last if span is None else self._schedule.size)
         own = {each.result: arith.DivFOp(totals[each.source], counted).result for each in squares}
         centres = {each.centre: own[each.result] for each in squares}
         rests = [
@@ -151,21 +196,91 @@ class Segments:
             for each in squares
         ]
         here = place.at(place.env, Known({**place.known.scalars, **centres}))
-        range_of = functools.partial(self._range, span)
-        found = self._passes.along(self._first + 1, here, block, range_of, rests)
-        self._note(numbers, "total", {each.result: found[each.result] for each in squares}, slot)
-        self._note(numbers, "rest", {each.result: found[each.difference] for each in squares}, slot)
-        self._note(numbers, "own", own, slot)
-        numbers["count", None] = self._e.insert(counted, counts, [slot])
+        found = self._passes.along(second, here, block, self._range(span, second), rests)
+        self._note(block, "total", {each.result: found[each.result] for each in squares}, slot)
+        self._note(block, "rest", {each.result: found[each.difference] for each in squares}, slot)
+        self._note(block, "own", own, slot)
+        block.buffers["count", None] = self._e.insert(counted, counts, [slot])
 
-    def _note(self, numbers: Numbers, name: str, found: Mapping[Value, Value], slot: Index) -> None:
+    def _note(self, block: Block, name: str, found: Mapping[Value, Value], slot: Index) -> None:
         """Store what was ``found`` of a segment."""
         for result, value in found.items():
-            numbers[name, result] = self._e.insert(value, numbers[name, result], [slot])
+            block.buffers[name, result] = self._e.insert(value, block.buffers[name, result], [slot])
 
-    def _range(self, span: Span, width: int) -> Range:
-        """Return the iterations of the vector loop, in steps of ``width``, that ``span`` is."""
+    def _range(self, span: Span, number: int) -> Range:
+        """Return the iterations of the vector loop, in steps of pass ``number``, that ``span`` is."""
         if span is None:
-            return Range(self._whole * self._schedule.size, self._extent - self._extent % width)
+            return Range(
+                self._whole * self._schedule.size, self._extent - self._extent % self._steps[number].width
+            )
         first, end = (self._e.mul(segment, self._schedule.size) for segment in span)
         return Range(first, end, end=False)
+
+    def _memory(self) -> Numbers:
+        """Emit memory for the numbers of the segments of one row."""
+        views = [view for part in self._stage.passes for view in part.reduced]
+        squares = [each.result for each in self._stage.relative if each.kind is Kind.SQUARES]
+        rows: list[tuple[str, Value | None, Value]] = []
+        rows += [("total", result, result) for view in views for result in view.op.results]
+        rows += [(name, result, result) for name in ("rest", "own") for result in squares]
+        rows += [("count", None, result) for result in squares[:1]]
+        return {(name, of): self._e.empty([self._count], like.type.element_type) for name, of, like in rows}
+
+    def _joined(self, numbers: Numbers, known: Mapping[Root, Value], output: Output) -> Value:
+        """Return what ``output`` adds up to, given the numbers of the segments and those of the row."""
+        combiner, element, result = output.combiner, output.element, output.result
+        wide = combiner.wider(element)
+        relative = next((each for each in self._stage.relative if each.result == result), None)
+        type_ = self._e.vector_type(self._lanes, element)
+        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
+        nothing = zero(element)
+
+        def add(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
+            def read(name: str, of: Value | None, padding: Attribute = nothing) -> Value:
+                return self._e.read(type_, numbers[name, of], [at], self._e.splat(element, padding), mask)
+
+            if relative is None:
+                terms = self._e.cast(read("total", result, combiner.neutral_attribute(element)), wide)
+            else:
+                terms = _TERMS[relative.kind](self._e, relative, read, known[relative.centre], wide)
+            return [combiner.combine(now[0], terms if mask is None else self._e.select(mask, terms, neutral))]
+
+        (found,) = self._e.vectors(self._count, self._lanes, [neutral], add)
+        return self._e.cast(combiner.horizontal(found), element)
+
+
+def _all(name: str, parts: list[Value]) -> Value:
+    """Emit operation ``name`` of all ``parts``."""
+    return functools.reduce(functools.partial(combined, name), parts)
+
+
+def _exponentials(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: Type) -> Value:
+    """Return the sums of some segments, as if the maximum of the row had been subtracted.
+
+    Where the maximum of a segment is minus infinity, its sum is zero, and so is the factor unless all of
+    the row is minus infinity: then it is NaN, as it would be in one segment.
+    """
+    greatest = read("total", sum_.source, ir.FloatAttr.get(centre.type, -math.inf))
+    totals = read("total", sum_.result)
+    less = arith.SubFOp(greatest, e.broadcast(greatest.type, centre)).result
+    factor = e.cast(math_.ExpOp(less).result, wide)
+    return arith.MulFOp(e.cast(totals, wide), factor).result
+
+
+def _squares(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: Type) -> Value:
+    """Return the sums of some segments, as if the number of the row had been subtracted."""
+    total, rest = (e.cast(read(name, sum_.result), wide) for name in ("total", "rest"))
+    count = e.cast(read("count", None), wide)
+    narrow = read("own", sum_.result)
+    own = e.cast(narrow, wide)
+    row = e.cast(e.broadcast(narrow.type, centre), wide)
+    two = e.number(total.type, 2.0)
+    apart = arith.SubFOp(own, row).result
+    inner = arith.AddFOp(arith.MulFOp(two, rest).result, arith.MulFOp(count, apart).result).result
+    return arith.AddFOp(total, arith.MulFOp(apart, inner).result).result
+
+
+_TERMS = {
+    Kind.EXPONENTIALS: _exponentials,
+    Kind.SQUARES: _squares,
+}

@@ -21,8 +21,8 @@ from schedule_harness import (
     tensor_type,
 )
 
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.constants import FEWEST_CHUNKS, PAGE
-from mind_mlir.lowering.schedule.fusion.nests import schedule as fused
 from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import Work
 from mind_mlir.target import Target, host_target
@@ -44,7 +44,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
         "MOST_STRIPS": 2,
         "STRIP": 2,
     }.items():
-        monkeypatch.setattr(fused, name, value)
+        monkeypatch.setattr(constants, name, value)
 
 
 def axes_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
