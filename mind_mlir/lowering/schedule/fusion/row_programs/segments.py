@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
-from mind_mlir.lowering.schedule.folds.reductions import combined
+from mind_mlir.lowering.schedule.folds.reductions import combiner_named
 from mind_mlir.lowering.schedule.fusion.nests.body import Output, Range
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
@@ -251,7 +251,7 @@ class Segments:
 
 def _all(name: str, parts: list[Value]) -> Value:
     """Emit operation ``name`` of all ``parts``."""
-    return functools.reduce(functools.partial(combined, name), parts)
+    return functools.reduce(combiner_named(name).combine, parts)
 
 
 def _exponentials(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: Type) -> Value:
