@@ -9,7 +9,7 @@ import numpy as np
 from native_code import native_function
 
 from mind_mlir.lowering.bufferize import bufferize
-from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import Target, host_target, named_target

@@ -17,8 +17,8 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.dialect.emit import emit
-from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.schedule.emission.decision import Decisions, listing
+from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.mlir.bindings import new_context

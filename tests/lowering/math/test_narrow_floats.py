@@ -13,7 +13,7 @@ import pytest
 from native_code import imports, native_function
 
 from mind_mlir.lowering.bufferize import bufferize
-from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import TARGETS, named_target, runs_here

@@ -12,7 +12,7 @@ from native_code import native_function
 from schedule_harness import Array, function, lowered, run, tensor_type
 
 from mind_mlir.lowering.bufferize import bufferize
-from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.ops.accumulation import roundings
