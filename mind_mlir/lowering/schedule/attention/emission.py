@@ -19,16 +19,15 @@ from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, fin
 from mind_mlir.lowering.schedule.attention.passes import ScorePasses
 from mind_mlir.lowering.schedule.attention.products import AttentionProducts
 from mind_mlir.lowering.schedule.attention.words import Words
-from mind_mlir.lowering.schedule.contraction.kernels.library import Library
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
-from mind_mlir.mlir.bindings import Module, Value, arith, func, ir, linalg
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Module, Value, arith, ir
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
@@ -36,17 +35,11 @@ def emit_attentions(module: Module) -> None:
     """Replace the marked attentions of a bufferized ``module`` by loops around calls of kernels."""
     library = Library(module)
     views = Views()
-    for function in list(module.body.operations):
-        if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
-            continue
-        marked = [op for op in find_all(function, linalg.GenericOp) if ATTENTION_ATTRIBUTE in op.attributes]
-        emitter = Emitter(function) if marked else None
+    for emitter, marked in marked_operations(module, ATTENTION_ATTRIBUTE):
         for op in marked:
-            assert emitter is not None
             with ir.InsertionPoint(op), op.location:
-                nest = AttentionNest(op.operation, views.accesses(op.operation), emitter, library)
-                AttentionEmission(nest).emit()
-            op.operation.erase()
+                AttentionEmission(AttentionNest(op, views.accesses(op), emitter, library)).emit()
+            op.erase()
 
 
 class AttentionEmission:

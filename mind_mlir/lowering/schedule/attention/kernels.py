@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, OF, PAIR, SHORT
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import OF, PAIR, float_conversions
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import BF16, LEAST, WIDENED, WORD
@@ -31,7 +31,7 @@ class AttentionKernels:
     def __init__(self, program: AttentionProgram, schedule: AttentionSchedule, stored: Type) -> None:
         self._p, self._s = program, schedule
         self._element = str(program.scores[0].type)
-        self._stored = self._conversions(str(stored))
+        self._stored = float_conversions(str(stored), self._element, half=schedule.half)
         self.dots = (BF16, WIDENED) if schedule.pairs else ("",)
 
     def all(self, factors: Factors) -> list[Kernel]:
@@ -107,15 +107,6 @@ class AttentionKernels:
     def _pack(self, element: str, source: str, *, transposes: bool) -> PackKernel:
         s = self._s
         return PackKernel(s.queries, s.lanes, element, source, transposes=transposes, masks=s.masks)
-
-    def _conversions(self, stored: str) -> str:
-        """Return the type of elements in memory, and what makes accumulators of them, as kernels take it."""
-        element = self._element
-        if stored == "bf16":
-            return f"i16:{SHORT} {element}"
-        if stored == "f16":
-            return f"i16:bitcast f16:fpext {element}" if self._s.half else f"i16:{HALF} {element}"
-        return element if stored == element else f"{stored}:fpext {element}"
 
 
 #: What elements are moved as, where that is something else.
