@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.codegen.disassemble import disassemble
 from mind_mlir.codegen.machine_code import listed_object, machine_code
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.tiling import tile
 from mind_mlir.runtime.native import NativeFunction, NativeModule
 
 if TYPE_CHECKING:
@@ -20,6 +22,12 @@ def native_function(
     signature = made.signatures[entry]
     loaded = NativeModule(made.image, made.data)
     return NativeFunction(loaded, signature.symbol, signature.pointers, signature.scratch_bytes)
+
+
+def put_on_memory(module: Any, *, verify: bool = False) -> None:
+    """Take a module on tensors to memory, and place its temporaries."""
+    tile(module, verify=verify)
+    bufferize(module)
 
 
 def imports(native: NativeFunction) -> list[str]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import guarded
 import numpy as np
-from native_code import native_function
+from native_code import native_function, put_on_memory
 
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
@@ -52,7 +51,7 @@ def bufferized(source: str) -> str:
     """Return the bufferized module of ``source`` as text."""
     with new_context():
         module = ir.Module.parse(source)
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         return str(module)
 
 
@@ -60,7 +59,7 @@ def lowered(source: str) -> str:
     """Return the LLVM dialect module of ``source`` as text."""
     with new_context():
         module = ir.Module.parse(source)
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         to_llvm(module, verify=True)
         return str(module)
 
@@ -81,7 +80,7 @@ def compiled(source: str, opt_level: int = 3) -> NativeFunction:
     """Compile function ``@main`` of ``source``."""
     with new_context():
         module = ir.Module.parse(source)
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         to_llvm(module, verify=True)
         return native_function(module, opt_level=opt_level)
 

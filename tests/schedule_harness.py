@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import guarded
 import numpy as np
-from native_code import native_function
+from native_code import native_function, put_on_memory
 
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
@@ -137,5 +136,5 @@ def run(text: str, inputs: Sequence[Array], outputs: Sequence[Array], target: Ta
 def _bufferize(text: str, target: Target | None) -> Module:
     module = ir.Module.parse(text)
     schedule(module, target or named_target())
-    bufferize(module)
+    put_on_memory(module)
     return module

@@ -122,7 +122,7 @@ def test_shapes_of_surface_programs_are_right_or_wrong_as_they_say() -> None:
 
 def test_every_stage_is_timed() -> None:
     stages = ["parse", "verify", "canonical", "structured", "optimized", "mind", "linalg"]
-    stages += ["scheduled", "bufferized", "llvm", "codegen"]
+    stages += ["scheduled", "tiled", "bufferized", "llvm", "codegen"]
     assert list(compile_time.stage_seconds(2)) == stages
 
 

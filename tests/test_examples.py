@@ -248,9 +248,10 @@ def test_demo_learns_and_leaves_every_stage(tmp_path: Path) -> None:
         "05-linalg.mlir",
         "06-schedule.txt",
         "07-scheduled.mlir",
-        "08-bufferized.mlir",
-        "09-llvm.mlir",
-        "10-asm.s",
+        "08-tiled.mlir",
+        "09-bufferized.mlir",
+        "10-llvm.mlir",
+        "11-asm.s",
         "weights",
     ]
     assert all(path.stat().st_size > 1000 for path in folder.glob("*.*"))

@@ -48,6 +48,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // HELP:     --mlir-timing-display [list|tree]
 // HELP:     Passes of mind-mlir:
+// HELP:       --mind-tile
 // HELP:       --mind-bufferize
 // HELP:     Passes of MLIR
 // HELP:       {{ }}canonicalize

@@ -1,5 +1,5 @@
 // RUN: mind-opt %s --pass-pipeline='builtin.module(convert-mind-to-linalg,func.func(canonicalize{max-iterations=3},cse))' | FileCheck %s --check-prefix=LINALG
-// RUN: mind-opt %s --pass-pipeline='builtin.module(convert-mind-to-linalg,canonicalize,cse,mind-schedule,mind-bufferize,mind-to-llvm)' | FileCheck %s --check-prefix=LLVM
+// RUN: mind-opt %s --pass-pipeline='builtin.module(convert-mind-to-linalg,canonicalize,cse,mind-schedule,mind-tile,mind-bufferize,mind-to-llvm)' | FileCheck %s --check-prefix=LLVM
 // RUN: mind-opt %s --convert-mind-to-linalg --linalg-generalize-named-ops --canonicalize=max-iterations=2 | FileCheck %s --check-prefix=FLAGS
 // RUN: mind-opt --convert-mind-to-linalg --mlir-print-debuginfo %s | FileCheck %s --check-prefix=LOCATIONS
 // RUN: mind-opt --convert-mind-to-linalg --cse --mlir-print-ir-after-all %s -o %t.mlir 2>&1 | FileCheck %s --check-prefix=AFTER-ALL
@@ -37,5 +37,6 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, t
 
 // LIST:      --convert-mind-to-linalg {{.+}}
 // LIST-NEXT: --mind-schedule {{.+}}
+// LIST-NEXT: --mind-tile {{.+}}
 // LIST-NEXT: --mind-bufferize {{.+}}
 // LIST-NEXT: --mind-to-llvm {{.+}}

@@ -19,6 +19,7 @@ from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.schedule.emission.decision import Decisions, listing
 from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.tiling import tile
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.mlir.bindings import new_context
@@ -177,6 +178,9 @@ class Lowering:
             with self.mlir.context:
                 self.kernels(kernels)
 
+    def _tile(self) -> None:
+        tile(self.mlir)
+
     def _bufferize(self) -> None:
         plans = Plans() if self.plan_wanted else None
         bufferize(self.mlir, plans=plans)
@@ -227,6 +231,7 @@ STEPS: Mapping[str, Callable[[Lowering], None]] = MappingProxyType(
         "mind": Lowering._emit,
         "linalg": Lowering._to_linalg,
         "scheduled": Lowering._schedule,
+        "tiled": Lowering._tile,
         "bufferized": Lowering._bufferize,
         "llvm": Lowering._to_llvm,
     }

@@ -4,10 +4,9 @@ import re
 import sys
 
 import pytest
-from native_code import assembly
+from native_code import assembly, put_on_memory
 
 from mind_mlir.diagnostics import UnsupportedError
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 
@@ -28,7 +27,7 @@ func.func @main(%a: tensor<1000xf32>) -> tensor<1000xf32> {
 def compiled() -> str:
     with new_context():
         module = ir.Module.parse(SOURCE)
-        bufferize(module)
+        put_on_memory(module)
         to_llvm(module)
         return assembly(module)
 

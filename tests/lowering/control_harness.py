@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import guarded
 import numpy as np
-from native_code import native_function
+from native_code import native_function, put_on_memory
 
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.lowering import dialect
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
@@ -97,7 +96,7 @@ def compiled(module: Module, name: str = "main", *, verify: bool = True) -> Comp
     schedule(mlir, target)
     assert mlir.operation.verify()
     forms["scheduled"] = str(mlir)
-    bufferize(mlir, verify=verify)
+    put_on_memory(mlir, verify=verify)
     forms["bufferized"] = str(mlir)
     to_llvm(mlir, target, verify=verify)
     forms["llvm"] = str(mlir)

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from native_code import put_on_memory
 from native_harness import F32, ID, bufferized, compiled, run, scratch_bytes, unary
 
-from mind_mlir.lowering.bufferize import BufferizationError, bufferize
+from mind_mlir.lowering.tiling import BufferizationError
 from mind_mlir.mlir.bindings import ir, new_context
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def test_dynamic_temporaries_are_refused() -> None:
     with new_context():
         module = ir.Module.parse(source)
         with pytest.raises(BufferizationError, match=r"static extents: memref<\?xf32>"):
-            bufferize(module)
+            put_on_memory(module)
 
 
 def test_recursion_is_refused() -> None:
@@ -274,7 +275,7 @@ def test_recursion_is_refused() -> None:
     with new_context():
         module = ir.Module.parse(source)
         with pytest.raises(BufferizationError, match="cycle"):
-            bufferize(module)
+            put_on_memory(module)
 
 
 def concatenation(parts: int, base: str) -> str:
@@ -366,7 +367,7 @@ def seconds(source: str) -> float:
         with new_context():
             module = ir.Module.parse(source)
             start = time.process_time()
-            bufferize(module)
+            put_on_memory(module)
             times.append(time.process_time() - start)
     return min(times)
 

@@ -7,10 +7,9 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
-from native_code import assembly, native_function
+from native_code import assembly, native_function, put_on_memory
 from native_harness import lowered, run
 
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import named_target
@@ -330,7 +329,7 @@ def test_elementwise_loops_use_the_widest_vectors() -> None:
     body = "%s = arith.addf %x0, %x1 : f32\n linalg.yield %s : f32"
     with new_context():
         module = ir.Module.parse(elementwise("4096", 2, body))
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         to_llvm(module)
         text = assembly(module)
     assert re.search(r"vaddps zmm\d+, zmm\d+, ", text)

@@ -147,5 +147,5 @@ def test_a_c_function_has_no_derivative() -> None:
 def test_texts_before_llvm_do_not_depend_on_addresses() -> None:
     executable = mind_mlir.compile(native_module())
     address = ctypes.cast(weighted, ctypes.c_void_p).value
-    for stage in ("mind", "linalg", "scheduled", "bufferized"):
+    for stage in ("mind", "linalg", "scheduled", "tiled", "bufferized"):
         assert str(address) not in executable.as_text(stage)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from native_code import native_function
+from native_code import native_function, put_on_memory
 
 from mind_mlir.diagnostics import InternalError
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 
@@ -46,7 +45,7 @@ def source(extent: int, addend: int = 1) -> str:
 def compiled(extent: int, addend: int = 1, opt_level: int = 3) -> NativeFunction:
     with new_context():
         module = ir.Module.parse(source(extent, addend))
-        bufferize(module)
+        put_on_memory(module)
         to_llvm(module)
         return native_function(module, opt_level=opt_level)
 
@@ -95,7 +94,7 @@ def test_large_constants(dtype: type) -> None:
         module = ir.Module.parse(f"""func.func @main() -> {attribute.type} {{
           %c = arith.constant {attribute}
           return %c : {attribute.type} }}""")
-        bufferize(module)
+        put_on_memory(module)
         to_llvm(module)
         native = native_function(module)
     result = np.empty_like(values)
@@ -121,7 +120,7 @@ def test_the_entry_is_found_among_other_functions() -> None:
           %r = func.call @a_helper(%x, %x, %x) : ({t}, {t}, {t}) -> {t}
           return %r : {t}
         }}""")
-        bufferize(module)
+        put_on_memory(module)
         to_llvm(module)
         native = native_function(module)
     assert native.pointers == 2
@@ -137,7 +136,7 @@ def test_many_buffers_are_a_table_of_pointers() -> None:
     types = ", ".join(["tensor<4xf32>"] * count)
     with new_context():
         module = ir.Module.parse(f"func.func @main({arguments}) -> ({types}) {{ return {names} : {types} }}")
-        bufferize(module)
+        put_on_memory(module)
         to_llvm(module)
         native = native_function(module)
     inputs = np.arange(count * 4, dtype=np.float32).reshape(count, 4)

@@ -1,7 +1,7 @@
 """The table of the kinds of schedules, in the order in which they are asked.
 
 Elementwise operations and reductions that none of them computes become members of groups, whose nests follow
-when these are complete (`grouping`). What is left is left as it is: `lowering/bufferize` and
+when these are complete (`grouping`). What is left is left as it is: `lowering/tiling` and
 `lowering/to_llvm` take it from there.
 """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.lowering import dialect
-from mind_mlir.lowering.bufferize import BufferizationError
+from mind_mlir.lowering.tiling import BufferizationError
 from mind_mlir.mlir.bindings import MLIRError, PassManager, new_context
 from mind_mlir.support.interrupts import deliver, held
 from mind_mlir.tools.cli.supervisor import tell_stage

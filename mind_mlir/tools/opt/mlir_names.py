@@ -107,7 +107,8 @@ MLIR_DIALECTS = tuple(_DIALECTS.split())
 PASSES = {
     "convert-mind-to-linalg": "Convert mind operations to linalg on tensors.",
     "mind-schedule": "Tile, pack and vectorise linalg operations for this machine.",
-    "mind-bufferize": "Turn tensors into memory; outputs become arguments.",
+    "mind-tile": "Turn tensors into memory, and products into loops; outputs become arguments.",
+    "mind-bufferize": "Do so, and place temporaries in one arena.",
     "mind-to-llvm": "Lower to the LLVM dialect.",
 }
 

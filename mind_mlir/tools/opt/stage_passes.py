@@ -34,12 +34,13 @@ class OurPass:
     objection: Objection
 
 
-def _step_of(stage: str) -> Callable[[Module], Module]:
-    """Return what runs the step of a stage over a module."""
+def _steps_of(*stages: str) -> Callable[[Module], Module]:
+    """Return what runs the steps of stages over a module."""
 
     def run(module: Module) -> Module:
         lowering = Lowering(mlir=module)
-        STEPS[stage](lowering)
+        for stage in stages:
+            STEPS[stage](lowering)
         return lowering.mlir
 
     return run
@@ -132,8 +133,10 @@ def _is_packed(element: Type) -> bool:
 
 
 PASSES_BY_NAME: Mapping[str, OurPass] = {
-    "convert-mind-to-linalg": OurPass(_step_of("linalg"), _not_mind),
-    "mind-schedule": OurPass(_step_of("scheduled"), _not_tensors),
-    "mind-bufferize": OurPass(_step_of("bufferized"), _not_tensors),
-    "mind-to-llvm": OurPass(_step_of("llvm"), _not_memory),
+    "convert-mind-to-linalg": OurPass(_steps_of("linalg"), _not_mind),
+    "mind-schedule": OurPass(_steps_of("scheduled"), _not_tensors),
+    "mind-tile": OurPass(_steps_of("tiled"), _not_tensors),
+    # Tiling leaves what is on memory as it is.
+    "mind-bufferize": OurPass(_steps_of("tiled", "bufferized"), _not_tensors),
+    "mind-to-llvm": OurPass(_steps_of("llvm"), _not_memory),
 }

@@ -10,9 +10,8 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
-from native_code import imports, native_function
+from native_code import imports, native_function, put_on_memory
 
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
@@ -95,7 +94,7 @@ def compiled(
         module = ir.Module.parse(SOURCE.format(extent=extent, source=source, target=target, body=body))
         if code == "vectors":
             schedule(module, named_target(machine))
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         to_llvm(module, named_target(machine), verify=True)
         return native_function(module, opt_level=0 if code == "scalars" else 3)
 
@@ -260,7 +259,7 @@ def test_kernels_of_products_widen_exactly(source: str, side: str, machine: str)
     with new_context():
         module = ir.Module.parse(text)
         schedule(module, named_target(machine))
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         to_llvm(module, named_target(machine), verify=True)
         native = native_function(module)
     guarded.call(native, [numbers, np.eye(256, dtype=np.float32)], [result])

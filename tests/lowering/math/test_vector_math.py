@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from guarded import call
 from minimax import atanh_tail, erf, erf_tail, erfc_log, exp_tail, log_tail, minimax
-from native_code import native_function
+from native_code import native_function, put_on_memory
 
 import mind_mlir
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.math.expansion import MOST_INLINED
 from mind_mlir.lowering.math.exponentials import FORMATS
 from mind_mlir.lowering.to_llvm import to_llvm
@@ -87,7 +86,7 @@ def execute(
 ) -> Array:
     with new_context():
         module = ir.Module.parse(source)
-        bufferize(module, verify=True)
+        put_on_memory(module, verify=True)
         to_llvm(module, Target(fma=fma, scales=scales), verify=True)
         native = native_function(module, opt_level=opt_level)
     result = np.empty_like(x)
@@ -312,7 +311,7 @@ def test_calls_no_library(name: str) -> None:
     for dtype in DTYPES:
         with new_context():
             module = ir.Module.parse(SOURCE.format(extent=5, type=dtype, name=name))
-            bufferize(module)
+            put_on_memory(module)
             for fma in (True, False):
                 twin = ir.Module.parse(str(module))
                 to_llvm(twin, Target(fma=fma))
@@ -353,7 +352,7 @@ def test_bounds_how_much_is_inlined_into_a_function() -> None:
     for pairs in (MOST_INLINED // 2, MOST_INLINED // 2 + 1):
         with new_context():
             module = ir.Module.parse(chain(pairs, 7))
-            bufferize(module)
+            put_on_memory(module)
             to_llvm(module, verify=True)
             text = str(module)
         kept = re.findall(r"llvm\.call @mind\.\w+\.f32\(.*no_inline", text)

@@ -11,6 +11,7 @@ from click.shell_completion import ShellComplete
 
 from mind_mlir import canonicalize, differentiate, parse, print_module
 from mind_mlir.passes.structure import structure
+from mind_mlir.support.stages import CORE_FORMS, MLIR_FORMS
 from mind_mlir.tools.cli.main import program
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def test_forms_are_of_all_exported_functions() -> None:
 
 
 def test_forms_of_one_function() -> None:
-    for form in ("canonical", "structured", "optimized", "mind", "linalg", "scheduled", "bufferized", "llvm"):
+    for form in (*CORE_FORMS[1:], *MLIR_FORMS):
         text = succeed("compile", "-", "--func=sign", "--emit", form, stdin=TEXT)
         assert "@sign" in text
         assert "@power" not in text

@@ -44,7 +44,7 @@ def succeed(*args: object, stdin: str | bytes | None = None) -> str:
 def test_our_passes_do_what_the_pipeline_does() -> None:
     mind = stage_text(parse(SUM), "mind")
     passes = [f"--{name}" for name in PASSES]
-    forms = ("linalg", "scheduled", "bufferized", "llvm")
+    forms = ("linalg", "scheduled", "tiled", "bufferized", "llvm")
     for count, form in enumerate(forms, start=1):
         assert succeed(*passes[:count], stdin=mind).rstrip() == stage_text(parse(SUM), form).rstrip()
 

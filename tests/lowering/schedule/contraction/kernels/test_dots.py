@@ -8,10 +8,9 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
-from native_code import native_function
+from native_code import native_function, put_on_memory
 from schedule_harness import Array, function, lowered, run, tensor_type
 
-from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
@@ -191,7 +190,7 @@ def test_targets_without_instructions_convert(dtype: str, name: str) -> None:
             text = product(m, n, k, "bf16", layout).replace("bf16", dtype)
             module = ir.Module.parse(text)
             schedule(module, machine)
-            bufferize(module)
+            put_on_memory(module)
             to_llvm(module, machine)
             native = native_function(module, opt_level=0)
         made = [
