@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _Vector = TypeVar("_Vector")
+#: Emits something at given values of loops, on what is carried.
+_Body: TypeAlias = "Callable[[Env, list[Value]], list[Value]]"
 
 
 def transpose(rows: Sequence[Value]) -> list[Value]:
@@ -58,12 +59,9 @@ def exchange(
     while distance < len(rows):
         low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
         high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-        for row in range(len(rows)):
-            if row & distance:
-                continue
+        for row in (row for row in range(len(rows)) if not row & distance):
             pair = values[row], values[row + distance]
-            values[row] = shuffle(*pair, low)
-            values[row + distance] = shuffle(*pair, high)
+            values[row], values[row + distance] = shuffle(*pair, low), shuffle(*pair, high)
         distance *= 2
     return values
 
@@ -85,11 +83,9 @@ def match_transposition(view: View) -> Transposition | None:
         return None
     if list(terminator_of(view.body).operands) != [view.body.arguments[0]]:
         return None
-    types = [operand.type for operand in view.operands]
-    if not all(isinstance(type_, ir.RankedTensorType) for type_ in types):
-        return None
-    if isinstance(ir.RankedTensorType(types[0]).element_type, ir.ComplexType):
-        return None  # vectors hold none
+    tensors = all(isinstance(operand.type, ir.RankedTensorType) for operand in view.operands)
+    if not tensors or isinstance(view.operands[0].type.element_type, ir.ComplexType):
+        return None  # vectors hold no complex numbers
     source, result = ([index.dim for index in access] for access in view.accesses)
     dims = set(range(len(view.extents)))
     if set(source) != dims or set(result) != dims or len(source) != len(result):
@@ -190,10 +186,7 @@ class TranspositionEmitter:
         carried: list[Value],
         band: tuple[Index, Index] = (0, 0),
     ) -> list[Value]:
-        """Emit the loops over ``dims``, of which the first runs within ``bounds``, and what is inside.
-
-        ``band`` is where the column loop is, once it has been emitted.
-        """
+        """Emit the loops over ``dims``, the first within ``bounds``, and what is inside, within ``band``."""
         if not dims:
             is_tiled = self._s.streaming and self._s.band > self._lanes
             return (self._tiles if is_tiled else self._columns)(band, env, carried)
@@ -220,34 +213,24 @@ class TranspositionEmitter:
         def tile(j: Index, inside: list[Value]) -> list[Value]:
             end = self._e.add(j, width)
             end = self._e.minimum(end, extent) if extent % width else end
-            line = partial(self._squares, row, (j, end), body=self._square, streaming=self._lanes)
-            return self._squares(column, band, env, inside, line)
+            line = self._squares(row, (j, end), self._square, streaming=self._lanes)
+            return self._squares(column, band, line)(env, inside)
 
         return self._e.loop((0, extent, width), carried, tile)
 
     def _columns(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``, column after column of squares."""
-        column = self._t.column
+        row, column = self._t.row, self._t.column
 
-        def across(here: Env, inside: list[Value]) -> list[Value]:
-            if self._s.band > self._lanes:
-                return self._squares(column, band, here, inside, self._square)
+        def single(here: Env, inside: list[Value]) -> list[Value]:
             return self._square(here | {column: self._inside(column, band[0])}, inside)
 
-        return self._squares(self._t.row, (0, self._t.extents[self._t.row]), env, carried, across)
+        across = self._squares(column, band, self._square) if self._s.band > self._lanes else single
+        return self._squares(row, (0, self._t.extents[row]), across)(env, carried)
 
-    def _squares(
-        self,
-        dim: int,
-        bounds: tuple[Index, Index],
-        env: Env,
-        carried: list[Value],
-        body: Callable[[Env, list[Value]], list[Value]],
-        *,
-        streaming: int = 0,
-    ) -> list[Value]:
-        """Emit ``body`` for each square along ``dim`` within ``bounds``."""
-        return self._e.loop(
+    def _squares(self, dim: int, bounds: tuple[Index, Index], body: _Body, *, streaming: int = 0) -> _Body:
+        """Return what emits ``body`` for each square along ``dim`` within ``bounds``."""
+        return lambda env, carried: self._e.loop(
             (*bounds, self._lanes),
             carried,
             lambda i, inside: body(env | {dim: self._inside(dim, i)}, inside),
