@@ -26,9 +26,8 @@ from mind_mlir.lowering.schedule.kind import Kind, NestT, Refusal, ScheduleT, Sc
 from mind_mlir.lowering.schedule.kinds import KINDS
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, read_values
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
-from mind_mlir.lowering.schedule.movement.margins import carry_margins
 from mind_mlir.lowering.schedule.nest_emission import NestEmission
-from mind_mlir.lowering.schedule.windows.padded import read_through_margins
+from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
 from mind_mlir.mlir.bindings import Block, Operation, ir

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-from mind_mlir.lowering.schedule.contraction.kernels.calls import KernelCalls
+from mind_mlir.lowering.schedule.contraction.kernels.library import KernelCalls
 from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, ir

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.marked import is_constant
-from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
+from mind_mlir.lowering.schedule.contraction.kernels.library import Matrix
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.mlir.bindings import Operation, Value, arith
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.memory import TERMS
-from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
+from mind_mlir.lowering.schedule.contraction.kernels.library import Matrix
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 from mind_mlir.mlir.memory import metadata_of

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.kernels.axpy import JOINED
+from mind_mlir.lowering.schedule.contraction.kernels.gemv import JOINED
 from mind_mlir.lowering.schedule.contraction.kernels.product import COPIED_STEPS
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
 from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE

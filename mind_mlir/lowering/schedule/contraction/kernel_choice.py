@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
-from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel, JoinKernel
-from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
+from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel

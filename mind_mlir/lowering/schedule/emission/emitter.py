@@ -169,6 +169,12 @@ class Emitter(Constants):
             loop.attributes[TOGETHER_ATTRIBUTE] = self.together
         return list(loop.results)
 
+    def iterations(self, split: Split, extent: int, carried: Sequence[Value], body: LoopBody) -> list[Value]:
+        """Emit ``body`` for each iteration of a loop that threads may share, in the chunks of ``split``."""
+        return self.chunks(
+            split, extent, carried, lambda first, end, inside: self.loop((first, end, 1), inside, body)
+        )
+
     # Vector and scalar access to tensors.
 
     def vector_type(self, lanes: int, element: Type) -> Type:

@@ -10,22 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BAND,
-    BYTE_NS,
-    CHUNK_BYTES,
-    FEWEST_CHUNKS,
-    FEWEST_SHARED,
-    LARGEST_SQUARE,
-    PREFETCH_SQUARES,
-    STREAMED_CACHES,
-    STREAMED_SHARE,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.kind import Kind, Refusal, ViewNest, merged
+from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, merged
 from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
 from mind_mlir.mlir.bindings import Value, ir, vector
 from mind_mlir.mlir.memory import element_bytes
@@ -35,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.linalg_view.view import Env, View
     from mind_mlir.target import Target
 
 
 _Vector = TypeVar("_Vector")
+#: Emits something at given values of loops, on what is carried.
+_Body: TypeAlias = "Callable[[Env, list[Value]], list[Value]]"
 
 
 def transpose(rows: Sequence[Value]) -> list[Value]:
@@ -68,32 +59,22 @@ def exchange(
     while distance < len(rows):
         low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
         high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-        for row in range(len(rows)):
-            if row & distance:
-                continue
+        for row in (row for row in range(len(rows)) if not row & distance):
             pair = values[row], values[row + distance]
-            values[row] = shuffle(*pair, low)
-            values[row + distance] = shuffle(*pair, high)
+            values[row], values[row + distance] = shuffle(*pair, low), shuffle(*pair, high)
         distance *= 2
     return values
 
 
 @dataclasses.dataclass(frozen=True)
 class Transposition(ViewNest):
-    """A copy whose source and result are contiguous along different loops, all of more than one iteration.
+    """A copy whose source is contiguous along loop ``row``, and whose result is along another, ``column``.
 
-    Attributes:
-        row: The loop along which the source is contiguous.
-        column: The loop along which the result is contiguous.
+    Both have more than one iteration.
     """
 
     row: int
     column: int
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of an element in memory."""
-        return element_bytes(self.element)
 
 
 def match_transposition(view: View) -> Transposition | None:
@@ -102,11 +83,9 @@ def match_transposition(view: View) -> Transposition | None:
         return None
     if list(terminator_of(view.body).operands) != [view.body.arguments[0]]:
         return None
-    types = [operand.type for operand in view.operands]
-    if not all(isinstance(type_, ir.RankedTensorType) for type_ in types):
-        return None
-    if isinstance(ir.RankedTensorType(types[0]).element_type, ir.ComplexType):
-        return None  # vectors hold none
+    tensors = all(isinstance(operand.type, ir.RankedTensorType) for operand in view.operands)
+    if not tensors or isinstance(view.operands[0].type.element_type, ir.ComplexType):
+        return None  # vectors hold no complex numbers
     source, result = ([index.dim for index in access] for access in view.accesses)
     dims = set(range(len(view.extents)))
     if set(source) != dims or set(result) != dims or len(source) != len(result):
@@ -151,26 +130,29 @@ class TranspositionSchedule:
 
 def choose_transposition_schedule(nest: Transposition, target: Target) -> TranspositionSchedule:
     """Return how to transpose."""
-    extents, row, column, size = nest.extents, nest.row, nest.column, nest.bytes
-    fitting = min(extents[row], extents[column], target.lanes(8 * size), LARGEST_SQUARE)
+    extents, row, column, size = nest.extents, nest.row, nest.column, element_bytes(nest.element)
+    fitting = min(extents[row], extents[column], target.lanes(8 * size), constants.LARGEST_SQUARE)
     lanes = 1 << (fitting.bit_length() - 1)
-    band = BAND * lanes if extents[column] >= FEWEST_SHARED * BAND * lanes else lanes
+    many = extents[column] >= constants.FEWEST_SHARED * constants.BAND * lanes
+    band = constants.BAND * lanes if many else lanes
     units = [-(-extent // band) if dim == column else extent for dim, extent in enumerate(extents)]
     units[row] = 0
-    shared = next((dim for dim, count in enumerate(units) if count >= FEWEST_SHARED), units.index(max(units)))
+    enough = (dim for dim, count in enumerate(units) if count >= constants.FEWEST_SHARED)
+    shared = next(enough, units.index(max(units)))
     result = math.prod(extents) * size
-    cut = split(extents[shared], 2 * result * BYTE_NS, multiple=band if shared == column else 1)
+    cut = split(extents[shared], 2 * result * constants.BYTE_NS, multiple=band if shared == column else 1)
     step = cut.step
     if shared != column and cut.count > 1:
         # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
-        wanted = max(FEWEST_CHUNKS, result // CHUNK_BYTES)
+        wanted = max(constants.FEWEST_CHUNKS, result // constants.CHUNK_BYTES)
         step = min(step, 1 << (max(1, extents[shared] // wanted).bit_length() - 1))
     elif shared == column and 0 < extents[column] % step < lanes:
         step += lanes  # else the squares of the last chunk would overlap those of the one before
     cut = dataclasses.replace(cut, step=step, count=-(-extents[shared] // step))
-    large = result >= STREAMED_CACHES * target.l2_bytes and 2 * result * STREAMED_SHARE >= target.l3_bytes
+    large = result >= constants.STREAMED_CACHES * target.l2_bytes
+    large = large and 2 * result * constants.STREAMED_SHARE >= target.l3_bytes
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
-    distance = PREFETCH_SQUARES if result > target.l2_bytes else 0
+    distance = constants.PREFETCH_SQUARES if result > target.l2_bytes else 0
     return TranspositionSchedule(lanes, band, shared, cut, large and whole, distance)
 
 
@@ -189,41 +171,36 @@ class TranspositionEmitter:
         result = self._e.empty(t.view.shapes[1], t.element)
         outer = [dim for dim in range(len(t.extents)) if dim not in (t.row, t.column)]
         order = [shared, *(dim for dim in (*outer, t.column) if dim != shared)]
-
-        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return self._loops(order, (first, end), (0, 0), {}, carried)
-
-        return self._e.chunks(self._s.split, t.extents[shared], [result], chunk)[0]
+        return self._e.chunks(
+            self._s.split,
+            t.extents[shared],
+            [result],
+            lambda first, end, carried: self._loops(order, (first, end), {}, carried),
+        )[0]
 
     def _loops(
         self,
         dims: list[int],
         bounds: tuple[Index, Index],
-        band: tuple[Index, Index],
         env: Env,
         carried: list[Value],
+        band: tuple[Index, Index] = (0, 0),
     ) -> list[Value]:
-        """Emit the loops over ``dims``, of which the first runs within ``bounds``, and what is inside.
-
-        ``band`` is where the column loop is, once it has been emitted.
-        """
+        """Emit the loops over ``dims``, the first within ``bounds``, and what is inside, within ``band``."""
         if not dims:
             is_tiled = self._s.streaming and self._s.band > self._lanes
             return (self._tiles if is_tiled else self._columns)(band, env, carried)
         dim, *rest = dims
         following = (0, self._t.extents[rest[0]]) if rest else (0, 0)
-        if dim != self._t.column:
-            return self._e.loop(
-                (*bounds, 1),
-                carried,
-                lambda i, inside: self._loops(rest, following, band, env | {dim: i}, inside),
-            )
+        is_column = dim == self._t.column
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
+            if not is_column:
+                return self._loops(rest, following, env | {dim: i}, inside, band)
             end = self._e.minimum(self._e.add(i, self._s.band), bounds[1])
-            return self._loops(rest, following, (i, end), env, inside)
+            return self._loops(rest, following, env, inside, (i, end))
 
-        return self._e.loop((*bounds, self._s.band), carried, body)
+        return self._e.loop((*bounds, self._s.band if is_column else 1), carried, body)
 
     def _tiles(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band`` a few columns of the source at a time, row after row of squares.
@@ -236,41 +213,29 @@ class TranspositionEmitter:
         def tile(j: Index, inside: list[Value]) -> list[Value]:
             end = self._e.add(j, width)
             end = self._e.minimum(end, extent) if extent % width else end
-
-            def line(here: Env, inner: list[Value]) -> list[Value]:
-                return self._squares(row, (j, end), here, inner, self._square, streaming=self._lanes)
-
-            return self._squares(column, band, env, inside, line)
+            line = self._squares(row, (j, end), self._square, streaming=self._lanes)
+            return self._squares(column, band, line)(env, inside)
 
         return self._e.loop((0, extent, width), carried, tile)
 
     def _columns(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``, column after column of squares."""
-        column = self._t.column
+        row, column = self._t.row, self._t.column
 
-        def across(here: Env, inside: list[Value]) -> list[Value]:
-            if self._s.band > self._lanes:
-                return self._squares(column, band, here, inside, self._square)
+        def single(here: Env, inside: list[Value]) -> list[Value]:
             return self._square(here | {column: self._inside(column, band[0])}, inside)
 
-        return self._squares(self._t.row, (0, self._t.extents[self._t.row]), env, carried, across)
+        across = self._squares(column, band, self._square) if self._s.band > self._lanes else single
+        return self._squares(row, (0, self._t.extents[row]), across)(env, carried)
 
-    def _squares(
-        self,
-        dim: int,
-        bounds: tuple[Index, Index],
-        env: Env,
-        carried: list[Value],
-        body: Callable[[Env, list[Value]], list[Value]],
-        *,
-        streaming: int = 0,
-    ) -> list[Value]:
-        """Emit ``body`` for each square along ``dim`` within ``bounds``."""
-
-        def square(i: Index, inside: list[Value]) -> list[Value]:
-            return body(env | {dim: self._inside(dim, i)}, inside)
-
-        return self._e.loop((*bounds, self._lanes), carried, square, streaming=streaming)
+    def _squares(self, dim: int, bounds: tuple[Index, Index], body: _Body, *, streaming: int = 0) -> _Body:
+        """Return what emits ``body`` for each square along ``dim`` within ``bounds``."""
+        return lambda env, carried: self._e.loop(
+            (*bounds, self._lanes),
+            carried,
+            lambda i, inside: body(env | {dim: self._inside(dim, i)}, inside),
+            streaming=streaming,
+        )
 
     def _inside(self, dim: int, i: Index) -> Index:
         """Return where a square at ``i`` or so begins in order not to end behind the end of ``dim``."""
@@ -299,10 +264,6 @@ class TranspositionEmitter:
         return [index.emit(self._e, here) for index in self._t.view.accesses[operand]]
 
 
-def _match(site: Site) -> Transposition | None:
-    return None if site.view is None else match_transposition(site.view)
-
-
 def _prepare(_: Transposition, site: Site) -> Transposition | Refusal:
     """Return the transposition with as few loops as it can have, unless only products read it."""
     if all(site.scope.absorbs(use) for use in site.op.results[0].uses):
@@ -317,11 +278,13 @@ def with_few_loops(view: View) -> Transposition:
     return found
 
 
-def _emit(nest: Transposition, schedule: TranspositionSchedule, site: Site) -> list[Value]:
-    return [TranspositionEmitter(site.scope.emitter, nest, schedule).emit()]
-
-
-TRANSPOSITION = Kind("transposition", _match, choose_transposition_schedule, _emit, _prepare)
+TRANSPOSITION = Kind(
+    "transposition",
+    lambda site: None if site.view is None else match_transposition(site.view),
+    choose_transposition_schedule,
+    lambda nest, schedule, site: [TranspositionEmitter(site.scope.emitter, nest, schedule).emit()],
+    _prepare,
+)
 
 
 def through_transposes(view: View) -> View:

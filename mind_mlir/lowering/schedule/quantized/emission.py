@@ -14,7 +14,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.library import (
     macro_tile_memory,
     marked_operations,
 )
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import block_bytes
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import block_bytes
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct, schedule_of

@@ -13,8 +13,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.activations import Activati
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import float_conversions
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import PanelKernel, TileKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
 from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir

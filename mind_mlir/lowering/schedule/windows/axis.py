@@ -5,11 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.linalg_view.layout import Window
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.mlir.bindings import Value
+
+
+def image_within(value: Value, padding: Window | None) -> Window:
+    """Return the image that ``value``, ``[N, space..., C]``, is, or is with ``padding`` along space alone."""
+    if padding is not None:
+        shape, inner, first = value.type.shape, padding.source.type.shape, padding.first
+        if all(shape[end] == inner[end] and first[end] == 0 for end in (0, -1)):
+            return padding
+    return Window(value, (0,) * value.type.rank, None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.emission.constants import FMA_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.kind import Refusal, ViewNest
+from mind_mlir.lowering.schedule.kind import Refusal, Site, ViewNest
 from mind_mlir.lowering.schedule.linalg_view.layout import padding_of
 from mind_mlir.lowering.schedule.linalg_view.values import (
     MultiplyAdd,
@@ -23,13 +23,12 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
     is_filled_with,
     match_multiply_add,
 )
-from mind_mlir.lowering.schedule.windows.axis import WindowAxis
+from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
@@ -163,29 +162,20 @@ def _found(
     filter_ = _flat(view.inputs[1 - place], space + (channels > 1))
     if image is None or filter_ is None:
         return None
-    image, lows = _without_margin(image)
+    padding = padding_of(image)
+    margin = None if padding is None else padding.margin
+    if margin is None or constant_value(margin) != zero(image.type.element_type):
+        padding = None
+    window = image_within(image, padding)
     axes = []
-    for number, (window, result) in enumerate(zip(windows, roles.space, strict=True)):
-        factors = dict(view.accesses[place][number + 1].terms)
-        steps = factors[result], factors[roles.taps[number]]
-        extent = image.type.shape[number + 1]
-        axes.append(WindowAxis(extent, lows[number + 1], view.extents[result], window, *steps))
+    for number, (tap, result) in enumerate(zip(roles.taps, roles.space, strict=True), start=1):
+        factors = dict(view.accesses[place][number].terms)
+        extent, low = window.source.type.shape[number], -window.first[number]
+        extents = view.extents[result], view.extents[tap]
+        axes.append(WindowAxis(extent, low, *extents, factors[result], factors[tap]))
     casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
     body = dataclasses.replace(body, casts=casts)
-    return Depthwise(view, image, filter_, tuple(axes), channels, features, body)
-
-
-def _without_margin(image: Value) -> tuple[Value, list[int]]:
-    """Return what ``image`` is with margins of zeros along space, and how many lie before it on each axis."""
-    padding = padding_of(image)
-    if padding is None or padding.margin is None:
-        return image, [0] * image.type.rank
-    type_, source = image.type, padding.source
-    moved = (padding.first[0], padding.first[-1])
-    grown = type_.shape[0] != source.type.shape[0] or type_.shape[-1] != source.type.shape[-1]
-    if constant_value(padding.margin) != zero(type_.element_type) or any(moved) or grown:
-        return image, [0] * type_.rank
-    return source, [-low for low in padding.first]
+    return Depthwise(view, window.source, filter_, tuple(axes), channels, features, body)
 
 
 def _flat(value: Value, outer: int) -> Value | None:

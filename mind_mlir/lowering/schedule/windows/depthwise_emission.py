@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.kind import Kind
+from mind_mlir.lowering.schedule.kind import Kind, Scope
 from mind_mlir.lowering.schedule.linalg_view.values import cast
 from mind_mlir.lowering.schedule.windows.axis import where_inside
 from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule, match_depthwise
@@ -15,19 +15,12 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.kind import Site
+    from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.windows.depthwise import Depthwise, DepthwiseSchedule
 
 
 class _Line(NamedTuple):
-    """A line of results.
-
-    Attributes:
-        image: Which image it is of.
-        places: Where it is along the other axes.
-        within: Whether windows have no part of the margins along these.
-    """
+    """A line of results: its image, its places along the other axes, and whether no window leaves these."""
 
     image: Index
     places: Sequence[Index]
@@ -37,12 +30,10 @@ class _Line(NamedTuple):
 class DepthwiseEmitter:
     """Emits one depthwise convolution as its schedule says."""
 
-    def __init__(
-        self, emitter: Emitter, depthwise: Depthwise, schedule: DepthwiseSchedule, *, fma: bool
-    ) -> None:
-        self._e, self._d, self._s, self._fma = emitter, depthwise, schedule, fma
+    def __init__(self, scope: Scope, depthwise: Depthwise, schedule: DepthwiseSchedule) -> None:
+        self._e, self._d, self._s, self._fma = scope.emitter, depthwise, schedule, scope.target.fma
         self._lanes, self._last = schedule.lanes, depthwise.axes[-1]
-        self._zero = emitter.number(emitter.vector_type(schedule.lanes, depthwise.element), 0)
+        self._zero = self._e.number(self._e.vector_type(schedule.lanes, depthwise.element), 0)
         #: The lanes of what is loaded of an image for a vector of features.
         self._loaded = schedule.lanes * depthwise.channels // depthwise.features
 
@@ -50,11 +41,7 @@ class DepthwiseEmitter:
         """Emit the nest at the insertion point and return the result tensor."""
         e, shape = self._e, self._d.shape
         lines = math.prod(shape[:-2])
-
-        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return e.loop((first, end, 1), carried, self._line)
-
-        return e.chunks(self._s.split, lines, [e.empty(shape, self._d.element)], chunk)
+        return e.iterations(self._s.split, lines, [e.empty(shape, self._d.element)], self._line)
 
     def _line(self, number: Index, carried: list[Value]) -> list[Value]:
         """Emit the results of one line."""
@@ -72,9 +59,7 @@ class DepthwiseEmitter:
         runs = [start for start in whole if start % count == 0]
 
         def vectors(c: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
-            def neighbours(start: Index, now: list[Value]) -> list[Value]:
-                return self._neighbours(line, start, c, mask, now)
-
+            neighbours = partial(self._neighbours, line, c, mask)
             for start in starts:
                 if start not in runs:
                     inside = neighbours(start, inside)
@@ -85,7 +70,7 @@ class DepthwiseEmitter:
         return self._e.vectors(self._d.shape[-1], self._lanes, carried, vectors)
 
     def _neighbours(
-        self, line: _Line, start: Index, c: Index, mask: Value | None, carried: list[Value]
+        self, line: _Line, c: Index, mask: Value | None, start: Index, carried: list[Value]
     ) -> list[Value]:
         """Emit neighbours of a line from ``start`` on; a start that is known may have part of the margins."""
         e, d, last = self._e, self._d, self._last
@@ -181,9 +166,10 @@ class DepthwiseEmitter:
         return arith.AddFOp(total, arith.MulFOp(left, right).result).result
 
 
-def _emit(nest: Depthwise, schedule: DepthwiseSchedule, site: Site) -> list[Value]:
-    return DepthwiseEmitter(site.scope.emitter, nest, schedule, fma=site.scope.target.fma).emit()
-
-
 #: Convolutions in groups of one channel, or of few.
-DEPTHWISE = Kind("depthwise", match_depthwise, depthwise_schedule, _emit)
+DEPTHWISE = Kind(
+    "depthwise",
+    match_depthwise,
+    depthwise_schedule,
+    lambda nest, schedule, site: DepthwiseEmitter(site.scope, nest, schedule).emit(),
+)

@@ -9,11 +9,13 @@ whoever else uses it.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.marked import generic_like
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
+from mind_mlir.lowering.schedule.linalg_view.layout import runs_of
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, erase_unused
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
 from mind_mlir.mlir.bindings import Block, Operation, Value, ir, linalg, tensor
@@ -42,13 +44,7 @@ class Division:
 
 
 class DividedLoops:
-    """The loops of an operation, of which those that read a divided tensor are divided like that.
-
-    Args:
-        view: The operation.
-        number: The operand that is the divided tensor.
-        division: How that is divided.
-    """
+    """The loops of ``view``, of which those that read operand ``number``, a divided tensor, are divided."""
 
     def __init__(self, view: View, number: int, division: Division) -> None:
         self._view, self._number, self._division = view, number, division
@@ -57,14 +53,10 @@ class DividedLoops:
             index.dim: group for index, group in zip(view.accesses[number], division.groups, strict=True)
         }
         #: The new loops that each old loop becomes, and that each loop of the division is.
-        self._new: dict[int, range] = {}
-        self._inner: dict[int, int] = {}
-        self._count = 0
-        for dim in range(len(view.extents)):
-            group = self._divided.get(dim, (-1,))
-            self._new[dim] = range(self._count, self._count + len(group))
-            self._inner |= dict(zip(group, self._new[dim], strict=True))
-            self._count += len(group)
+        groups = [self._divided.get(dim, (-1,)) for dim in range(len(view.extents))]
+        numbers = itertools.count()
+        self._new = [[next(numbers) for _ in group] for group in groups]
+        self._inner = {place: new for new, place in enumerate(itertools.chain(*groups)) if place >= 0}
 
     def are_possible(self) -> bool:
         """Return whether the dimensions of all operands can be divided as the loops are."""
@@ -92,7 +84,7 @@ class DividedLoops:
             if index.dim is not None:
                 found += (Linear(((new, 1),)) for new in self._new[index.dim])
             else:
-                found.append(_renamed(index, {dim: new[0] for dim, new in self._new.items()}))
+                found.append(_renamed(index, {dim: new[0] for dim, new in enumerate(self._new)}))
         return tuple(found)
 
     def emit(self) -> Operation:
@@ -107,7 +99,7 @@ class DividedLoops:
             operands.append(_divided(value, shape, groups))
             accesses.append(self._access(access))
         reductions = {new for dim in self._view.reductions for new in self._new[dim]}
-        return generic_like(self._view.op, operands, accesses, self._count, reductions)
+        return generic_like(self._view.op, operands, accesses, sum(map(len, self._new)), reductions)
 
 
 def _renamed(index: Linear, loops: Mapping[int, int]) -> Linear:
@@ -152,7 +144,7 @@ def _patches(value: Value, views: Views) -> Division | None:
     """Return ``value`` as patches: copied from an image with more loops than that has, then reshaped."""
     groups: list[list[int]] | None = None
     while (op := definition(value)) is not None and op.name == "tensor.collapse_shape":
-        inner = [[int(place) for place in group] for group in op.attributes["reassociation"]]
+        inner = runs_of(op)
         groups = [[place for at in group for place in inner[at]] for group in groups] if groups else inner
         value = op.operands[0]
     view = None if op is None or groups is None else copied_windows(op, views)

@@ -9,7 +9,6 @@ than to what a window does (see `docs/schedule.md`), so this is only done where 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,22 +18,19 @@ import numpy as np
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.constant_factors import data_of
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
-from mind_mlir.lowering.schedule.emission.constants import (
-    WINOGRAD_CHANNELS,
-    WINOGRAD_GAIN,
-    WINOGRAD_SHARE,
-    WINOGRAD_TILES,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, chosen, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
-from mind_mlir.lowering.schedule.linalg_view.layout import Window, padding_of
+from mind_mlir.lowering.schedule.linalg_view.layout import padding_of
 from mind_mlir.lowering.schedule.linalg_view.values import (
     constant_value,
     erase_source,
     is_filled_with,
     unreshaped,
 )
-from mind_mlir.lowering.schedule.windows.padded import padded_tensor
+from mind_mlir.lowering.schedule.linalg_view.view import Linear, View, Views
+from mind_mlir.lowering.schedule.windows.axis import image_within
+from mind_mlir.lowering.schedule.windows.margins import padded_tensor
 from mind_mlir.lowering.schedule.windows.winograd_emission import Tiles, WinogradEmitter
 from mind_mlir.lowering.schedule.windows.winograd_transforms import TAPS, both_axes, filter_transform
 from mind_mlir.mlir.bindings import Operation, Value, arith, ir, linalg
@@ -44,25 +40,14 @@ from mind_mlir.mlir.references import reference
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.linalg_view.view import Linear, View, Views
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
-class Convolution:
-    """A convolution of an image ``[N, H, W, C]`` with a filter ``[3, 3, C, F]``, of stride 1.
+def match_convolution(view: View, target: Target) -> tuple[Contraction, Tiles] | None:
+    """Return ``view`` as a convolution of ``[N, H, W, C]`` with ``[3, 3, C, F]`` of stride 1, with its tiles.
 
-    Its result is cut in ``tiles``.
+    None if it is anything else, or if tiles are no faster on ``target``.
     """
-
-    view: View
-    image: Value
-    filter: Value
-    tiles: Tiles
-
-
-def match_convolution(view: View, target: Target) -> Convolution | None:
-    """Return ``view`` as a convolution that Winograd's form is faster for on ``target``, if it is one."""
     contraction = match_contraction(view)
     if contraction is None:
         return None
@@ -75,8 +60,7 @@ def match_convolution(view: View, target: Target) -> Convolution | None:
     n, h, w, f = view.shapes[2]
     channels = contraction.right.value.type.shape[2]
     tiles = choose_tiles((n, h, w, f), channels, element.width // 8, target)
-    factors = contraction.left.value, contraction.right.value
-    return None if tiles is None else Convolution(view, *factors, tiles)
+    return None if tiles is None else (contraction, tiles)
 
 
 def _slides(contraction: Contraction) -> bool:
@@ -89,18 +73,9 @@ def _slides(contraction: Contraction) -> bool:
     i, j, c, last = (index.dim for index in contraction.right.access)
     if {n, h, w, f, i, j, c} != {*range(dims)} or last != f:
         return False
-    image = contraction.left.access
-    return (
-        (image[0].dim, image[3].dim) == (n, c)
-        and (_terms(image[1]), _terms(image[2])) == ({h, i}, {w, j})
-        and contraction.extent(i) == contraction.extent(j) == TAPS
-    )
-
-
-def _terms(index: Linear) -> set[int] | None:
-    """Return the loops that ``index`` is the sum of; None if it is anything else."""
-    plain = not index.constant and all(factor == 1 for _, factor in index.terms)
-    return {dim for dim, _ in index.terms} if plain else None
+    sums = ([(dim, 1) for dim in each if dim is not None] for each in ((n,), (h, i), (w, j), (c,)))
+    image = tuple(Linear(tuple(sorted(terms))) for terms in sums)
+    return contraction.left.access == image and contraction.extent(i) == contraction.extent(j) == TAPS
 
 
 def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, target: Target) -> Tiles | None:
@@ -109,16 +84,16 @@ def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, tar
     The ``shape`` is that of the result, ``[N, H, W, F]``, and ``size`` the bytes of an element.
     """
     n, h, w, f = shape
-    if min(channels, f) < WINOGRAD_CHANNELS:
+    if min(channels, f) < constants.WINOGRAD_CHANNELS:
         return None
     chosen = None
-    least = 9 * n * h * w * WINOGRAD_GAIN  # the products for each channel and feature
+    least = 9 * n * h * w * constants.WINOGRAD_GAIN  # the products for each channel and feature
     for outputs in (2, 4):
         rows, across, planes = n * -(-h // outputs), -(-w // outputs), (outputs + TAPS - 1) ** 2
-        if rows * across < WINOGRAD_TILES or rows * across * planes >= least:
+        if rows * across < constants.WINOGRAD_TILES or rows * across * planes >= least:
             continue
         least = rows * across * planes
-        limit = max(target.l3_bytes // WINOGRAD_SHARE, planes * channels * f * size)
+        limit = max(target.l3_bytes // constants.WINOGRAD_SHARE, planes * channels * f * size)
         blocks = -(-rows * across * planes * (channels + f) * size // limit)
         chosen = Tiles(outputs, shape, channels, -(-rows // min(blocks, rows)))
     return chosen
@@ -141,32 +116,30 @@ class WinogradRewriter:
             views.of(op.operation) for op in find_all(function, linalg.GenericOp, linalg.Conv2DNhwcHwcfOp)
         ]
         found = [match_convolution(view, self._target) for view in seen if view is not None]
-        for convolution in found:
-            if convolution is None:
-                continue
-            op = convolution.view.op
+        for contraction, tiles in (each for each in found if each is not None):
+            op = contraction.view.op
             with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(self._rewritten(convolution))
+                op.results[0].replace_all_uses_with(self._rewritten(contraction, tiles))
             op.erase()
-            erase_source(convolution.image)
-            erase_source(convolution.filter)
+            erase_source(contraction.left.value)
+            erase_source(contraction.right.value)
 
-    def _rewritten(self, convolution: Convolution) -> Value:
-        e, tiles, what = self._emitter, convolution.tiles, computed([convolution.view.op])
-        element = ir.RankedTensorType(convolution.image.type).element_type
+    def _rewritten(self, contraction: Contraction, tiles: Tiles) -> Value:
+        e, what, element = self._emitter, computed([contraction.view.op]), contraction.element
+        image, filter_ = contraction.left.value, contraction.right.value
         emitter = WinogradEmitter(e, tiles, element, self._target)
-        filter_ = _constant_filter(convolution.filter, tiles.outputs)
-        if filter_ is None:
-            filter_ = self._note(what, "filter", tiles, emitter.filter(convolution.filter))
-        image = _image(convolution.image)
+        factor = _constant_filter(filter_, tiles.outputs)
+        if factor is None:
+            factor = self._note(what, "filter", tiles, emitter.filter(filter_))
+        window = image_within(image, padding_of(image) or padded_tensor(image))
 
         def block(row: Index, carried: list[Value]) -> list[Value]:
             # The last one begins earlier rather than be smaller: what is computed twice is the same.
             first = e.minimum(row, tiles.rows - tiles.block) if tiles.rows % tiles.block else row
-            data = self._note(what, "image", tiles, emitter.data(image, first))
+            data = self._note(what, "image", tiles, emitter.data(window, first))
             empty = e.empty([tiles.products, tiles.count, tiles.shape[3]], element)
             start = linalg.fill(e.number(element, 0), outs=[empty])
-            products = linalg.batch_matmul(data, filter_, outs=[start])
+            products = linalg.batch_matmul(data, factor, outs=[start])
             return [self._note(what, "result", tiles, emitter.output(products, first, carried[0]))]
 
         return e.loop((0, tiles.rows, tiles.block), [e.empty(tiles.shape, element)], block)[0]
@@ -181,14 +154,6 @@ class WinogradRewriter:
         extents = tuple(value.type.shape)
         self.made[value] = lambda: Decision(f"winograd {part}", what, extents, choices)
         return value
-
-
-def _image(value: Value) -> Window:
-    """Return the image that ``value`` is, or is with margins along height and width."""
-    found = padding_of(value) or padded_tensor(value)
-    if found is None or [*value.type.shape][::3] != [*found.source.type.shape][::3]:
-        return Window(value, (0, 0, 0, 0), None)
-    return found
 
 
 def _constant_filter(value: Value, outputs: int) -> Value | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
 from mind_mlir.lowering.schedule.emission.split import split
@@ -24,7 +23,11 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, LoopBody
     from mind_mlir.lowering.schedule.linalg_view.layout import Window
+    from mind_mlir.lowering.schedule.windows.winograd_transforms import Elements
     from mind_mlir.target import Target
+
+#: Where the elements of a square are: their indices, but for the last one.
+Places: TypeAlias = "list[list[list[Index]]]"
 
 #: Operations of a transform of a tile for each of its elements, about.
 _OPERATIONS = 6
@@ -110,18 +113,14 @@ class WinogradEmitter:
 
     def filter(self, value: Value) -> Value:
         """Emit the transform of a filter ``[3, 3, C, F]``; return it as ``[products, C, F]``."""
-        tiles, e = self._tiles, self._e
-        channels, features = tiles.channels, tiles.shape[3]
-        transform = partial(filter_transform, outputs=tiles.outputs)
+        channels, features = self._tiles.channels, self._tiles.shape[3]
+        transform = partial(filter_transform, outputs=self._tiles.outputs)
 
         def channel(c: Index, carried: list[Value]) -> list[Value]:
-            def vector(f: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
-                taps = [[self._read(value, [i, j, c, f], mask) for j in range(TAPS)] for i in range(TAPS)]
-                return self._planes(both_axes(transform, taps), [c, f], mask, inside)
+            taps: Places = [[[i, j, c] for j in range(TAPS)] for i in range(TAPS)]
+            return self._squares(features, transform, (value, taps), self._planes(c), carried)
 
-            return e.vectors(features, self._lanes, carried, vector)
-
-        result = e.empty([tiles.products, channels, features], self._element)
+        result = self._e.empty([self._tiles.products, channels, features], self._element)
         return self._shared(channels, features, result, channel)
 
     def data(self, image: Window, first: Index) -> Value:
@@ -139,11 +138,7 @@ class WinogradEmitter:
 
     def output(self, products: Value, first: Index, result: Value) -> Value:
         """Emit the transform of ``products``, ``[products, tiles, F]``, and return ``result`` with it."""
-
-        def each(tile: _Tile, carried: list[Value]) -> list[Value]:
-            return self._outputs(products, tile, (), carried)
-
-        return self._each_tile(first, self._tiles.shape[3], result, each)
+        return self._each_tile(first, self._tiles.shape[3], result, partial(self._outputs, products, ()))
 
     def _each_tile(
         self, start: Index, channels: int, result: Value, body: Callable[[_Tile, list[Value]], list[Value]]
@@ -178,89 +173,82 @@ class WinogradEmitter:
             [axis.element(e, e.add(start, i), within=within) for i in range(axis.window)]
             for axis, start in zip(axes, self._corner(tile), strict=True)
         )
-        places = [[(row, column, [*here, *there]) for column, there in columns] for row, here in rows]
-        live = [[e.all(conditions) if conditions else None for *_, conditions in row] for row in places]
+        places = [[[tile.image, row, column] for column, _ in columns] for row, _ in rows]
+        conditions = [[[*here, *there] for _, there in columns] for _, here in rows]
+        live = [[e.all(each) if each else None for each in line] for line in conditions]
         fill = e.broadcast(self._vector, self._zero if image.margin is None else image.margin)
 
-        def vector(c: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
-            square = [
-                [
-                    self._read(image.source, [tile.image, row, column, c], mask, known, fill)
-                    for (row, column, _), known in zip(*line, strict=True)
-                ]
-                for line in zip(places, live, strict=True)
-            ]
-            return self._planes(both_axes(data_transform, square), [tile.number, c], mask, inside)
+        def kept(i: int, j: int, value: Value) -> Value:
+            known = live[i][j]
+            return value if known is None else e.select(known, value, fill)
 
-        return e.vectors(self._tiles.channels, self._lanes, carried, vector)
+        source, targets = (image.source, places), self._planes(tile.number)
+        return self._squares(self._tiles.channels, data_transform, source, targets, carried, kept)
 
     def _corner(self, tile: _Tile) -> list[Index]:
         """Return where the outputs of a tile begin."""
         return [self._e.mul(place, self._tiles.outputs) for place in tile.places]
 
     def _outputs(
-        self, products: Value, tile: _Tile, kept: tuple[int, ...], carried: list[Value]
+        self, products: Value, kept: tuple[int, ...], tile: _Tile, carried: list[Value]
     ) -> list[Value]:
         """Emit a tile's part of the result, of which ``kept`` are the rows and columns known so far."""
         e, axis, outputs = self._e, len(kept), self._tiles.outputs
         if axis == 2:
-            return self._results(products, tile, kept, carried)
+            return self._results(products, kept, tile, carried)
         extent = self._tiles.shape[axis + 1]
         rest = extent % outputs
-        whole, part = (partial(self._outputs, products, tile, (*kept, count)) for count in (outputs, rest))
+        whole, part = (partial(self._outputs, products, (*kept, count), tile) for count in (outputs, rest))
         if not rest or extent < outputs:
             return (part if rest else whole)(carried)
         return e.either(e.compare("ult", tile.places[axis], extent // outputs), carried, whole, part)
 
     def _results(
-        self, products: Value, tile: _Tile, kept: tuple[int, ...], carried: list[Value]
+        self, products: Value, kept: tuple[int, ...], tile: _Tile, carried: list[Value]
     ) -> list[Value]:
-        size, e = self._tiles.size, self._e
         rows, columns = (
-            [e.add(first, i) for i in range(count)]
+            [self._e.add(first, i) for i in range(count)]
             for first, count in zip(self._corner(tile), kept, strict=True)
         )
+        targets = [[[tile.image, row, column] for column in columns] for row in rows]
+        source = products, self._planes(tile.number)
+        return self._squares(self._tiles.shape[3], output_transform, source, targets, carried)
 
-        def vector(f: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
-            square = [
-                [self._read(products, [size * i + j, tile.number, f], mask) for j in range(size)]
-                for i in range(size)
-            ]
-            found = both_axes(output_transform, square)
+    def _planes(self, place: Index) -> Places:
+        """Return where the elements of a square are that has each in a plane of its own."""
+        size = self._tiles.size
+        return [[[size * i + j, place] for j in range(size)] for i in range(size)]
+
+    def _squares(
+        self,
+        extent: int,
+        transform: Callable[[Elements], list[Any]],
+        source: tuple[Value, Places],
+        targets: Places,
+        carried: list[Value],
+        kept: Callable[[int, int, Value], Value] = lambda i, j, value: value,
+    ) -> list[Value]:
+        """Emit ``transform`` of squares of a tensor, for each vector of the ``extent`` elements at a place.
+
+        Of what is read, it is given what is ``kept``; of its results, those that have a target are written.
+        """
+        e, (tensor, places) = self._e, source
+
+        def vector(at: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
+            square = []
+            for i, line in enumerate(places):
+                found = (e.read(self._vector, tensor, [*place, at], self._zero, mask) for place in line)
+                square.append([_Vector(kept(i, j, value), e) for j, value in enumerate(found)])
             (result,) = inside
-            for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
-                result = e.write(found[i][j].value, result, [tile.image, row, column, f], mask)
+            for line, row in zip(targets, both_axes(transform, square), strict=False):
+                for place, vector in zip(line, row, strict=False):
+                    result = e.write(vector.value, result, [*place, at], mask)
             return [result]
 
-        return e.vectors(self._tiles.shape[3], self._lanes, carried, vector)
-
-    def _read(
-        self,
-        source: Value,
-        place: list[Index],
-        mask: Value | None,
-        live: Value | None = None,
-        fill: Value | None = None,
-    ) -> _Vector:
-        """Return a vector of ``source``; ``fill`` where ``live`` is a condition that does not hold."""
-        value = self._e.read(self._vector, source, place, self._zero, mask)
-        return _Vector(value if live is None else self._e.select(live, value, fill), self._e)
-
-    def _planes(
-        self, square: list[list[_Vector]], place: list[Index], mask: Value | None, carried: list[Value]
-    ) -> list[Value]:
-        """Write each element of ``square`` to ``place`` of a plane of its own."""
-        (result,) = carried
-        for plane, vector in enumerate(itertools.chain.from_iterable(square)):
-            result = self._e.write(vector.value, result, [plane, *place], mask)
-        return [result]
+        return e.vectors(extent, self._lanes, carried, vector)
 
     def _shared(self, rows: int, elements: int, result: Value, body: LoopBody) -> Value:
         """Emit ``body`` for each of ``rows``, each of so many squares of elements, among threads."""
         vectors = rows * -(-elements // self._lanes) * self._tiles.products
         time = vectors * (_OPERATIONS * VECTOR_NS + self._lanes * self._bytes * BYTE_NS)
-
-        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return self._e.loop((first, end, 1), carried, body)
-
-        return self._e.chunks(split(rows, time), rows, [result], chunk)[0]
+        return self._e.iterations(split(rows, time), rows, [result], body)[0]

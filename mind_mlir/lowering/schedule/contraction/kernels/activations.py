@@ -8,15 +8,12 @@ each lane of an accumulator is multiplied with, the scale of its block, and by w
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import functools
+import operator
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST
-
-if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 #: Added to a number of magnitude up to 2**22, it leaves the nearest integer in the lowest bits: and its bits.
 _TO_INTEGER, _TO_INTEGER_BITS = 1.5 * 2.0**23, 0x4B400000
@@ -46,11 +43,6 @@ class Step:
         """Return all bytes: behind integers come a vector of scales and one of sums."""
         return self.numbers + (8 * self.lanes if self.integers else 0)
 
-    @property
-    def block_lanes(self) -> int:
-        """Return the lanes that sums of a block have."""
-        return self.lanes // self.blocks
-
 
 @dataclasses.dataclass(frozen=True)
 class ActivationsKernel(MicroKernel):
@@ -58,13 +50,11 @@ class ActivationsKernel(MicroKernel):
 
     Attributes:
         format: The format of the weights.
-        lanes: Elements of f32 in a vector.
         blocks: Blocks in a step.
         rest: Blocks behind the last whole step: a step that ends in zeros.
         integers: Whether numbers are rounded to 8 bits.
         factor: What the sum of a block is multiplied with, for its accumulator to start from; 0 where sums
             stand as they are, as f32.
-        source: The type of activations in memory, and conversions to f32.
         single: Whether a block has one scale and one sum, for tiles of accumulators of several columns.
     """
 
@@ -79,7 +69,7 @@ class ActivationsKernel(MicroKernel):
 
     kind = "activations"
     buffers = ("source", "target")
-    numbers = ("source_first", "target_first", "rows", "steps", "source_row", "target_row")
+    numbers = ("rows", "steps", "source_row", "target_row")
 
     @property
     def step(self) -> Step:
@@ -88,76 +78,56 @@ class ActivationsKernel(MicroKernel):
 
     def append(self, t: Text) -> None:
         """Append the body: row after row, step after step."""
-        writer, size, width = _Writer(t, self), self.step.bytes, self.blocks * BLOCK
-        with t.loop(t["rows"], t.begin("source", self.source), t.begin("target", "i8")) as row:
-            here, there = row.inside
+        size, width = self.step.bytes, self.blocks * BLOCK
+        buffers = t.begin("source", self.source), t.begin("target", "i8")
+        with t.loop(t["rows"], *buffers) as (row, (here, there)):
             if self.rest:
                 last, behind = there + t["steps"] * size, here + t["steps"] * width
                 for block in range(self.blocks):
-                    writer.block(behind + block * BLOCK if block < self.rest else None, last, block)
-            with t.loop_if_any(t["steps"], here, there) as step:
-                source, target = step.inside
+                    self._block(t, behind + block * BLOCK if block < self.rest else None, last, block)
+            with t.loop_if_any(t["steps"], here, there) as (step, (source, target)):
                 for block in range(self.blocks):
-                    writer.block(source + block * BLOCK, target, block)
+                    self._block(t, source + block * BLOCK, target, block)
                 step.next(source + width, target + size)
             row.next(here + t["source_row"], there + t["target_row"])
 
-
-class _Writer:
-    """Appends what writes one block."""
-
-    def __init__(self, t: Text, kernel: ActivationsKernel) -> None:
-        self._t, self._k = t, kernel
-        self._format = FORMATS[kernel.format]
-
-    def block(self, source: TextValue | None, step: TextValue, number: int) -> None:
-        """Append a block of a step: activations, or zeros."""
-        t, k = self._t, self._k
+    def _block(self, t: Text, source: TextValue | None, step: TextValue, number: int) -> None:
+        """Append block ``number`` of a step: activations, or zeros."""
         if source is None:
-            found = [t.constant(0, "f32", k.lanes)] * (BLOCK // k.lanes)
+            found = [t.constant(0, "f32", self.lanes)] * (BLOCK // self.lanes)
         else:
-            found = [(source + first).read(k.lanes) for first in range(0, BLOCK, k.lanes)]
-        if k.integers:
-            self._integers(found, step, number)
-        else:
+            found = [(source + first).read(self.lanes) for first in range(0, BLOCK, self.lanes)]
+        if not self.integers:
             self._write(found, step, number)
-
-    def _integers(self, found: list[TextValue], step: TextValue, number: int) -> None:
+            return
         scale = _greatest(found) / GREATEST
-        divisor = scale.splat(self._k.lanes)
+        divisor = scale.splat(self.lanes)
         steps = [_rounded(each / divisor) for each in found]
-        total = steps[0]
-        for each in steps[1:]:
-            total = total + each
-        summed = total.reduced("add")
+        summed = functools.reduce(operator.add, steps).reduced("add")
         self._write([each.cast("trunc", "i8") for each in steps], step, number)
-        self._behind(scale, summed, step, number)
+        # Behind them come the scale in each lane of the block, and the sum in the first one.
+        lanes = self.step.lanes // self.blocks
+        first = self.step.numbers + 4 * number * lanes
+        scales = scale.splat(lanes)
+        (step + first).store(scales)
+        value = summed * self.factor if self.factor else summed.cast("sitofp", "f32")
+        placed = t.constant(0, value.element, lanes).insert(value, 0)
+        (step + (first + 4 * self.step.lanes)).store(placed)
 
     def _write(self, found: list[TextValue], step: TextValue, number: int) -> None:
         """Append vectors of a block in the order of the format."""
-        k, half = self._k, BLOCK // 2
-        if self._format.bits == 8:
-            offsets = [number * BLOCK + first for first in range(0, BLOCK, k.lanes)]
+        format_, half = FORMATS[self.format], BLOCK // 2
+        if format_.bits == 8:
+            offsets = [number * BLOCK + first for first in range(0, BLOCK, self.lanes)]
         else:
-            starts = (number * half, (k.blocks + number) * half)
-            if self._format.pairs:  # the first element of each pair, then the second ones
+            starts = (number * half, (self.blocks + number) * half)
+            if format_.pairs:  # the first element of each pair, then the second ones
                 pairs = list(zip(found[::2], found[1::2], strict=True))
-                alternate = [range(first, 2 * k.lanes, 2) for first in (0, 1)]
+                alternate = [range(first, 2 * self.lanes, 2) for first in (0, 1)]
                 found = [left.shuffle(right, lanes) for lanes in alternate for left, right in pairs]
-            offsets = [start + first for start in starts for first in range(0, half, k.lanes)]
+            offsets = [start + first for start in starts for first in range(0, half, self.lanes)]
         for value, offset in zip(found, offsets, strict=True):
             (step + offset * byte_width(value.element)).store(value)
-
-    def _behind(self, scale: TextValue, summed: TextValue, step: TextValue, number: int) -> None:
-        """Append the scale in each lane of the block, and the sum in the first one."""
-        k, layout = self._k, self._k.step
-        lanes = layout.block_lanes
-        first = layout.numbers + 4 * number * lanes
-        scales = scale.splat(lanes)
-        (step + first).store(scales)
-        value = summed * k.factor if k.factor else summed.cast("sitofp", "f32")
-        placed = self._t.constant(0, value.element, lanes).insert(value, 0)
-        (step + (first + 4 * layout.lanes)).store(placed)
 
 
 def _greatest(found: list[TextValue]) -> TextValue:

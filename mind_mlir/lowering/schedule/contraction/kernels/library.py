@@ -6,21 +6,23 @@ makes their code apart. Where it has to stand alone, as a text or an object file
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
-from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel, JoinKernel
-from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
+from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, function_of
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_panels import PanelKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import TileKernel
+from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import PanelKernel, TileKernel
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, Index
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, linalg, memref
+from mind_mlir.mlir.memory import metadata_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.records import read_record, record_attribute
+from mind_mlir.mlir.values import name_of
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -71,9 +73,7 @@ class Library:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._declared = {
-            ir.StringAttr(op.attributes["sym_name"]).value: ir.FunctionType(
-                ir.TypeAttr(op.attributes["function_type"]).value
-            ).inputs
+            name_of(op): ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).inputs
             for op in module.body.operations
             if LIBRARY_ATTRIBUTE in op.attributes
         }
@@ -96,7 +96,7 @@ class Library:
         rest: Sequence[Value] = (),
     ) -> None:
         """Emit a call of ``kernel`` with pointers, numbers by their names, and the rest."""
-        given = (numbers.get(name, int(name in kernel.ones)) for name in kernel.numbers)
+        given = (numbers.get(name, int(name in kernel.ones)) for name in kernel.arguments)
         self.call(kernel, [*buffers, *(e.index(number) for number in given), *rest])
 
     def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
@@ -114,6 +114,108 @@ def _as(pointer: Value, type_: Type) -> Value:
     return cast.results[0]
 
 
+class Matrix(NamedTuple):
+    """A factor or a result of a product in memory.
+
+    Attributes:
+        base: The pointer to its elements.
+        first: Where it begins there.
+        outer: How far it moves from row to row; a right factor from panel to panel.
+        inner: How far a factor moves from step to step.
+    """
+
+    base: Value
+    first: Index
+    outer: int
+    inner: int = 1
+
+    @staticmethod
+    def of(room: Value, outer: int, inner: int = 1) -> Matrix:
+        """Emit where a room of a thread lies."""
+        base, first, _ = metadata_of(room)
+        return Matrix(base, first, outer, inner)
+
+
+class Blocks(NamedTuple):
+    """The steps of a product in blocks, which are summed by themselves: of a size, but for the last one."""
+
+    number: Index
+    size: int
+    last: Index
+
+
+class KernelCalls:
+    """Emits calls of kernels with accumulators of a type that sum so many steps at ``most``."""
+
+    def __init__(self, emitter: Emitter, library: Library, element: Type, most: int) -> None:
+        self._e, self._library, self._element, self._most = emitter, library, element, most
+
+    def blocks(self, steps: Index) -> Blocks:
+        """Return so many steps in blocks."""
+        e, most = self._e, self._most
+        if isinstance(steps, int):
+            count = -(-steps // most)
+            size = -(-steps // count)
+            return Blocks(count, size, steps - (count - 1) * size)
+        before = e.floordiv(e.sub(steps, 1), most)
+        return Blocks(e.add(before, 1), most, e.sub(steps, e.mul(before, most)))
+
+    def pack(
+        self,
+        kernel: PackKernel,
+        source: tuple[Value, Index],
+        target: Value,
+        bounds: tuple[Index, Index, int],
+        **others: Index,
+    ) -> None:
+        """Emit a packing of what begins at ``source``, a pointer and a place there, to a room of the thread.
+
+        Bounds are columns, steps, and how far the source moves from one to the next.
+        """
+        numbers: dict[str, Index] = {"source_first": source[1], "panel": math.prod(target.type.shape)}
+        numbers |= {**dict(zip(("columns", "depth", "stride"), bounds, strict=True)), **others}
+        self._library.call_with(self._e, kernel, (source[0], metadata_of(target)[0]), numbers)
+
+    def product(
+        self,
+        kernels: Sequence[ProductKernel],
+        bounds: tuple[Index, Index],
+        blocks: Blocks,
+        matrices: tuple[Matrix, Matrix, Matrix],
+        adds: Value,
+        info: tuple[Value, Value] | None = None,
+    ) -> None:
+        """Emit a product.
+
+        Args:
+            kernels: The kernel, and another one where its instruction may not be used.
+            bounds: Rows and columns of the result.
+            blocks: The steps.
+            matrices: The left factor, the right one, and the result.
+            adds: Whether it is added to what there is.
+            info: Of words, the packing info of both factors: it says whether their instruction may be used.
+        """
+        e = self._e
+        left, right, out = matrices
+        names = ProductKernel.buffers
+        numbers = {f"{name}_first": each.first for name, each in zip(names, matrices, strict=True)}
+        numbers |= {"rows": bounds[0], "columns": bounds[1], "out_row": out.outer}
+        numbers |= {"depth": blocks.size, "last_depth": blocks.last, "blocks": blocks.number}
+        numbers |= {"left_row": left.outer, "left_step": left.inner, "left_block": left.inner * blocks.size}
+        numbers |= {"left_tile": left.outer * kernels[0].rows}
+        numbers |= {"right_panel": right.outer, "right_step": right.inner}
+        numbers |= {"right_block": right.inner * blocks.size}
+
+        def call(kernel: ProductKernel) -> None:
+            pointers = [each.base for each in matrices]
+            self._library.call_with(e, kernel, pointers, numbers, (e.number(self._element, 0), adds))
+
+        if info is None:
+            call(kernels[0])
+        else:
+            e.when(are_normal(*info), lambda: call(kernels[0]), lambda: call(kernels[1]))
+
+
 def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
     """Return the declarations of kernels in ``module``, in the LLVM dialect, with what they declare."""
     found = []
@@ -128,7 +230,7 @@ def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
 
 def define_kernel(kernel: Kernel, attributes: Mapping[str, Attribute]) -> Operation:
     """Return ``kernel`` as a function of the LLVM dialect with further ``attributes``, not in any module."""
-    function = ir.Operation.parse(kernel.text())
+    function = ir.Operation.parse(function_of(kernel))
     function.attributes[LIBRARY_ATTRIBUTE] = ir.UnitAttr.get()
     for name, value in attributes.items():
         function.attributes[name] = value

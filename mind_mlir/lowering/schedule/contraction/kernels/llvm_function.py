@@ -1,13 +1,15 @@
-"""Writes functions of the LLVM dialect as text.
+"""Micro-kernels as functions of the LLVM dialect, what they have in common, and the writer of their text.
 
-Micro-kernels are the same for every program, so they are written once, as text, which reads in a fraction of
-the time that building and converting their operations would take.
+They are the same for every program, so they are written once, as text, which reads in a fraction of the time
+that building and converting their operations would take.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, vector
 
@@ -25,13 +27,12 @@ class TextLoop:
 
     Attributes:
         number: The number of the iteration.
-        inside: What is carried, as an iteration begins.
         following: What the next one begins with. The loop carries that out, too: it alone leads to its end,
             where arguments would be copies, and take LLVM its time.
     """
 
-    def __init__(self, number: TextValue, inside: list[TextValue]) -> None:
-        self.number, self.inside = number, inside
+    def __init__(self, number: TextValue) -> None:
+        self.number = number
         self.following: Sequence[TextValue] = ()
 
     def next(self, *values: TextValue) -> None:
@@ -69,14 +70,13 @@ class Text:
         """Return what sums start from else."""
         return TextValue(self, "%start", element)
 
-    def function(self, name: str, buffers: Sequence[str], numbers: Sequence[str], start: str = "") -> str:
-        """Return the function that has this body: its arguments are pointers, integers, and maybe a start.
-
-        That is the type of ``%start``, what sums start from, which the flag ``%adds`` follows.
-        """
-        arguments = [f"%{each}: !llvm.ptr" for each in buffers] + [f"%{each}: i64" for each in numbers]
-        head = ", ".join([*arguments, *([f"%start: {start}", "%adds: i1"] if start else [])])
-        lines = [f'llvm.func @{name}({head}) attributes {{sym_visibility = "private"}} {{']
+    def function(self, kernel: MicroKernel) -> str:
+        """Return the function of ``kernel``, whose body this is: pointers are its first arguments."""
+        arguments = [f"%{each}: !llvm.ptr" for each in kernel.buffers]
+        arguments += [f"%{each}: i64" for each in kernel.arguments]
+        arguments += [f"%start: {kernel.element}", "%adds: i1"] if kernel.adds else []
+        head = f"@{kernel.name}({', '.join(arguments)})"
+        lines = [f'llvm.func {head} attributes {{sym_visibility = "private"}} {{']
         lines += [f"  {value} = {text}" for text, value in self._constants.items()]
         for place, first in self._slots:
             size = "{alignment = 64 : i64} : (i64) -> !llvm.ptr"
@@ -87,10 +87,6 @@ class Text:
     def line(self, text: str) -> None:
         """Append an operation without a result."""
         self._lines.append(f"  {text}")
-
-    def label(self, text: str) -> None:
-        """Append the beginning of a block."""
-        self._lines.append(f"{text}:")
 
     def block(self) -> str:
         """Return the name of a new block."""
@@ -145,32 +141,35 @@ class Text:
         return self.op(f"llvm.alloca {self.number(count)} x {element} {size}", element, is_pointer=True)
 
     @contextmanager
-    def loop(self, count: TextValue | int, *carried: TextValue) -> Iterator[TextLoop]:
-        """Append a loop of ``count`` iterations, one or more, which carries values from one to the next."""
+    def loop(self, count: TextValue | int, *carried: TextValue) -> Iterator[tuple[TextLoop, list[TextValue]]]:
+        """Append a loop of ``count`` iterations, one or more, which carries values from one to the next.
+
+        Yields the loop, and what is carried, as an iteration begins.
+        """
         end_of = self.number(count) if isinstance(count, int) else count
         head, end = self.block(), self.block()
         kinds = [(each.element, each.lanes, each.is_pointer) for each in (self.number(0), *carried)]
         number, *inside = (self.named(*kind) for kind in kinds)
-        loop = TextLoop(number, inside)
+        loop = TextLoop(number)
         self.line(f"llvm.br {head}{_list([self.number(0), *carried])}")
         arguments = ", ".join(f"{each}: {each.type}" for each in (number, *inside))
-        self.label(f"{head}({arguments})")
-        yield loop
+        self._lines.append(f"{head}({arguments}):")
+        yield loop, inside
         after = number + 1
         more = after.compare("ult", end_of)
         again = f"{head}{_list([after, *loop.following])}"
         self.line(f"llvm.cond_br {more}, {again}, {end} {{loop_annotation = {_AS_WRITTEN}}}")
-        self.label(end)
+        self._lines.append(f"{end}:")
 
     def branches(self, condition: TextValue) -> Iterator[bool]:
         """Append a branch: what is appended for True where ``condition`` holds, for False elsewhere."""
         first, second, end = self.block(), self.block(), self.block()
         self.line(f"llvm.cond_br {condition}, {first}, {second}")
         for block, holds in ((first, True), (second, False)):
-            self.label(block)
+            self._lines.append(f"{block}:")
             yield holds
             self.line(f"llvm.br {end}")
-        self.label(end)
+        self._lines.append(f"{end}:")
 
     @contextmanager
     def when(self, condition: TextValue) -> Iterator[None]:
@@ -181,11 +180,87 @@ class Text:
         list(branches)
 
     @contextmanager
-    def loop_if_any(self, count: TextValue, *carried: TextValue) -> Iterator[TextLoop]:
+    def loop_if_any(
+        self, count: TextValue, *carried: TextValue
+    ) -> Iterator[tuple[TextLoop, list[TextValue]]]:
         """Append a loop of ``count`` iterations, of which there may be none."""
-        with self.when(count.compare("ne", 0)), self.loop(count, *carried) as loop:
-            yield loop
+        with self.when(count.compare("ne", 0)), self.loop(count, *carried) as (loop, inside):
+            yield loop, inside
 
 
 def _list(values: Sequence[TextValue]) -> str:
     return f"({', '.join([each.name for each in values])} : {', '.join([each.type for each in values])})"
+
+
+class MicroKernel:
+    """A function that modules call, as a frozen dataclass of flags, integers and strings.
+
+    Attributes:
+        kind: What it does, in a word.
+        buffers: The names of its pointers.
+        numbers: Those of its integers behind these, and behind ``x_first``, where each buffer ``x`` begins:
+            extents and strides.
+        ones: Those of them that are 1 where a call does not say anything else. Others are 0.
+        adds: Whether it is given what sums start from, and whether to add to the result.
+        element: The type of accumulators and results, ``f32``, ``i64``.
+
+    Fields of many kernels, which say no more of them:
+        rows: All rows.
+        lanes: Elements in a vector.
+        left, right, source: The types of elements in memory, and their conversions to accumulators, as in
+            ``f32:fpext f64``.
+        fma: Whether products of floats are fused with their addition.
+        masks: Whether loads and stores at edges take masks.
+    """
+
+    kind: ClassVar[str]
+    buffers: ClassVar[tuple[str, ...]]
+    numbers: ClassVar[tuple[str, ...]]
+    ones: ClassVar[tuple[str, ...]] = ()
+    adds: ClassVar[bool] = False
+    element: str
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """All integers, in elements if nothing else is said; those where buffers begin are first."""
+        return (*(f"{buffer}_first" for buffer in self.buffers), *self.numbers)
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        parts = []
+        for name, value in dataclasses.asdict(self).items():  # type: ignore[call-overload]  # a dataclass
+            if value is not False:
+                parts.append(name if value is True else str(value))
+        return symbol(self.kind, parts)
+
+    def append(self, t: Text) -> None:
+        """Append the body of the function."""
+        raise NotImplementedError
+
+
+@functools.cache
+def function_of(kernel: MicroKernel) -> str:
+    """Return ``kernel`` as a function of the LLVM dialect."""
+    t = Text()
+    kernel.append(t)
+    return t.function(kernel)
+
+
+def symbol(kind: str, parts: list[str]) -> str:
+    """Return the symbol of a kernel that depends on ``parts``."""
+    spelled = (part.replace(":", "_").replace(" ", "_").replace("-", "m") for part in parts)
+    return "_".join(("mind", kind, *spelled))
+
+
+def add_where(t: Text, place: TextValue, total: TextValue, start: TextValue, mask: TextValue) -> None:
+    """Append the lanes of a sum that are on, added to those in memory if ``%adds``, else to ``start``."""
+    old = place.load(total.lanes, mask, off=start)
+    place.store(t.adds.select(old, start) + total, mask)
+
+
+def store_sums(t: Text, sums: Sequence[tuple[TextValue, TextValue]], start: TextValue) -> None:
+    """Append places and sums: each sum is added to what is there if ``%adds``, else to ``start``."""
+    for adds in t.branches(t.adds):
+        for place, total in sums:
+            place.store((place.load(total.lanes) if adds else start) + total)

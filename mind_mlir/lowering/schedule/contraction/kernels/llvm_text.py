@@ -99,7 +99,14 @@ class TextValue:
     minimum, maximum = _intrinsic("umin"), _intrinsic("umax")
 
     def __add__(self, other: Number) -> TextValue:
-        return self.step(other) if self.is_pointer else self.binary("add", other)
+        """Append a sum; of a pointer, that to the element so many further on."""
+        if not self.is_pointer:
+            return self.binary("add", other)
+        if other == 0:
+            return self
+        types = "(!llvm.ptr, i64)" if isinstance(other, TextValue) else "(!llvm.ptr)"
+        text = f"llvm.getelementptr {self.name}[{other}] : {types} -> !llvm.ptr, {stored(self.element)}"
+        return self._t.op(text, self.element, is_pointer=True)
 
     def intrinsic(self, name: str, *others: TextValue) -> TextValue:
         """Append ``llvm.intr.<name>`` of this value and ``others`` of its type."""
@@ -205,18 +212,6 @@ class TextValue:
         return [_flags(bits >> v * lanes if v else bits, lanes) for v in range(count)]
 
     # Pointers
-
-    def step(self, offset: Number) -> TextValue:
-        """Append the pointer ``offset`` elements further on."""
-        place, types = str(offset), "(!llvm.ptr)"
-        if isinstance(offset, TextValue):
-            place, types = offset.name, "(!llvm.ptr, i64)"
-        elif offset == 0:
-            return self
-        text = f"llvm.getelementptr {self.name}[{place}]"
-        return self._t.op(
-            f"{text} : {types} -> !llvm.ptr, {stored(self.element)}", self.element, is_pointer=True
-        )
 
     def load(
         self,

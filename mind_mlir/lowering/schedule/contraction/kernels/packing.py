@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, along_panels, symbol
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
-    WORD,
-    PackingInfo,
-    vnni_steps,
-)
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text, symbol
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width
+from mind_mlir.lowering.schedule.contraction.kernels.vnni import WORD, PackingInfo, vnni_steps
 from mind_mlir.lowering.schedule.movement.transposition import exchange
 from mind_mlir.mlir.records import spelled
-
-if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
@@ -35,11 +26,8 @@ class PackKernel(MicroKernel):
     Attributes:
         columns: Columns of a panel.
         lanes: Elements of an accumulator vector, of which panels are a multiple wide.
-        element: The type of accumulators.
-        source: The type of elements in memory, and conversions to accumulators.
         transposes: Whether the source is contiguous along the steps, not along the columns. Then a panel
             holds a multiple of ``square`` steps.
-        masks: Whether loads take masks.
         vnni: Elements in a word; then panels are of words, a step is one of words, and there are masks.
         info: What it does besides, one of those of `contraction.kernels.vnni`.
     """
@@ -55,7 +43,7 @@ class PackKernel(MicroKernel):
 
     kind = "pack"
     buffers = ("source", "target")
-    numbers = ("source_first", "target_first", "columns", "depth", "stride", "panel", "info_first")
+    numbers = ("columns", "depth", "stride", "panel", "info_first")
 
     @property
     def name(self) -> str:
@@ -89,31 +77,40 @@ def _append_copy(t: Text, k: PackKernel) -> None:
     info = PackingInfo(t, k)
     source, target = t.begin("source", k.source), t.begin("target", k.element)
     panels = t["columns"].blocks(k.columns)
-    with t.loop(vnni_steps(t, k), source, target) as step:
-        source, target = step.inside
+
+    def columns(
+        rows: list[TextValue], flags: list[TextValue], there: TextValue, live: TextValue | None
+    ) -> None:
+        """Append a step of a panel, of ``rows`` of the source; ``live`` columns, if not all, are there."""
+        if live is not None and not k.masks:
+            with t.loop(live) as (column, _):
+                value = (rows[0] + column.number).read()
+                (there + column.number).store(value)
+            return
+        for first in range(0, k.columns, k.lanes):
+            places = [row + first for row in rows]
+            mask = None if live is None else live.mask(first, k.lanes)
+            value = places[0].read(k.lanes, mask)
+            value = value.cast("zext", WORD) if k.vnni > 1 else value
+            for term, (place, is_there) in enumerate(zip(places[1:], flags, strict=True), 1):
+                other = place.read(k.lanes, mask)
+                other = is_there.select(other, other.like(0)).cast("zext", WORD)
+                value = value | other << 8 * byte_width(k.part) * term
+            value = info.seen(value)
+            (there + first).store(value)
+        info.keep()
+
+    with t.loop(vnni_steps(t, k), source, target) as (step, (source, target)):
         #: The rows of the source of a step, and whether those behind the first are there.
         rows, flags = [source], []
         for term in range(1, k.vnni):
             flags.append((step.number * k.vnni + term).compare("ult", t["depth"]))
             rows.append(flags[-1].select(rows[-1] + t["stride"], source))
-        for here, there, live in along_panels(t, k, panels, rows, target):
-            if live is not None and not k.masks:
-                with t.loop(live) as column:
-                    value = (here[0] + column.number).read()
-                    (there + column.number).store(value)
-                continue
-            for first in range(0, k.columns, k.lanes):
-                places = [row + first for row in here]
-                mask = None if live is None else live.mask(first, k.lanes)
-                value = places[0].read(k.lanes, mask)
-                value = value.cast("zext", WORD) if k.vnni > 1 else value
-                for term, (place, is_there) in enumerate(zip(places[1:], flags, strict=True), 1):
-                    other = place.read(k.lanes, mask)
-                    other = is_there.select(other, other.like(0)).cast("zext", WORD)
-                    value = value | other << 8 * byte_width(k.part) * term
-                value = info.seen(value)
-                (there + first).store(value)
-            info.keep()
+        with t.loop(panels, *rows, target, t["columns"]) as (panel, (*here, there, live)):
+            for whole in t.branches(live.compare("uge", k.columns)):
+                columns(here, flags, there, None if whole else live)
+            after = [row + k.columns for row in here]
+            panel.next(*after, there + t["panel"], live - k.columns)
         step.next(source + (t["stride"] * k.vnni if k.vnni > 1 else t["stride"]), target + k.columns)
     info.write(panels)
 
@@ -135,33 +132,27 @@ class _Transpose:
         panels = t["columns"].blocks(k.columns)
         self._squares = vnni_steps(t, k).blocks(size)
         self._last_column = t["columns"] - 1
-        with t.loop(panels, target, t.number(0)) as panel:
-            there, column = panel.inside
+        with t.loop(panels, target, t.number(0)) as (panel, (there, column)):
             # As many columns at a time as a square has.
-            with t.loop(k.columns // size, there, column) as group:
-                self._group(*group.inside)
-                group.next(group.inside[0] + size, group.inside[1] + size)
+            with t.loop(k.columns // size, there, column) as (group, (here, first)):
+                if k.masks:
+                    self._in_squares(here, first)
+                else:
+                    for is_long in t.branches(t["depth"].compare("uge", size)):
+                        (self._in_squares if is_long else self._one_by_one)(here, first)
+                group.next(here + size, first + size)
             panel.next(there + t["panel"], column + k.columns)
         self._info.write(panels)
 
-    def _group(self, there: TextValue, column: TextValue) -> None:
-        t = self._t
-        if self._k.masks:
-            self._in_squares(there, column)
-            return
-        for is_long in t.branches(t["depth"].compare("uge", self._size)):
-            if is_long:
-                self._in_squares(there, column)
-            else:
-                self._one_by_one(there, column)
-
     def _in_squares(self, there: TextValue, column: TextValue) -> None:
         t, few = self._t, self._few
-        with t.loop(self._squares) as square, t.loop(self._size // few, there, column) as part:
-            here, column = part.inside
-            rows = [self._row(column + lane) for lane in range(few)]
+        with (
+            t.loop(self._squares) as (square, _),
+            t.loop(self._size // few, there, column) as (part, (here, first)),
+        ):
+            rows = [self._row(first + lane) for lane in range(few)]
             self._part(here, rows, square.number)
-            part.next(here + few, column + few)
+            part.next(here + few, first + few)
 
     def _part(self, there: TextValue, rows: list[TextValue], number: TextValue) -> None:
         """Append the packing of some columns of square ``number``."""
@@ -198,9 +189,9 @@ class _Transpose:
 
     def _one_by_one(self, there: TextValue, column: TextValue) -> None:
         t, k = self._t, self._k
-        with t.loop(self._size) as lane:
+        with t.loop(self._size) as (lane, _):
             row, place = self._row(column + lane.number), there + lane.number
-            with t.loop(t["depth"]) as step:
+            with t.loop(t["depth"]) as (step, _):
                 value = (row + step.number).read()
                 (place + step.number * k.columns).store(value)
 

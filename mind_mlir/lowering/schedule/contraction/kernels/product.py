@@ -8,15 +8,12 @@ of a process.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel, symbol
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text, symbol
 from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width, stored
 from mind_mlir.lowering.schedule.contraction.kernels.product_results import Panel, Results
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, WORD, dot_products
-
-if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
 COPIED_STEPS = 256
@@ -47,12 +44,6 @@ class ProductKernel(MicroKernel):
     Attributes:
         rows: Rows of the tile.
         vectors: Vectors in a row of it.
-        lanes: Elements in a vector.
-        element: The type of accumulators and results, ``f32``, ``i64``.
-        left: The type of elements of the left factor in memory, and conversions to accumulators, as in
-            ``f32:fpext f64``.
-        right: The same of the right factor.
-        fma: Whether products of floats are fused with their addition.
         masks: Whether loads and stores of results take masks; else those at edges go through a buffer.
         ragged: Whether loads of the right factor take masks, too; else its panels are whole. They cost one
             of the operations that the processor could multiply with.
@@ -84,7 +75,7 @@ class ProductKernel(MicroKernel):
 
     kind = "product"
     buffers = ("left", "right", "out")
-    numbers = PRODUCT_ARGUMENTS
+    numbers = PRODUCT_ARGUMENTS[len(buffers) :]
     ones = ("planes", "taps", "last_taps", "blocks")
     adds = True
 
@@ -132,8 +123,7 @@ class _Product:
         self._copy = t.buffer(COPIED_STEPS * k.columns, k.element) if k.copies else None
         self._results.look_at(out)
         last = t["blocks"] - 1
-        with t.loop(t["blocks"], left, right, t.adds) as block:
-            left, right, adds = block.inside
+        with t.loop(t["blocks"], left, right, t.adds) as (block, (left, right, adds)):
             is_last = block.number.compare("eq", last)
             depth = is_last.select(t["last_depth"], t["depth"])
             taps = is_last.select(t["last_taps"], t["taps"])
@@ -141,16 +131,15 @@ class _Product:
             is_first = block.number.compare("eq", 0)
             count = t["columns"].blocks(k.columns)
             sums = [t.at("right", WORD) + t["sums_first"]] if k.dot == I8 else []
-            with t.loop(count, right, out, t["columns"], *sums) as panel:
-                there, result, live, *sums = panel.inside
+            with t.loop(count, right, out, t["columns"], *sums) as (panel, inside):
+                there, result, live, *sums = inside
                 masks = live.masks(k.vectors, k.lanes) if k.masks else []
                 facts = Panel(depth, taps, live, adds, masks, self._first_sums(is_first, sums))
                 source = self._copied(there, facts) if self._copy is not None else there
                 following = there + t["right_panel"]
                 ahead = live.compare("ule", k.columns).select(next_block, following)
-                with t.loop(t["planes"], left, result) as plane:
-                    self._plane(plane.inside, (source, ahead), facts)
-                    here, there = plane.inside
+                with t.loop(t["planes"], left, result) as (plane, (here, there)):
+                    self._plane([here, there], (source, ahead), facts)
                     plane.next(here + t["left_plane"], there + t["out_plane"])
                 after = result + k.columns, live - k.columns
                 panel.next(following, *after, *(each + k.columns for each in sums))
@@ -169,15 +158,13 @@ class _Product:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
         t, k = self._t, self._k
         assert self._copy is not None
-        with t.loop(panel.taps, right, self._copy) as tap:
-            source, target = tap.inside
-            with t.loop(panel.depth, source, target) as step:
-                here, there = step.inside
+        with t.loop(panel.taps, right, self._copy) as (tap, (source, target)):
+            with t.loop(panel.depth, source, target) as (step, (here, there)):
                 for place, value in zip(self._places, self._rights(here, panel.masks), strict=True):
                     (there + place).store(value, alignment=self._vector_bytes)
-                here, there = here + t["right_step"], there + k.columns
-                step.next(here, there)
-            tap.next(source + t["right_tap"], there)
+                onward, behind = here + t["right_step"], there + k.columns
+                step.next(onward, behind)
+            tap.next(source + t["right_tap"], behind)
         return self._copy
 
     @property
@@ -189,8 +176,7 @@ class _Product:
         t, k = self._t, self._k
         count = t["rows"].blocks(k.rows)
         next_out = t["out_row"] * k.rows
-        with t.loop(count, *plane, t["rows"]) as tile:
-            left, out, live = tile.inside
+        with t.loop(count, *plane, t["rows"]) as (tile, (left, out, live)):
             lefts = [left]
             for row in range(1, k.rows):  # those past the last one repeat it
                 following = lefts[-1] + t["left_row"]
@@ -208,9 +194,9 @@ class _Product:
         """
         t, k, count = self._t, self._k, len(walks)
         starts = [each.pointer for each in walks]
-        with t.loop(panel.taps, t.number(0), *starts, *panel.first * k.rows) as tap:
-            with t.loop(panel.depth, *tap.inside) as step:
-                offset, pointers, sums = step.inside[0], step.inside[1 : 1 + count], step.inside[1 + count :]
+        with t.loop(panel.taps, t.number(0), *starts, *panel.first * k.rows) as (tap, inside):
+            with t.loop(panel.depth, *inside) as (step, (offset, *rest)):
+                pointers, sums = rest[:count], rest[count:]
                 rights = self._copies(pointers[0]) if k.copies else self._rights(pointers[0], panel.masks)
                 if self._fetches:
                     pointers[-1].prefetch(level=2)
@@ -219,12 +205,12 @@ class _Product:
                     value = self._left(left + offset)
                     for v, factor in enumerate(rights):
                         following.append(self._multiply_add(value, factor, sums[row * k.vectors + v]))
-                offset = offset + t["left_step"]
+                onward = offset + t["left_step"]
                 moved = [each + walk.step for each, walk in zip(pointers, walks, strict=True)]
-                step.next(offset, *moved, *following)
-            offset = tap.inside[0] + t["left_tap"]
-            moved = [each + walk.tap for each, walk in zip(tap.inside[1:], walks, strict=False)]
-            tap.next(offset, *moved, *following)
+                step.next(onward, *moved, *following)
+            onward = inside[0] + t["left_tap"]
+            moved = [each + walk.tap for each, walk in zip(inside[1:], walks, strict=False)]
+            tap.next(onward, *moved, *following)
         return following
 
     def _walks(self, right: TextValue, ahead: TextValue, number: TextValue, depth: TextValue) -> list[_Walk]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
     from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 
 
@@ -114,7 +113,7 @@ class Results:
     def _copy(self, out: TextValue, rows: TextValue, columns: TextValue, *, into: bool) -> None:
         """Append a copy of the tile of the result at ``out`` into memory of its own, or from there."""
         t, k = self._t, self._k
-        with t.loop(rows) as row, t.loop(columns) as column:
+        with t.loop(rows) as (row, _), t.loop(columns) as (column, _):
             place = out + (row.number * t["out_row"] + column.number)
             own = self._edge + (row.number * k.columns + column.number)
             source, target = (place, own) if into else (own, place)

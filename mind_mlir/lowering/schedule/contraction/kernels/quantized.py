@@ -37,11 +37,9 @@ class QuantizedKernel(WeightKernel):
     them one after another. Then come ``rest`` single ones, ``behind`` columns from the first.
 
     Attributes:
-        rows: All rows.
         columns: Columns side by side.
         rest: Blocks behind the last whole step.
         dots: How bytes are multiplied.
-        fma: Whether products are fused with their addition.
         ahead: How many bytes ahead memory is asked for, if it is.
     """
 
@@ -56,8 +54,8 @@ class QuantizedKernel(WeightKernel):
     buffers = ("left", "weights", "scales", "zeros", "out")
     #: How far rows are apart, and where they begin, is in bytes for activations and weights.
     numbers = (
-        *("left_first", "weights_first", "scales_first", "zeros_first", "out_first", "columns", "apart"),
-        *("rest", "behind", "steps", "left_row", "weights_row", "scales_row", "zeros_row", "out_row"),
+        *("columns", "apart", "rest", "behind", "steps"),
+        *("left_row", "weights_row", "scales_row", "zeros_row", "out_row"),
     )
 
     @property
@@ -95,8 +93,7 @@ class _Columns:
 
     def _several(self, number: TextValue, first: list[TextValue], out: TextValue, count: int) -> None:
         """Append ``number`` times ``count`` columns, ``%apart`` from each other."""
-        with self._t.loop_if_any(number, *first, out) as group:
-            *here, there = group.inside
+        with self._t.loop_if_any(number, *first, out) as (group, (*here, there)):
             self._columns(here, there, count)
             group.next(*self._weights.after(here, 1), there + 1)
 
@@ -105,12 +102,12 @@ class _Columns:
         places = [t["apart"] * column for column in range(count)]
         rows = [self._weights.after(here, place) for place in places]
         zeros = [t.constant(0, "f32", k.lanes)] * (k.rows * count)
-        with t.loop(t["steps"].blocks(_STEPS), *zeros) as stretch:
+        with t.loop(t["steps"].blocks(_STEPS), *zeros) as (stretch, totals):
             first = stretch.number * _STEPS
-            with t.loop((t["steps"] - first).minimum(_STEPS), *zeros) as step:
-                some = self._step(rows, first + step.number, k.blocks, step.inside)
+            with t.loop((t["steps"] - first).minimum(_STEPS), *zeros) as (step, inside):
+                some = self._step(rows, first + step.number, k.blocks, inside)
                 step.next(*some)
-            sums = [total + each for total, each in zip(stretch.inside, some, strict=True)]
+            sums = [total + each for total, each in zip(totals, some, strict=True)]
             stretch.next(*sums)
         if k.rest:
             sums = self._step(rows, t["steps"], k.rest, sums)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.kernel import MicroKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import stored
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, stored
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
-
-if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
 
 #: Words of 16 bits that one load brings, of which a shuffle takes the scales of several blocks.
 _WORDS = 32
@@ -27,7 +23,6 @@ class WeightKernel(MicroKernel):
 
     Attributes:
         format: Their format.
-        lanes: Elements of f32 in a vector.
         blocks: Blocks in a step.
         integers: Whether they become bytes; else f32.
         group: Blocks in a group, where scales are a tensor of their own.
@@ -118,17 +113,14 @@ class Weights:
             for offset in range(0, k.blocks * self._stride, _LINE):
                 (there + offset).prefetch()
         self._scalars = scalars
-        scale = self._scales(here, scales, number, live)
-        zero = self._zeros(zeros, number, live) if k.zeros else []
-        if scalars:
-            return StepWeights(self._integers(here, live), scale[0], zero[0] if zero else None)
-        scale_lanes, zero_lanes = self._in_lanes(scale), self._in_lanes(zero) if zero else None
+        held = self._scales(here, scales, number, live)
+        points = self._of_groups(zeros, number, live) if k.zeros else []
+        points = [each + k.raised for each in points] if k.raised else points
+        scale, zero = self._in_lanes(held), self._in_lanes(points) if points else None
         if k.integers:
-            return StepWeights(self._integers(here, live), scale_lanes, zero_lanes)
+            return StepWeights(self._integers(here, live), scale, zero)
         numbers = self._floats(here)
-        if zero_lanes is not None:
-            numbers = [each - zero_lanes for each in numbers]
-        return StepWeights(numbers, scale_lanes, None)
+        return StepWeights(numbers if zero is None else [each - zero for each in numbers], scale, None)
 
     # Scales and zero points
 
@@ -165,10 +157,6 @@ class Weights:
             found.append(self._single(base + place, base.element))
         return found * live if shared else found
 
-    def _zeros(self, zeros: TextValue, number: TextValue, live: int) -> list[TextValue]:
-        found = self._of_groups(zeros, number, live)
-        return [each + self._k.raised for each in found] if self._k.raised else found
-
     @property
     def _lane_blocks(self) -> list[int]:
         """Which block each lane belongs to."""
@@ -176,9 +164,9 @@ class Weights:
         return [lane * k.blocks // k.lanes for lane in range(k.lanes)]
 
     def _in_lanes(self, found: list[TextValue]) -> TextValue:
-        """Append one number for each block, in its lanes; zeros for blocks that are not there."""
+        """Append one number for each block, in its lanes, if wanted; zeros for blocks that are not there."""
         k = self._k
-        if found[0].lanes:
+        if found[0].lanes or self._scalars:
             return found[0]
         if k.blocks == 1 or (len(found) == k.blocks and len(set(found)) == 1):
             return found[0].splat(k.lanes)

@@ -70,15 +70,13 @@ def are_normal(left: Value, right: Value) -> Value:
     Of both factors the packing info is given, an i32.
     """
 
+    def number(value: int) -> Value:
+        return arith.ConstantOp(left.type, ir.IntegerAttr.get(left.type, value)).result
+
     def at_least(value: Value, least: int) -> Value:
-        limit = arith.ConstantOp(value.type, ir.IntegerAttr.get(value.type, least)).result
-        return arith.CmpIOp(arith.CmpIPredicate.uge, value, limit).result
+        return arith.CmpIOp(arith.CmpIPredicate.uge, value, number(least)).result
 
-    def exponent(info: Value) -> Value:
-        shift = arith.ConstantOp(info.type, ir.IntegerAttr.get(info.type, _MANTISSA)).result
-        return arith.ShRUIOp(info, shift).result
-
-    exponents = [exponent(info) for info in (left, right)]
+    exponents = [arith.ShRUIOp(info, number(_MANTISSA)).result for info in (left, right)]
     both = arith.AndIOp(*(at_least(each, 1) for each in exponents)).result
     return arith.AndIOp(both, at_least(arith.AddIOp(*exponents).result, _LEAST_EXPONENTS)).result
 
@@ -137,13 +135,11 @@ class PackingInfo:
         firsts = range(0, k.columns, k.lanes)
         zero = t.constant(0, WORD, k.lanes)
         packed, info = t.begin("target", WORD), t.at("target", WORD) + t["info_first"]
-        with t.loop(panels, packed, info) as panel:
-            packed, info = panel.inside
-            with t.loop(vnni_steps(t, k), packed, *[zero] * len(firsts)) as step:
-                here, *sums = step.inside
+        with t.loop(panels, packed, info) as (panel, (packed, info)):
+            with t.loop(vnni_steps(t, k), packed, *[zero] * len(firsts)) as (step, (here, *before)):
                 sums = [
                     dot_products(t, I8, zero.like(_HIGH), (here + first).load(k.lanes), each)
-                    for first, each in zip(firsts, sums, strict=True)
+                    for first, each in zip(firsts, before, strict=True)
                 ]
                 step.next(here + k.columns, *sums)
             for first, each in zip(firsts, sums, strict=True):

@@ -1,7 +1,8 @@
-"""Rows added at positions known at run time, or combined otherwise with those that are there.
+"""Loops that lowering marks: over rows that stay as they are, and over rows that are scattered.
 
-Rows that go to the same place do so in their order, whichever thread does it: a chunk of the work
-is a range of rows of the result, and each goes through all updates and takes those that belong there.
+Scattered rows are added at positions known at run time, or combined otherwise with those that are there. Rows
+that go to the same place do so in their order, whichever thread does it: a chunk of the work is a range of
+rows of the result, and each goes through all updates and takes those that belong there.
 """
 
 from __future__ import annotations
@@ -10,30 +11,100 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
-    BYTE_NS,
-    ELEMENT_NS,
-    FEWEST_SHARED,
-    ROW_NS,
-    SKIP_NS,
-    SKIPPED,
-)
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split, split
-from mind_mlir.lowering.schedule.kind import Kind, OperationNest
+from mind_mlir.lowering.schedule.kind import Kind, OperationNest, Site
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
-from mind_mlir.lowering.schedule.movement.row_loops import part_of
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import constant_of, is_result_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
+from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopSchedule:
+    """How threads share a marked loop.
+
+    Attributes:
+        split: How what they share is split.
+        shared: What that is, for people.
+        lanes: Elements of rows that are combined at once; 0 where the loop stays as it is.
+        digit: Which digit of the number of an update is split where these are lines: 0 or 2.
+    """
+
+    split: Split
+    shared: str
+    lanes: int = 0
+    digit: int | None = None
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, and why."""
+        return chosen(
+            self.lanes > 0 and ("vector", str(self.lanes), "a vector register has that many elements"),
+            ("chunks", f"{self.split.count} of the {self.shared}", self.split.reason),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class RowLoop(OperationNest):
+    """A loop over rows, each of which is computed by itself, and about how long all of them take."""
+
+    count: int
+    nanoseconds: int
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The rows."""
+        return (self.count,)
+
+
+def _match_rows(site: Site) -> RowLoop | None:
+    """Return the operation as a loop over rows if it is marked as one."""
+    op = site.op
+    if op.name != "scf.for" or ROWS_ATTRIBUTE not in op.attributes:
+        return None
+    count = constant_of(op.operands[1])
+    assert count is not None, "the rows of a loop that is marked are counted"
+    return RowLoop(op, count, ir.IntegerAttr(op.attributes[ROWS_ATTRIBUTE]).value)
+
+
+def _emit_rows(nest: RowLoop, schedule: LoopSchedule, site: Site) -> list[Value]:
+    """Emit a loop over chunks of rows, and return what it carries in the end."""
+    e, loop = site.scope.emitter, nest.op
+    return e.chunks(
+        schedule.split,
+        nest.count,
+        list(loop.operands)[3:],
+        lambda first, end, carried: _part_of(loop, e, carried, (first, end)),
+    )
+
+
+def _part_of(
+    loop: Operation, emitter: Emitter, carried: Sequence[Value], bounds: tuple[Index, Index] | None = None
+) -> list[Value]:
+    """Emit ``loop``, without its marks, on what is ``carried``, and within ``bounds`` if these are given."""
+    clone = loop.clone().operation
+    for mark in (ROWS_ATTRIBUTE, SCATTER_ATTRIBUTE, LINES_ATTRIBUTE):
+        if mark in clone.attributes:
+            del clone.attributes[mark]
+    for place, bound in enumerate(bounds or ()):
+        clone.operands[place] = emitter.index(bound)
+    for place, value in enumerate(carried, start=3):
+        clone.operands[place] = value
+    return list(clone.results)
+
+
+ROWS = Kind(
+    "rows", _match_rows, lambda nest, _: LoopSchedule(split(nest.count, nest.nanoseconds), "rows"), _emit_rows
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +144,7 @@ class Scatter(OperationNest):
         return (self.count, self.width)
 
 
-def match_scatter(site: Site) -> Scatter | None:
+def _match_scatter(site: Site) -> Scatter | None:
     """Return the operation as a scatter if it is marked as one."""
     op = site.op
     if op.name != "scf.for" or SCATTER_ATTRIBUTE not in op.attributes:
@@ -99,59 +170,29 @@ def match_scatter(site: Site) -> Scatter | None:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class ScatterSchedule:
-    """The schedule of a scatter, which combines rows.
-
-    Attributes:
-        lanes: Elements that are combined at once.
-        split: How the rows of the result are split; the updates, where these are lines.
-        digit: Which digit of the number of an update is split where these are lines: 0 or 2.
-    """
-
-    lanes: int
-    split: Split
-    digit: int | None = None
-
-    def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, and why."""
-        if self.digit is not None:
-            what = "rows" if self.digit == 0 else "columns"
-            return chosen(("chunks", f"{self.split.count} of the {what}", self.split.reason))
-        return chosen(
-            ("vector", str(self.lanes), "a vector register has that many elements"),
-            ("chunks", f"{self.split.count} of the result's rows", self.split.reason),
-        )
-
-
-def choose_scatter_schedule(scatter: Scatter, target: Target) -> ScatterSchedule:
-    """Return how to combine the updates of ``scatter`` with what is there."""
-    if scatter.lines:
-        return _line_schedule(scatter.lines)
-    size = element_bytes(scatter.element)
-    each = ROW_NS + 3 * scatter.width * size * BYTE_NS
-    most = max(1, int(SKIPPED * each / SKIP_NS))
-    cut = split(scatter.rows, scatter.count * each, multiple=-(-scatter.rows // most))
-    return ScatterSchedule(target.lanes(8 * size), cut)
-
-
-def _line_schedule(lines: Sequence[int]) -> ScatterSchedule:
-    """Return how to combine single elements that lie in ``lines`` with others."""
-    outer, _, inner = lines
-    nanoseconds = math.prod(lines) * ELEMENT_NS
-    if outer >= FEWEST_SHARED or inner < FEWEST_SHARED * _LINE:
-        return ScatterSchedule(1, split(outer, nanoseconds), 0)
-    return ScatterSchedule(1, split(inner, nanoseconds, multiple=_LINE), 2)
-
-
 #: Elements that threads take from a row at least: a cache line or more of them.
 _LINE = 64
+
+
+def _choose_scatter(scatter: Scatter, target: Target) -> LoopSchedule:
+    """Return how to combine the updates of ``scatter`` with what is there."""
+    if scatter.lines:
+        outer, _, inner = scatter.lines
+        nanoseconds = math.prod(scatter.lines) * constants.ELEMENT_NS
+        if outer >= constants.FEWEST_SHARED or inner < constants.FEWEST_SHARED * _LINE:
+            return LoopSchedule(split(outer, nanoseconds), "rows", digit=0)
+        return LoopSchedule(split(inner, nanoseconds, multiple=_LINE), "columns", digit=2)
+    size = element_bytes(scatter.element)
+    each = constants.ROW_NS + 3 * scatter.width * size * constants.BYTE_NS
+    most = max(1, int(constants.SKIPPED * each / constants.SKIP_NS))
+    cut = split(scatter.rows, scatter.count * each, multiple=-(-scatter.rows // most))
+    return LoopSchedule(cut, "result's rows", target.lanes(8 * size))
 
 
 class ScatterEmitter:
     """Emits one scatter as its schedule says."""
 
-    def __init__(self, emitter: Emitter, scatter: Scatter, schedule: ScatterSchedule) -> None:
+    def __init__(self, emitter: Emitter, scatter: Scatter, schedule: LoopSchedule) -> None:
         self._e, self._scatter, self._s = emitter, scatter, schedule
 
     def emit(self) -> list[Value]:
@@ -166,17 +207,17 @@ class ScatterEmitter:
         e, (outer, along, inner) = self._e, self._scatter.lines
         if self._s.digit == 0:
             row = along * inner
-            return part_of(self._scatter.op, e, carried, (e.mul(first, row), e.mul(end, row)))
+            return _part_of(self._scatter.op, e, carried, (e.mul(first, row), e.mul(end, row)))
 
         def part(number: Index, inside: list[Value]) -> list[Value]:
             start = e.mul(number, inner)
-            return part_of(self._scatter.op, e, inside, (e.add(start, first), e.add(start, end)))
+            return _part_of(self._scatter.op, e, inside, (e.add(start, first), e.add(start, end)))
 
         return e.loop((0, outer * along, 1), carried, part)
 
     def _chunk(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
         """Emit the loop over the updates, for rows ``first`` to ``end`` of the result."""
-        e, found = self._e, part_of(self._scatter.op, self._e, carried)
+        e, found = self._e, _part_of(self._scatter.op, self._e, carried)
         inner = _columns(found[0].owner)
         width = self._scatter.width
         full = width - width % self._s.lanes
@@ -220,8 +261,9 @@ def _columns(loop: Operation) -> Operation:
     return operations[len(operations) - 2].operation
 
 
-def _emit(nest: Scatter, schedule: ScatterSchedule, site: Site) -> list[Value]:
-    return ScatterEmitter(site.scope.emitter, nest, schedule).emit()
-
-
-SCATTER = Kind("scatter", match_scatter, choose_scatter_schedule, _emit)
+SCATTER = Kind(
+    "scatter",
+    _match_scatter,
+    _choose_scatter,
+    lambda nest, schedule, site: ScatterEmitter(site.scope.emitter, nest, schedule).emit(),
+)
