@@ -15,6 +15,7 @@ from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import emit_nest
 from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, func, ir
@@ -24,8 +25,8 @@ from mind_mlir.mlir.values import attributes_of, callee_of, is_result_of, name_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.lowering.schedule.fusion.nest_program import NestProgram
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
+    from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram
     from mind_mlir.lowering.schedule.linalg_view.view import View
 
 
@@ -135,7 +136,8 @@ def call_nest(nests: DeduplicatedNests, nest: NestProgram) -> list[Value] | None
             member = produced[output.result]
             outputs.append(dataclasses.replace(output, member=member, destination=fresh, start=start))
         inside = dataclasses.replace(group, members=members, produced=produced)
-        return dataclasses.replace(nest, group=inside, outputs=outputs).emit(emitter, Known(constants))
+        inner = dataclasses.replace(nest, group=inside, outputs=outputs)
+        return emit_nest(emitter, inner, Known(constants))
 
     types = [output.destination.type for output in nest.outputs]
     return nests.call(description.key, list(description.inputs), types, define)

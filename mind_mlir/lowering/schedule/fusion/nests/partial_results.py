@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.nests.body import Output
+    from mind_mlir.lowering.schedule.fusion.nests.program import Output
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value
 
