@@ -222,11 +222,7 @@ class Grouping:
                     self._retire(group)
         for value in (*program.whole.produced, *program.reshapes):
             del self._programs[value]
-        if self._nests.emit_rows(program, self._pending):
-            return
-        for group in program.groups:
-            group.refresh()
-            self._nests.emit_group(group, self._pending)
+        self._nests.emit_rows(program, self._pending)
 
 
 def _agree(group: Group | None, candidate: Group, view: View, program: RowProgram | None) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_nest
+from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices
 from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.fusion.groups.collapse import (
@@ -51,8 +51,7 @@ class NestEmission:
         operations = [view.op for view in group.members]
         written = [result for op in operations for result in op.results if leaves(result, operations)]
         if written:
-            location = ir.Location.fused([operation.location for operation in operations])
-            with ir.InsertionPoint(operations[-1]), location:
+            with ir.InsertionPoint(operations[-1]), ir.Location.fused([op.location for op in operations]):
                 self._group_nest(group, written, pending)
         for operation in reversed(operations):
             operation.erase()
@@ -83,7 +82,7 @@ class NestEmission:
         """Put a nest, or a call of what does so, in place of results, each with what it may overwrite."""
         outputs = [self._output(group, *pair, passes, in_memory=schedule.in_memory) for pair in written]
         nest = NestProgram(group, outputs, schedule, self._target)
-        called = call_nest(self._nests, nest) if schedule.epilogue is None else None
+        called = self._nests.call(nest) if schedule.epilogue is None else None
 
         def decision() -> Decision:
             operations = computed(view.op for view in group.members)
@@ -125,16 +124,17 @@ class NestEmission:
         element = ir.RankedTensorType(init.type).element_type
         return Output(view, number, self._emitter.empty(shape, element), start)
 
-    def emit_rows(self, program: RowProgram, pending: Container[Value]) -> bool:
-        """Replace the members of ``program`` by one nest.
+    def emit_rows(self, program: RowProgram, pending: Container[Value]) -> None:
+        """Replace the members of ``program`` by one nest, or each of its groups where these are better."""
+        if len(program.groups) < 2 or not self._replaced(program, pending):
+            for group in program.groups:
+                group.refresh()
+                self.emit_group(group, pending)
 
-        Returns:
-            False, with the operations as they were, if its groups are better nests of their own.
-        """
-        if len(program.groups) < 2:
-            return False
-        operations = {view.op: None for view in program.whole.members}
-        inside = {**operations, **dict.fromkeys(program.reshapes.values())}
+    def _replaced(self, program: RowProgram, pending: Container[Value]) -> bool:
+        """Replace the members of ``program`` by one nest; return False, with them as they were, if not."""
+        operations = [view.op for view in program.whole.members]
+        inside = dict.fromkeys((*operations, *program.reshapes.values()))
         seen: list[Operation] = []
         for op in reversed(program.reshapes.values()):  # what one reads stands before it, and is kept, too
             if leaves(op.results[0], inside):
@@ -143,8 +143,7 @@ class NestEmission:
         written = [result for op in operations for result in op.results if leaves(result, inside)]
         last = max(program.groups, key=lambda group: group.place)
         end = last.members[-1].op
-        location = ir.Location.fused([op.location for op in operations])
-        with ir.InsertionPoint(end), location:
+        with ir.InsertionPoint(end), ir.Location.fused([op.location for op in operations]):
             if not written or not self._row_nest(program.whole, written, last, pending):
                 return False
         for op in seen:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     Pair = tuple[list[Value], list[Value]]
     #: Emits a step: from its place, the mask of a vector that is not whole, and the pair before it.
     Step = Callable[[Index, Value | None, list[Value], list[Value]], Pair]
+    #: Emits what is done with the steps within some ends, those of a block, and the tensors behind it.
+    BlockBody = Callable[[Part, tuple[Index, Index], Index, list[Value]], list[Value]]
 
 
 class ScanEmitter:
@@ -47,17 +49,13 @@ class ScanEmitter:
         e, s, shape = self._e, self._s, self._scan.extents
         result, across = e.empty(shape, self._scan.element), (0, self._scan.inner or 0)
 
-        def rows(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return e.loop((first, end, 1), carried, lambda row, now: self._row(row, across, now))
+        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            rows, columns = ((first, end), across) if s.cut == "rows" else ((0, shape[0]), (first, end))
+            return e.loop((*rows, 1), carried, lambda row, now: self._row(row, columns, now))
 
-        def columns(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return e.loop((0, shape[0], 1), carried, lambda row, now: self._row(row, (first, end), now))
-
-        if s.cut == "rows":
-            return e.chunks(s.split, shape[0], [result], rows)
-        if s.cut == "columns":
-            return e.chunks(s.split, across[1], [result], columns)
-        return e.loop((0, shape[0], 1), [result], self._in_blocks)
+        if s.cut == "blocks":
+            return e.loop((0, shape[0], 1), [result], self._in_blocks)
+        return e.chunks(s.split, shape[0] if s.cut == "rows" else across[1], [result], chunk)
 
     # Rows, and what is beside one another in them
 
@@ -101,23 +99,18 @@ class ScanEmitter:
             return self._row(row, across, carried)
         totals = e.empty([s.blocks, *([] if inner is None else [inner])], self._scan.element)
 
-        def total(first: Index, end: Index, now: list[Value]) -> list[Value]:
-            block = e.floordiv(first, s.split.step)
-            return self._parts(
-                row, across, now, lambda part, in_: self._total(part, (first, end), block, in_)
-            )
+        def blocks(body: BlockBody, carried: list[Value]) -> list[Value]:
+            def chunk(first: Index, end: Index, now: list[Value]) -> list[Value]:
+                block = e.floordiv(first, s.split.step)
+                return self._parts(row, across, now, lambda part, in_: body(part, (first, end), block, in_))
 
-        (totals,) = e.chunks(s.split, s.steps, [totals], total)
+            return e.chunks(s.split, s.steps, carried, chunk)
 
-        def scanned(first: Index, end: Index, now: list[Value]) -> list[Value]:
-            block = e.floordiv(first, s.split.step)
+        def scanned(part: Part, ends: tuple[Index, Index], block: Index, now: list[Value]) -> list[Value]:
+            return self._scanned(part, ends, self._before(totals, block, part), now)
 
-            def part_scanned(part: Part, in_: list[Value]) -> list[Value]:
-                return self._scanned(part, (first, end), self._before(totals, block, part), in_)
-
-            return self._parts(row, across, now, part_scanned)
-
-        return e.chunks(s.split, s.steps, carried, scanned)
+        (totals,) = blocks(self._total, [totals])
+        return blocks(scanned, carried)
 
     def _total(
         self, part: Part, ends: tuple[Index, Index], block: Index, carried: list[Value]

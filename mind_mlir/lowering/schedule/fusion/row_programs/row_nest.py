@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks, GroupEmitter
 from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments

@@ -15,7 +15,8 @@ from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import read_by
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage, passes_of, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, passes_of
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage, stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_work import RowWork, pays
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ class SegmentSchedule:
     """How a stage goes along a long row.
 
     Attributes:
-        passes: How many passes go along it together.
+        passes: How each of the passes that go along it together is computed.
         size: Elements of a segment, of which the row has numbers of their own; passes go over it one by one.
         split: How the whole segments of a row are cut in chunks; one chunk where threads share the rows.
     """
 
-    passes: int
+    passes: tuple[FusedSchedule, ...]
     size: int
     split: Split
 
@@ -70,9 +71,9 @@ class RowProgramSchedule(FusedSchedule):
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
-        left, found = iter(self.passes), list[Choice]()
-        for number, count in enumerate([each.passes for each in self.segments] or [1] * len(self.passes), 1):
-            step = list(itertools.islice(left, count))
+        found = list[Choice]()
+        steps = [each.passes for each in self.segments] or [(each,) for each in self.passes]
+        for number, step in enumerate(steps, 1):
             value = ", ".join(f"{each.vectors} x {each.lanes}" for each in step)
             name = f"{'stage' if self.segments else 'pass'} {number}"
             found.append(Choice(name, value, ", ".join(each.reason for each in step if each.reason)))
@@ -157,7 +158,6 @@ def _in_segments(work: RowWork) -> RowProgramSchedule | None:
     if (rows is None and nanoseconds < constants.WORTHWHILE_NS) or not pays(work, stages):
         return None
     left = iter(_pass_schedules(work))
-    schedules: list[FusedSchedule] = []
     segments: list[SegmentSchedule] = []
     for stage in stages:
         own = list(itertools.islice(left, len(stage.passes)))
@@ -166,10 +166,13 @@ def _in_segments(work: RowWork) -> RowProgramSchedule | None:
         size = _segment(work, stage, max(each.width for each in own))
         count = max(1, work.extent // size)
         split = Split(count, 1, "threads share the rows") if rows is not None else _split(count, work)
-        segments.append(SegmentSchedule(len(own), size, split))
-        schedules += [dataclasses.replace(each, cuts=(Cut(group.vector, size, count),)) for each in own]
+        cuts = (Cut(group.vector, size, count),)
+        segments.append(
+            SegmentSchedule(tuple(dataclasses.replace(each, cuts=cuts) for each in own), size, split)
+        )
     plain = FusedSchedule(work.lanes, reason="threads share each row")
-    return RowProgramSchedule(**vars(rows or plain), passes=tuple(schedules), segments=tuple(segments))
+    each_pass = tuple(itertools.chain.from_iterable(each.passes for each in segments))
+    return RowProgramSchedule(**vars(rows or plain), passes=each_pass, segments=tuple(segments))
 
 
 def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:

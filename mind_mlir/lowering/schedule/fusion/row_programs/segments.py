@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.folds.reductions import Combiner
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.program import Place
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
+    from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import SegmentSchedule
     from mind_mlir.mlir.bindings import Attribute, Type
