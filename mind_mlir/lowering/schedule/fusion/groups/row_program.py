@@ -31,9 +31,10 @@ from mind_mlir.lowering.schedule.fusion.groups.group import (
 )
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.lowering.schedule.scalars.axes import substituted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.mlir.bindings import Operation, Value
 
@@ -111,19 +112,12 @@ class RowSpace:
         live = [dim for dim, extent in enumerate(view.extents) if extent != 1]
         if [view.extents[dim] for dim in live] != [self.extents[dim] for dim in self._live]:
             return None
-        dims = dict(zip(live, self._live, strict=True))
-        accesses = {id(access): _mapped(access, dims) for access in view.accesses}
+        dims = dict.fromkeys(range(len(view.extents)), Linear(()))
+        dims |= {dim: Linear(((own, 1),)) for dim, own in zip(live, self._live, strict=True)}
+        accesses = {id(access): substituted(access, dims) for access in view.accesses}
         return dataclasses.replace(
             view, accesses=tuple(accesses[id(access)] for access in view.accesses), extents=self.extents
         )
-
-
-def _mapped(access: Access, dims: Mapping[int, int]) -> Access:
-    """Return ``access`` with other dimensions; those that are left out are always zero."""
-    return tuple(
-        Linear(tuple((dims[dim], factor) for dim, factor in index.terms if dim in dims), index.constant)
-        for index in access
-    )
 
 
 def space_of(group: Group) -> RowSpace | None:

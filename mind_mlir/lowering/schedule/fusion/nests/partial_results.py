@@ -109,7 +109,7 @@ class PartialResults:
         return e.vectors(count, self._lanes, [result], vector)[0]
 
 
-class RowSums(PartialResults):
+class SummedRows(PartialResults):
     """Sums over rows of a nest, of which some that follow one another have one in common.
 
     A pass over a row adds to a partial sum in memory, which has as many elements as the row and stays in the

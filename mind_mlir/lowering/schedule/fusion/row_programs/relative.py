@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _ROW = -1
 
 
-class Kind(enum.Enum):
+class RelativeKind(enum.Enum):
     """The kind of terms that a sum relative to a number has."""
 
     EXPONENTIALS = "exponentials"
@@ -50,7 +50,7 @@ class Relative:
         difference: The elements less the number, a value of a body.
     """
 
-    kind: Kind
+    kind: RelativeKind
     result: Value
     centre: Value
     source: Value
@@ -79,7 +79,7 @@ class Stage:
     @property
     def is_online(self) -> bool:
         """Return whether exponentials are summed that are relative to the maximum so far."""
-        return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
+        return any(each.kind is RelativeKind.EXPONENTIALS for each in self.relative)
 
 
 def stages_of(passes: Passes) -> tuple[Stage, ...]:
@@ -116,7 +116,7 @@ def _relative_sums(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
         found.append(relative)
     kinds = {each.kind for each in found}
     alone = len(first.reduced) == 1 and not first.stored
-    return tuple(found) if len(kinds) == 1 and (alone or Kind.EXPONENTIALS not in kinds) else None
+    return tuple(found) if len(kinds) == 1 and (alone or RelativeKind.EXPONENTIALS not in kinds) else None
 
 
 def _reduction(plan: Plan, view: View) -> Reduction | None:
@@ -143,7 +143,7 @@ def _relative(
         value, subtracted = difference.operands
         centre = centres.get(subtracted)
         source = None if centre is None or _varies(value) else sources.get((name, value))
-        if centre is not None and source is not None and (source == centre or kind is Kind.SQUARES):
+        if centre is not None and source is not None and (source == centre or kind is RelativeKind.SQUARES):
             assert difference.op is not None
             return Relative(kind, view.op.results[0], centre, source, difference.op.results[0])
     return None
@@ -172,6 +172,6 @@ def _square_root(scalar: Scalar) -> Scalar | None:
 
 #: Each kind, what finds the elements less the number in a term, and what the number is a reduction by.
 _KINDS = (
-    (Kind.EXPONENTIALS, _exponent, "arith.maximumf"),
-    (Kind.SQUARES, _square_root, "arith.addf"),
+    (RelativeKind.EXPONENTIALS, _exponent, "arith.maximumf"),
+    (RelativeKind.SQUARES, _square_root, "arith.addf"),
 )

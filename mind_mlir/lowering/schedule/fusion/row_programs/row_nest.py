@@ -11,8 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks, GroupEmitter
-from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
@@ -45,15 +43,11 @@ class RowEmitter:
         self._e = emitter
         self._nest = nest
         self._s = schedule
-        extents, vector = nest.group.extents, nest.group.vector
         #: The loop over rows that lie behind one another; -1: there is one row.
-        self._rows = vector - 1
-        passes = passes_of(
-            nest.group, [output.result for output in nest.outputs], long=bool(schedule.segments)
-        )
+        self._rows = nest.group.vector - 1
+        self._passes = RowPasses(emitter, nest, schedule)
+        self._sums, passes = self._passes.sums, self._passes.passes
         self._count = len(passes.passes)
-        self._sums = RowSums(emitter, schedule.lanes, extents[:vector], schedule.summed)
-        self._passes = RowPasses(emitter, nest, schedule, passes, self._sums)
         stages = zip(stages_of(passes), schedule.segments, strict=True) if schedule.segments else ()
         self._stages = [Segments(emitter, *each, self._passes) for each in stages]
         summed = {view.op.results[0] for view in passes.summed}

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Prefetch
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
+from mind_mlir.lowering.schedule.fusion.nests.partial_results import SummedRows
 from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Output, Place, Range, reductions_of
 from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, row_totals
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, View
 from mind_mlir.mlir.bindings import Value
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 
 
@@ -65,16 +66,15 @@ class Block:
 class RowPasses:
     """Emits passes over rows, or over segments of them."""
 
-    def __init__(
-        self, emitter: Emitter, nest: NestProgram, schedule: RowProgramSchedule, passes: Passes, sums: RowSums
-    ) -> None:
+    def __init__(self, emitter: Emitter, nest: NestProgram, schedule: RowProgramSchedule) -> None:
         self._e = emitter
         self._nest = nest
         self.group = group = nest.group
         self.schedule = schedule
-        self._p = passes
-        self._sums = sums
         self.outputs = {output.result: output for output in nest.outputs}
+        self.passes = passes = passes_of(group, self.outputs, long=bool(schedule.segments))
+        self._each = passes.passes
+        self.sums = SummedRows(emitter, schedule.lanes, group.extents[: group.vector], schedule.summed)
         # The slots of a row for its numbers and for what is kept of it, as if they were loops.
         self._slot, self._kept_slot = len(group.extents), len(group.extents) + 1
         self._slots = schedule.block * (2 if schedule.pipelined else 1)
@@ -88,11 +88,11 @@ class RowPasses:
 
         The tensors of the results are ``carried``.
         """
-        numbers = list(self._p.live_ins)
+        numbers = list(self.passes.live_ins)
         if self.schedule.apart:
-            numbers += [value for part in self._p.passes if part.row_scalars for value in self._numbers(part)]
+            numbers += [value for part in self._each if part.row_scalars for value in self._numbers(part)]
         shapes: dict[Value, tuple[int, ...]] = dict.fromkeys(numbers, (self._slots,))
-        shapes.update(dict.fromkeys(self._p.kept, self._kept_shape))
+        shapes.update(dict.fromkeys(self.passes.kept, self._kept_shape))
         memory = {value: self._e.empty(shape, value.type.element_type) for value, shape in shapes.items()}
         return Block(dict(zip(self.outputs, carried, strict=True)), memory)
 
@@ -113,8 +113,8 @@ class RowPasses:
             return own.tensors
 
         block = block.at(self._e.apart((*rows, 1), block.tensors, row))
-        if self.schedule.apart and self._p.passes[number].row_scalars:
-            self._emit_scalars_of_rows(self._p.passes[number], place.known, slot, block)
+        if self.schedule.apart and self._each[number].row_scalars:
+            self._emit_scalars_of_rows(self._each[number], place.known, slot, block)
         return block
 
     def slot_of(self, row: Index) -> Index:
@@ -124,7 +124,7 @@ class RowPasses:
     def _prefetches(self, number: int, env: Env, block: Block) -> list[Prefetch]:
         """Return what pass ``number`` prefetches: rows to be read in a while, and those of the last pass."""
         found: list[Prefetch] = []
-        rows, last = self.group.vector - 1, len(self._p.passes) - 1
+        rows, last = self.group.vector - 1, len(self._each) - 1
         if (
             self.schedule.prefetch_pass >= 0
             and number == last - 1
@@ -132,7 +132,7 @@ class RowPasses:
         ):
             found += [
                 Prefetch(block.outputs[value], output.access, env, write=True)
-                for value in self._p.passes[last].stored
+                for value in self._each[last].stored
                 if (output := self.outputs.get(value)) is not None
             ]
         if number != self.schedule.prefetch_pass or rows < 0:
@@ -143,7 +143,7 @@ class RowPasses:
         whole = tuple(self.group.extents)
         read = {
             value: access
-            for view in self._p.passes[0].members
+            for view in self._each[0].members
             for value, access, shape in zip(view.inputs, view.accesses, view.shapes, strict=False)
             if value not in self.group.produced and filler(value) is None
             if shape == whole and is_identity(access, len(whole))
@@ -154,7 +154,7 @@ class RowPasses:
         """Run pass ``number`` over one row, whose numbers are in memory."""
         prefetches = self._prefetches(number, place.env, block)
         slot = [place.env[self._slot]]
-        live_ins = self._p.passes[number].live_ins
+        live_ins = self._each[number].live_ins
         numbers = {value: self._e.extract(block.buffers[value], slot) for value in live_ins}
         here = place.at(place.env, Known({**place.known.scalars, **numbers}))
         totals = self.along(number, here, block, prefetches=prefetches)
@@ -174,7 +174,7 @@ class RowPasses:
         Besides what is known at ``place``, ``numbers`` of the row are going to be known, and ``others`` are
         reduced.
         """
-        part = self._p.passes[number]
+        part = self._each[number]
         members = {id(view): self._form(view, part) for view in part.members}
         reductions = (self.group.vector,) if part.reduced else ()
         group = dataclasses.replace(self.group, members=list(members.values()), reductions=reductions)
@@ -209,7 +209,7 @@ class RowPasses:
         That is by the results, or by the values of bodies that ``others`` reduce instead.
         """
         body, here = self.body(number, place, block, others=others, prefetches=prefetches)
-        slot = self._sums.slot(place.env) if self._p.passes[number].summed else None
+        slot = self.sums.slot(place.env) if self._each[number].summed else None
         ranges = {} if range_ is None else {self.group.vector: range_}
         here = dataclasses.replace(here, ranges=ranges, slot=slot, now=block.now(self.outputs))
         written = [output.result for output in body.streams]
@@ -229,7 +229,7 @@ class RowPasses:
 
         They are made of the ``total`` that the pass has found for each reduction.
         """
-        part, env = self._p.passes[number], place.env
+        part, env = self._each[number], place.env
         scalars = dict(place.known.scalars)
         for each in reductions_of(part.reduced):
             start = None if each.start is None else place.known.scalars.get(each.start, each.start)
@@ -256,7 +256,7 @@ class RowPasses:
 
     def _form(self, view: View, part: Pass) -> View:
         """Return ``view`` as it is computed in ``part``, with what was kept for it in its own memory."""
-        kept = [value for value in part.loaded if value in self._p.kept]
+        kept = [value for value in part.loaded if value in self.passes.kept]
         numbers = [number for number, value in enumerate(view.inputs) if value in kept]
         return _at(view, numbers, self._kept_access, self._kept_shape)
 

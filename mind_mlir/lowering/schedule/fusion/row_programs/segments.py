@@ -19,7 +19,7 @@ from mind_mlir.lowering.schedule.folds.reductions import combiner_named
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
 from mind_mlir.lowering.schedule.fusion.nests.program import Output, Range
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
-from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Relative, RelativeKind
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
@@ -217,7 +217,7 @@ class Segments:
     def _memory(self) -> Numbers:
         """Emit memory for the numbers of the segments of one row."""
         views = [view for part in self._stage.passes for view in part.reduced]
-        squares = [each.result for each in self._stage.relative if each.kind is Kind.SQUARES]
+        squares = [each.result for each in self._stage.relative if each.kind is RelativeKind.SQUARES]
         rows: list[tuple[str, Value | None, Value]] = []
         rows += [("total", result, result) for view in views for result in view.op.results]
         rows += [(name, result, result) for name in ("rest", "own") for result in squares]
@@ -279,6 +279,6 @@ def _squares(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: Type) 
 
 
 _TERMS = {
-    Kind.EXPONENTIALS: _exponentials,
-    Kind.SQUARES: _squares,
+    RelativeKind.EXPONENTIALS: _exponentials,
+    RelativeKind.SQUARES: _squares,
 }
