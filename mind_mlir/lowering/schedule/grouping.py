@@ -78,7 +78,6 @@ class Grouping:
             group = Group(view.extents, dims[0])
         if program is not None:
             group.rows = program
-            program.waiting[id(group)] = group
         group.add(view.current(), self._decisions.place)
         self._readers.update(dict.fromkeys(carried, group))
         for result in view.op.results:
@@ -89,7 +88,6 @@ class Grouping:
         found: RowProgram | None = None
         for value in view.operands:
             program = self._programs.get(value)
-            program = None if program is None else program.current
             if program is None or program is found:
                 continue
             if program.fitted(view) is None:
@@ -97,10 +95,18 @@ class Grouping:
             elif found is None:
                 found = program
             elif found.may_join(program):
-                found.join(program)
+                self._join(found, program)
             else:
                 self._finish(program)
         return found
+
+    def _join(self, program: RowProgram, other: RowProgram) -> None:
+        """Let ``other`` become part of ``program``."""
+        program.join(other)
+        self._programs.update(dict.fromkeys((*other.whole.produced, *other.reshapes), program))
+        for group in self._open.values():
+            if group.rows is other:
+                group.rows = program
 
     def _joined(
         self,
@@ -120,11 +126,7 @@ class Grouping:
             return candidate
         if not group.takes(candidate):
             return None
-        rows = candidate.rows
-        if rows is not None:
-            del rows.current.waiting[id(candidate)]
-            rows.current.waiting[id(group)] = group
-            group.rows = rows
+        group.rows = group.rows or candidate.rows
         for member, place in zip(candidate.members, candidate.places, strict=True):
             group.add(member, place)
             self._open.update(dict.fromkeys(member.op.results, group))
@@ -161,8 +163,8 @@ class Grouping:
         program = self._programs.get(value)
         if program is None:
             return False
-        program, shape = program.current, list(op.results[0].type.shape)
-        single = program.space.is_single(program.produced[program.source(value)])
+        shape = list(op.results[0].type.shape)
+        single = program.space.is_single(program.whole.produced[program.source(value)])
         if not single or program.space.access(shape) is None:
             return False
         program.reshapes[op.results[0]] = op
@@ -177,7 +179,7 @@ class Grouping:
                 self._retire(group)
             program = self._programs.get(value)
             if program is not None:
-                self._finish(program.current)
+                self._finish(program)
 
     def close_all(self) -> None:
         """Emit all that is open."""
@@ -192,18 +194,11 @@ class Grouping:
             for value in view.operands[: len(view.inputs)]:
                 if self._readers.get(value) is group:
                     del self._readers[value]
-        if group.rows is None:
-            program = self._beside(group)
-        else:
-            program = group.rows.current
-            del program.waiting[id(group)]
-        if program is None:
-            program = begun_by(group)
-        else:
-            program.add(group)
+        program = group.rows or self._beside(group) or begun_by(group)
         if program is None:
             self._nests.emit_group(group, self._pending)
             return
+        program.add(group)
         self._programs.update(dict.fromkeys(group.produced, program))
 
     def _beside(self, group: Group) -> RowProgram | None:
@@ -215,31 +210,25 @@ class Grouping:
             alike = other.rows is None and other.extents == group.extents and space_of(other) is not None
             if alike and any(value in read for view in other.members for value in view.inputs):
                 self._retire(other)
-        programs = dict.fromkeys(program.current for program in self._programs.values())
+        programs = dict.fromkeys(self._programs.values())
         return next((program for program in programs if program.sums_beside(group)), None)
 
     def _finish(self, program: RowProgram) -> None:
         """Emit ``program`` and the open groups that read it, or sum over its rows what it reads."""
-        for group in list(program.waiting.values()):
-            self._retire(group)
-        for group in dict.fromkeys(self._open.values()):
-            if group.sums_rows and program.sums_beside(group):
-                group.rows = program
-                program.waiting[id(group)] = group
-                self._retire(group)
-        for value in (*program.produced, *program.reshapes):
+        for belongs in (lambda group: group.rows is program, program.sums_beside):
+            for group in dict.fromkeys(self._open.values()):
+                if belongs(group):
+                    group.rows = program
+                    self._retire(group)
+        for value in (*program.whole.produced, *program.reshapes):
             del self._programs[value]
-        if self._nests.emit_rows(program, self._pending):
-            return
-        for group in program.groups:
-            group.refresh()
-            self._nests.emit_group(group, self._pending)
+        self._nests.emit_rows(program, self._pending)
 
 
 def _agree(group: Group | None, candidate: Group, view: View, program: RowProgram | None) -> bool:
     """Return whether all of these may be parts of one row program, if any reads one."""
     groups = [candidate] if group is None else [group, candidate]
-    programs = [each.rows.current for each in groups if each.rows is not None]
+    programs = [each.rows for each in groups if each.rows is not None]
     if program is not None:
         programs.append(program)
     if not programs:

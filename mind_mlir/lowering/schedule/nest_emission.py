@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices, call_nest
+from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices
 from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.fusion.groups.collapse import (
@@ -15,23 +15,24 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import (
     expand_value,
     merged_loops,
 )
-from mind_mlir.lowering.schedule.fusion.groups.group import Group
 from mind_mlir.lowering.schedule.fusion.groups.in_place import overwritten
-from mind_mlir.lowering.schedule.fusion.nest_program import NestProgram
-from mind_mlir.lowering.schedule.fusion.nests.body import Output
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
+from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Output
 from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import work_of
+from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import emit_nest
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import choose_rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler, used
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterable
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
+    from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes
     from mind_mlir.target import Target
 
@@ -50,8 +51,7 @@ class NestEmission:
         operations = [view.op for view in group.members]
         written = [result for op in operations for result in op.results if leaves(result, operations)]
         if written:
-            location = ir.Location.fused([operation.location for operation in operations])
-            with ir.InsertionPoint(operations[-1]), location:
+            with ir.InsertionPoint(operations[-1]), ir.Location.fused([op.location for op in operations]):
                 self._group_nest(group, written, pending)
         for operation in reversed(operations):
             operation.erase()
@@ -69,32 +69,31 @@ class NestEmission:
             schedule = choose_schedule(work, self._target)
         else:
             schedule = ending.schedule(work, self._target, next(self._numbers))
-        outputs = [
-            self._output(group, *pair, in_memory=schedule.in_memory)
-            for pair in zip(written, targets, strict=True)
-        ]
-        nest = NestProgram(group, outputs, schedule, self._target)
-        self._emit(nest, [view.op for view in group.members], written, group.place, may_call=ending is None)
+        self._emit(group, zip(written, targets, strict=True), schedule, group.place)
 
     def _emit(
         self,
-        nest: NestProgram,
-        operations: Sequence[Operation],
-        written: Sequence[Value],
+        group: Group,
+        written: Iterable[tuple[Value, Value | None]],
+        schedule: FusedSchedule,
         place: int,
-        *,
-        may_call: bool = True,
+        passes: Passes | None = None,
     ) -> None:
-        """Put ``nest``, or a call of what does so, in place of ``written``, results of ``operations``."""
-        called = call_nest(self._nests, nest) if may_call else None
+        """Put a nest, or a call of what does so, in place of results, each with what it may overwrite."""
+        outputs = [self._output(group, *pair, passes, in_memory=schedule.in_memory) for pair in written]
+        nest = NestProgram(group, outputs, schedule, self._target)
+        called = self._nests.call(nest) if schedule.epilogue is None else None
 
         def decision() -> Decision:
-            choices = (*nest.schedule.choices(), *call_choices(called))
-            return Decision(nest.schedule.kind, computed(operations), nest.group.extents, choices)
+            operations = computed(view.op for view in group.members)
+            return Decision(
+                schedule.kind, operations, group.extents, (*schedule.choices(), *call_choices(called))
+            )
 
         self._decisions.add(decision, place)
-        tensors = nest.emit(self._emitter, Known()) if called is None else called
-        for old, value in zip(written, tensors, strict=True):
+        tensors = emit_nest(self._emitter, nest, Known()) if called is None else called
+        for output, value in zip(outputs, tensors, strict=True):
+            old = output.result
             old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
 
     def _output(
@@ -102,8 +101,8 @@ class NestEmission:
         group: Group,
         result: Value,
         target: Value | None,
-        *,
         passes: Passes | None = None,
+        *,
         in_memory: bool = False,
     ) -> Output:
         """Return where ``result`` is written: ``target``, its init if it starts from that, or a new tensor.
@@ -125,16 +124,17 @@ class NestEmission:
         element = ir.RankedTensorType(init.type).element_type
         return Output(view, number, self._emitter.empty(shape, element), start)
 
-    def emit_rows(self, program: RowProgram, pending: Container[Value]) -> bool:
-        """Replace the members of ``program`` by one nest.
+    def emit_rows(self, program: RowProgram, pending: Container[Value]) -> None:
+        """Replace the members of ``program`` by one nest, or each of its groups where these are better."""
+        if len(program.groups) < 2 or not self._replaced(program, pending):
+            for group in program.groups:
+                group.refresh()
+                self.emit_group(group, pending)
 
-        Returns:
-            False, with the operations as they were, if its groups are better nests of their own.
-        """
-        if len(program.groups) < 2:
-            return False
-        operations = {view.op: None for view in program.members}
-        inside = {**operations, **dict.fromkeys(program.reshapes.values())}
+    def _replaced(self, program: RowProgram, pending: Container[Value]) -> bool:
+        """Replace the members of ``program`` by one nest; return False, with them as they were, if not."""
+        operations = [view.op for view in program.whole.members]
+        inside = dict.fromkeys((*operations, *program.reshapes.values()))
         seen: list[Operation] = []
         for op in reversed(program.reshapes.values()):  # what one reads stands before it, and is kept, too
             if leaves(op.results[0], inside):
@@ -143,24 +143,19 @@ class NestEmission:
         written = [result for op in operations for result in op.results if leaves(result, inside)]
         last = max(program.groups, key=lambda group: group.place)
         end = last.members[-1].op
-        location = ir.Location.fused([op.location for op in operations])
-        with ir.InsertionPoint(end), location:
-            if not written or not self._row_nest(program, written, last, pending):
+        with ir.InsertionPoint(end), ir.Location.fused([op.location for op in operations]):
+            if not written or not self._row_nest(program.whole, written, last, pending):
                 return False
         for op in seen:
             op.move_before(end)
-        _erase(program, seen)
+        _erase(list(inside))
         return True
 
-    def _row_nest(
-        self, program: RowProgram, written: list[Value], last: Group, pending: Container[Value]
-    ) -> bool:
+    def _row_nest(self, group: Group, written: list[Value], last: Group, pending: Container[Value]) -> bool:
         """Emit the nest and let ``written`` be its results; return False if it is not to be one."""
-        group = Group(program.space.extents, program.space.last, list(program.members), program.space.along)
-        group.produced = dict(program.produced)
-        end = [view for view in group.members if view.op == last.members[-1].op]
-        before = [view for view in group.members if view.op != end[0].op]
-        targets = targets_of(dataclasses.replace(group, members=[*before, *end]), written, pending)
+        end = last.members[-1].op
+        in_place = sorted(group.members, key=lambda view: view.op == end)  # the last one last
+        targets = targets_of(dataclasses.replace(group, members=in_place), written, pending)
         loops = merged_loops(group.members)
         if loops is not None and not collapse(group, loops):
             return False
@@ -171,9 +166,7 @@ class NestEmission:
         if chosen is None:
             return False
         passes, schedule = chosen
-        outputs = [self._output(group, *pair, passes=passes) for pair in zip(written, targets, strict=True)]
-        nest = NestProgram(group, outputs, schedule, self._target)
-        self._emit(nest, [view.op for view in program.members], written, last.place)
+        self._emit(group, zip(written, targets, strict=True), schedule, last.place, passes)
         return True
 
 
@@ -208,10 +201,9 @@ def leaves(result: Value, members: Container[Operation]) -> bool:
     return any(use.owner.operation not in members for use in result.uses)
 
 
-def _erase(program: RowProgram, kept: list[Operation]) -> None:
-    """Erase the members of ``program`` and the reshapes of their results but those that are ``kept``."""
-    reshapes = [op for op in program.reshapes.values() if op not in kept]
-    left = [view.op for view in program.members] + reshapes
+def _erase(operations: list[Operation]) -> None:
+    """Erase ``operations``, whose results nothing else uses any more."""
+    left = operations
     while left:
         unused = [op for op in left if not any(used(result) for result in op.results)]
         assert unused, "what uses a member is one, or uses what has taken its place"

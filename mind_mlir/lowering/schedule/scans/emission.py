@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.scans.match import Scan
     from mind_mlir.lowering.schedule.scans.schedule import ScanSchedule
 
-    #: What is combined so far, each vector, and the tensors that are written.
-    Pair = tuple[list[Value], list[Value]]
-    #: Emits a step: from its place, the mask of a vector that is not whole, and the pair before it.
-    Step = Callable[[Index, Value | None, list[Value], list[Value]], Pair]
+    #: Emits a step: from its place, the mask of a vector that is not whole, and what is carried. That is what
+    #: is combined so far, each vector, and the tensors that are written.
+    Step = Callable[[Index, Value | None, list[Value]], list[Value]]
+    #: Emits what is done with the steps within some ends, those of a block, and the tensors behind it.
+    BlockBody = Callable[[Part, tuple[Index, Index], Index, list[Value]], list[Value]]
 
 
 class ScanEmitter:
@@ -47,17 +48,13 @@ class ScanEmitter:
         e, s, shape = self._e, self._s, self._scan.extents
         result, across = e.empty(shape, self._scan.element), (0, self._scan.inner or 0)
 
-        def rows(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return e.loop((first, end, 1), carried, lambda row, now: self._row(row, across, now))
+        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            rows, columns = ((first, end), across) if s.cut == "rows" else ((0, shape[0]), (first, end))
+            return e.loop((*rows, 1), carried, lambda row, now: self._row(row, columns, now))
 
-        def columns(first: Index, end: Index, carried: list[Value]) -> list[Value]:
-            return e.loop((0, shape[0], 1), carried, lambda row, now: self._row(row, (first, end), now))
-
-        if s.cut == "rows":
-            return e.chunks(s.split, shape[0], [result], rows)
-        if s.cut == "columns":
-            return e.chunks(s.split, across[1], [result], columns)
-        return e.loop((0, shape[0], 1), [result], self._in_blocks)
+        if s.cut == "blocks":
+            return e.loop((0, shape[0], 1), [result], self._in_blocks)
+        return e.chunks(s.split, shape[0] if s.cut == "rows" else across[1], [result], chunk)
 
     # Rows, and what is beside one another in them
 
@@ -101,23 +98,18 @@ class ScanEmitter:
             return self._row(row, across, carried)
         totals = e.empty([s.blocks, *([] if inner is None else [inner])], self._scan.element)
 
-        def total(first: Index, end: Index, now: list[Value]) -> list[Value]:
-            block = e.floordiv(first, s.split.step)
-            return self._parts(
-                row, across, now, lambda part, in_: self._total(part, (first, end), block, in_)
-            )
+        def blocks(body: BlockBody, carried: list[Value]) -> list[Value]:
+            def chunk(first: Index, end: Index, now: list[Value]) -> list[Value]:
+                block = e.floordiv(first, s.split.step)
+                return self._parts(row, across, now, lambda part, in_: body(part, (first, end), block, in_))
 
-        (totals,) = e.chunks(s.split, s.steps, [totals], total)
+            return e.chunks(s.split, s.steps, carried, chunk)
 
-        def scanned(first: Index, end: Index, now: list[Value]) -> list[Value]:
-            block = e.floordiv(first, s.split.step)
+        def scanned(part: Part, ends: tuple[Index, Index], block: Index, now: list[Value]) -> list[Value]:
+            return self._scanned(part, ends, self._before(totals, block, part), now)
 
-            def part_scanned(part: Part, in_: list[Value]) -> list[Value]:
-                return self._scanned(part, (first, end), self._before(totals, block, part), in_)
-
-            return self._parts(row, across, now, part_scanned)
-
-        return e.chunks(s.split, s.steps, carried, scanned)
+        (totals,) = blocks(self._total, [totals])
+        return blocks(scanned, carried)
 
     def _total(
         self, part: Part, ends: tuple[Index, Index], block: Index, carried: list[Value]
@@ -128,7 +120,7 @@ class ScanEmitter:
             _, own = self._v.along(self._total_along(part.row, ends))
             return [e.insert(vector.ExtractOp(own, [], [0]).result, totals, [block])]
         step = self._totalling(lambda place: self._v.read(part, place))
-        found, _ = self._steps(ends, self._s.levels, [], len(part.masks), lambda _: step)
+        found = self._steps(ends, self._s.levels, [], len(part.masks), lambda _: step)
         for number, (value, mask) in enumerate(zip(found, part.masks, strict=True)):
             totals = e.write(value, totals, [block, e.add(part.at, number * self._s.lanes)], mask)
         return [totals]
@@ -142,22 +134,21 @@ class ScanEmitter:
             place = e.add(first, e.mul(number, BESIDE))
             return [self._v.read(Part(row, 0, [None]), e.add(place, each))[0] for each in range(BESIDE)]
 
-        quick, _ = self._steps(
-            (0, fours), self._s.levels, [], BESIDE, lambda _: self._totalling(four), ragged=False
-        )
+        step = self._totalling(four)
+        quick = self._steps((0, fours), self._s.levels, [], BESIDE, lambda _: step, ragged=False)
         rest = (e.add(first, e.mul(fours, BESIDE)), end)
 
-        def one(place: Index, mask: Value | None, so_far: list[Value], _: list[Value]) -> Pair:
-            return self._v.combined(so_far, self._v.read(Part(row, 0, [mask]), place)), []
+        def one(place: Index, mask: Value | None, so_far: list[Value]) -> list[Value]:
+            return self._v.combined(so_far, self._v.read(Part(row, 0, [mask]), place))
 
-        slow, _ = self._single(rest, [self._v.neutral], [], one, ragged=True)
+        slow = self._single(rest, [self._v.neutral], one, ragged=True)
         while len(quick) > 1:
             quick = self._v.combined(quick[::2], quick[1::2])
         return self._v.combined(quick, slow)[0]
 
     def _totalling(self, read: Callable[[Index], list[Value]]) -> Step:
         """Return a step that combines what is read with what is combined so far, and writes nothing."""
-        return lambda place, _, so_far, __: (self._v.combined(so_far, read(place)), [])
+        return lambda place, _, so_far: self._v.combined(so_far, read(place))
 
     def _before(self, totals: Value, block: Index, part: Part) -> list[Value]:
         """Emit what the blocks before ``block`` combine to, each vector of a part."""
@@ -187,7 +178,8 @@ class ScanEmitter:
         """Emit the scan of the steps within ``ends``; ``base`` is what those before them combine to."""
 
         def steps(base: list[Value] | None) -> Step:
-            def step(place: Index, mask: Value | None, so_far: list[Value], tensors: list[Value]) -> Pair:
+            def step(place: Index, mask: Value | None, carried: list[Value]) -> list[Value]:
+                *so_far, tensor = carried
                 here = part if mask is None else part._replace(masks=[mask])
                 read = self._v.read(here, place)
                 if self._scan.inner is None:
@@ -199,11 +191,11 @@ class ScanEmitter:
                     found = so_far if self._scan.exclusive else after
                 if base is not None:
                     found = self._v.combined(base, found)
-                return after, [self._v.written(here, place, found, tensors[0])]
+                return [*after, self._v.written(here, place, found, tensor)]
 
             return step
 
-        return self._steps(ends, self._s.levels, carried, len(part.masks), steps, base)[1]
+        return self._steps(ends, self._s.levels, carried, len(part.masks), steps, base)[-1:]
 
     def _steps(
         self,
@@ -215,8 +207,8 @@ class ScanEmitter:
         base: list[Value] | None = None,
         *,
         ragged: bool = True,
-    ) -> Pair:
-        """Emit the steps within ``ends`` and return what they combine to, and the tensors that they write.
+    ) -> list[Value]:
+        """Emit the steps within ``ends``; return what they combine to, and the tensors that they write.
 
         Args:
             ends: The first one, and the one behind the last, wherever they begin.
@@ -228,10 +220,10 @@ class ScanEmitter:
             ragged: Whether they may have the vector that is not whole.
         """
         e, start = self._e, [self._v.neutral] * count
+        if levels == 1 and base is not None and not self._scan.rounds:
+            return self._single(ends, [*base, *tensors], make(None), ragged=ragged)
         if levels == 1:
-            if base is not None and not self._scan.rounds:
-                return self._single(ends, base, tensors, make(None), ragged=ragged)
-            return self._single(ends, start, tensors, make(base), ragged=ragged)
+            return self._single(ends, [*start, *tensors], make(base), ragged=ragged)
         size = LEVEL ** (levels - 1)
 
         def level(done: Index, now: list[Value]) -> list[Value]:
@@ -243,40 +235,33 @@ class ScanEmitter:
                 first = e.add(ends[0], done)
                 part = (first, e.minimum(e.add(first, size), ends[1]))
             before = so_far if base is None else self._v.combined(base, so_far)
-            found, written = self._steps(part, levels - 1, written, count, make, before, ragged=ragged)
-            return [*self._v.combined(so_far, found), *written]
+            found = self._steps(part, levels - 1, written, count, make, before, ragged=ragged)
+            return [*self._v.combined(so_far, found[:count]), *found[count:]]
 
-        found = e.loop((0, e.sub(ends[1], ends[0]), size), [*start, *tensors], level)
-        return found[:count], found[count:]
+        return e.loop((0, e.sub(ends[1], ends[0]), size), [*start, *tensors], level)
 
     def _single(
-        self, ends: tuple[Index, Index], start: list[Value], tensors: list[Value], step: Step, *, ragged: bool
-    ) -> Pair:
+        self, ends: tuple[Index, Index], carried: list[Value], step: Step, *, ragged: bool
+    ) -> list[Value]:
         """Emit one step after the other, from the last one on where the scan begins there."""
-        e, count, (first, end) = self._e, len(start), ends
+        e, (first, end), reverse = self._e, ends, self._scan.reverse
         masked = ragged and self._whole < self._s.steps
         stop = e.minimum(end, self._whole) if masked else end
 
-        def one(place: Index, mask: Value | None, now: list[Value]) -> list[Value]:
-            after, written = step(place, mask, now[:count], now[count:])
-            return [*after, *written]
-
         def whole(now: list[Value]) -> list[Value]:
-            if not self._scan.reverse:
-                return e.loop((first, stop, 1), now, lambda place, in_: one(place, None, in_))
+            if not reverse:
+                return e.loop((first, stop, 1), now, lambda place, in_: step(place, None, in_))
             last = e.sub(e.add(first, stop), 1)
-            return e.loop((first, stop, 1), now, lambda place, in_: one(e.sub(last, place), None, in_))
+            return e.loop((first, stop, 1), now, lambda place, in_: step(e.sub(last, place), None, in_))
 
         def rest(now: list[Value]) -> list[Value]:
             """Emit the step whose vector is not whole, if it is among these."""
             bounds = (e.maximum(first, self._whole), end, 1)
-            return e.loop(bounds, now, lambda place, in_: one(place, self._rest, in_))
+            return e.loop(bounds, now, lambda place, in_: step(place, self._rest, in_))
 
-        now = [*start, *tensors]
-        for part in (rest, whole) if self._scan.reverse else (whole, rest):
-            if masked or part is whole:
-                now = part(now)
-        return now[:count], now[count:]
+        if not masked:
+            return whole(carried)
+        return whole(rest(carried)) if reverse else rest(whole(carried))
 
 
 def _emit(nest: Scan, schedule: ScanSchedule, site: Site) -> list[Value]:

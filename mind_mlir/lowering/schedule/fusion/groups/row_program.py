@@ -31,9 +31,10 @@ from mind_mlir.lowering.schedule.fusion.groups.group import (
 )
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
+from mind_mlir.lowering.schedule.scalars.axes import substituted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.mlir.bindings import Operation, Value
 
@@ -111,19 +112,12 @@ class RowSpace:
         live = [dim for dim, extent in enumerate(view.extents) if extent != 1]
         if [view.extents[dim] for dim in live] != [self.extents[dim] for dim in self._live]:
             return None
-        dims = dict(zip(live, self._live, strict=True))
-        accesses = {id(access): _mapped(access, dims) for access in view.accesses}
+        dims = dict.fromkeys(range(len(view.extents)), Linear(()))
+        dims |= {dim: Linear(((own, 1),)) for dim, own in zip(live, self._live, strict=True)}
+        accesses = {id(access): substituted(access, dims) for access in view.accesses}
         return dataclasses.replace(
             view, accesses=tuple(accesses[id(access)] for access in view.accesses), extents=self.extents
         )
-
-
-def _mapped(access: Access, dims: Mapping[int, int]) -> Access:
-    """Return ``access`` with other dimensions; those that are left out are always zero."""
-    return tuple(
-        Linear(tuple((dims[dim], factor) for dim, factor in index.terms if dim in dims), index.constant)
-        for index in access
-    )
 
 
 def space_of(group: Group) -> RowSpace | None:
@@ -143,37 +137,21 @@ class RowProgram:
     Attributes:
         space: The loops over the rows.
         groups: The groups; each reads results of those before it, or of none.
-        members: Their operations over the loops of ``space``.
-        produced: Which member computes each result.
+        whole: All of them as one, over the loops of ``space``.
         read: What members read, from one another or from outside.
         reshapes: Reshapes of results that there is one of for each row, by their own results.
-        waiting: Groups that are still open and read a result, by their identity.
-        weight: Operations in the bodies of all members.
-        joined: The program that this one has become a part of, if any.
     """
 
     def __init__(self, space: RowSpace) -> None:
         self.space = space
         self.groups: list[Group] = []
-        self.members: list[View] = []
-        self.produced: dict[Value, View] = {}
+        self.whole = Group(space.extents, space.last, reductions=space.along)
         self.read: dict[Value, None] = {}
         self.reshapes: dict[Value, Operation] = {}
-        self.waiting: dict[int, Group] = {}
-        self.weight = 0
-        self.joined: RowProgram | None = None
-
-    @property
-    def current(self) -> RowProgram:
-        """The program that this one has become a part of; it itself if none."""
-        program = self
-        while program.joined is not None:
-            program = program.joined
-        return program
 
     def fitted(self, view: View) -> View | None:
         """Return ``view`` over the loops of this program; None if it cannot be a part of it."""
-        if self.weight >= ROW_PROGRAM_LIMIT or len(self.groups) >= ROW_PROGRAM_GROUPS:
+        if self.whole.weight >= ROW_PROGRAM_LIMIT or len(self.groups) >= ROW_PROGRAM_GROUPS:
             return None
         return self._fitted(view)
 
@@ -183,7 +161,7 @@ class RowProgram:
             return None
         for number, value in enumerate(found.operands):
             source = self.source(value)
-            member = self.produced.get(source)
+            member = self.whole.produced.get(source)
             if member is None:
                 continue
             if number >= len(found.inputs):
@@ -216,13 +194,13 @@ class RowProgram:
     def add(self, group: Group) -> None:
         """Append ``group``, each of whose operations was `fitted`."""
         self.groups.append(group)
-        self.weight += group.weight
+        self.whole.weight += group.weight
         for view in group.members:
             fitted = self._fitted(view)
             assert fitted is not None, "it was asked whether it fits"
-            self.members.append(fitted)
+            self.whole.members.append(fitted)
             self.read.update(dict.fromkeys(fitted.inputs))
-            self.produced.update(dict.fromkeys(view.op.results, fitted))
+            self.whole.produced.update(dict.fromkeys(view.op.results, fitted))
 
     def sums_beside(self, group: Group) -> bool:
         """Return whether ``group`` reads no result, but sums over the same rows what members read."""
@@ -237,27 +215,21 @@ class RowProgram:
 
     def may_join(self, other: RowProgram) -> bool:
         """Return whether ``other`` is over the same rows; neither reads a result of the other."""
-        return self.space == other.space and self.weight + other.weight < ROW_PROGRAM_LIMIT
+        return self.space == other.space and self.whole.weight + other.whole.weight < ROW_PROGRAM_LIMIT
 
     def join(self, other: RowProgram) -> None:
         """Take over all of ``other``."""
         self.groups += other.groups
-        self.members += other.members
-        self.produced.update(other.produced)
+        self.whole.members += other.whole.members
+        self.whole.produced.update(other.whole.produced)
+        self.whole.weight += other.whole.weight
         self.read.update(other.read)
         self.reshapes.update(other.reshapes)
-        self.waiting.update(other.waiting)
-        self.weight += other.weight
-        other.joined = self
 
 
 def begun_by(group: Group) -> RowProgram | None:
-    """Return a program that ``group`` is the first part of; None if it reduces no rows."""
+    """Return a program that ``group`` can be the first part of; None if it reduces no rows."""
     space = space_of(group)
-    if space is None:
-        return None
-    program = RowProgram(space)
-    if any(program.fitted(view) is None for view in group.members):
-        return None
-    program.add(group)
-    return program
+    program = None if space is None else RowProgram(space)
+    fits = program is not None and all(program.fitted(view) is not None for view in group.members)
+    return program if fits else None

@@ -3,94 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import LINE
-from mind_mlir.lowering.schedule.folds.reductions import (
-    Accumulators,
-    Combiner,
-    combined_value,
-    match_combiners,
-)
+from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.nests.elements import Beside, Chunk, Elements, Known, read_vector
-from mind_mlir.lowering.schedule.linalg_view.values import filler
-from mind_mlir.mlir.bindings import Type, Value, vector
+from mind_mlir.mlir.bindings import Value, vector
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.groups.group import Group
-    from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
-    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, View
-    from mind_mlir.target import Target
-
-
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """A result that leaves the nest.
-
-    Attributes:
-        member: the operation.
-        number: number among its results.
-        destination: the tensor it is written to; holds what a reduction starts from unless ``start`` does.
-        start: the number that a reduction starts from, or None.
-        adds: whether each element is combined with what is in memory by then: a sum over rows.
-        instead: what is reduced rather than what the operation does, a value of its body.
-    """
-
-    member: View
-    number: int
-    destination: Value
-    start: Value | None = None
-    adds: bool = False
-    instead: Value | None = None
-
-    @property
-    def access(self) -> Access:
-        """The access to the result: its indices."""
-        return self.member.accesses[len(self.member.inputs) + self.number]
-
-    @property
-    def result(self) -> Value:
-        """The result itself."""
-        return self.member.op.results[self.number]
-
-    @property
-    def element(self) -> Type:
-        """The type of an element."""
-        return self.destination.type.element_type
-
-    @cached_property
-    def combiner(self) -> Combiner:
-        """How a reduction is combined."""
-        combiners = match_combiners(self.member.body, self.member.results)
-        assert combiners is not None  # `vector_dims` is empty otherwise
-        return dataclasses.replace(combiners[self.number], location=self.member.op.location)
-
-    @cached_property
-    def value(self) -> Value:
-        """What is stored, or combined with an accumulator."""
-        if self.instead is not None:
-            return self.instead
-        reduces = self.member.reductions
-        return combined_value(self.member.body, self.member.results, self.number) if reduces else self.result
-
-    def indices(self, e: Emitter, env: Env) -> list[Index]:
-        """Emit the indices of the element at ``env``."""
-        return [index.emit(e, env) for index in self.access]
-
-    def begin(self, e: Emitter, tensor: Value, indices: Sequence[Index]) -> Value:
-        """Emit what a reduction starts from, which ``tensor`` holds unless it is known."""
-        return e.extract(tensor, indices) if self.start is None else self.start
-
-
-def reductions_of(views: Iterable[View]) -> list[Output]:
-    """Return the results of ``views``, which reduce, as results that are given as they are found."""
-    inits = [(view, number, init) for view in views for number, init in enumerate(view.inits)]
-    return [Output(*each, start=filler(each[-1])) for each in inits]
+    from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Output, Place
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,56 +36,11 @@ class Prefetch:
     write: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """Iterations of one loop.
-
-    Attributes:
-        lower: The first one.
-        upper: The one behind the last.
-        end: For the vector loop: whether what follows its last full step belongs to it.
-        last: For the vector loop: what follows its last full step belongs to it if that is before this.
-    """
-
-    lower: Index
-    upper: Index
-    end: bool = True
-    last: Index | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """The place of a computation in the nest.
-
-    Attributes:
-        env: The loops around it.
-        known: The elements that they determine.
-        ranges: The iterations of loops that are not run as a whole.
-        slot: Which of the partial results is computed; None where there are none.
-        now: Tensors that have been written to since, by what is read of them, and what they are by now.
-        side: The loop of which some iterations are computed at once, from the one in ``env`` on, if any.
-    """
-
-    env: Env
-    known: Known
-    ranges: Mapping[int, Range] = dataclasses.field(default_factory=dict)
-    slot: Index | None = None
-    now: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
-    side: int | None = None
-
-    def at(self, env: Env, known: Known | None = None) -> Place:
-        """Return the place within further loops, and what is known there if that is more."""
-        return dataclasses.replace(self, env=env, known=self.known if known is None else known)
-
-    def within(self, dim: int, range_: Range) -> Place:
-        """Return the place in some iterations of loop ``dim``."""
-        return dataclasses.replace(self, ranges={**self.ranges, dim: range_})
-
-
 class NestBody:
-    """The innermost part of the nest of one group.
+    """The innermost part of a nest.
 
     Args:
+        nest: What is computed: a group, or what a pass over a row does.
         live_ins: Results that are known as single elements (see `Plan`).
         prefetches: What is prefetched meanwhile.
     """
@@ -167,45 +48,25 @@ class NestBody:
     def __init__(
         self,
         emitter: Emitter,
-        group: Group,
-        outputs: Sequence[Output],
-        schedule: FusedSchedule,
-        target: Target,
+        nest: NestProgram,
         live_ins: Mapping[Value, frozenset[int]] | None = None,
         prefetches: Sequence[Prefetch] = (),
     ) -> None:
         self.e = emitter
-        self.group = group
-        self.schedule = schedule
-        self._fma = target.fma
-        wanted = [output.value for output in outputs]
-        through = schedule.beside > 1 and not group.reductions
-        self.elements = Elements(emitter, group, schedule.width, wanted, live_ins, through=through)
-        self.reducers = [output for output in outputs if output.member.reductions and not output.adds]
-        self.streams = [output for output in outputs if not output.member.reductions or output.adds]
+        self.nest = nest
+        self.group, self.schedule = nest.group, nest.schedule
+        wanted = [output.value for output in nest.outputs]
+        through = self.schedule.beside > 1 and not self.group.reductions
+        self.elements = Elements(emitter, self.group, self.schedule.width, wanted, live_ins, through=through)
+        self.reducers = [output for output in nest.outputs if output.member.reductions and not output.adds]
+        self.streams = [output for output in nest.outputs if not output.member.reductions or output.adds]
         self._prefetches = list(prefetches)
-        if schedule.prefetch_distance:
-            self._prefetches += [Prefetch(*read) for read in self.elements.long_reads(target.l2_bytes)]
-
-    @property
-    def full(self) -> int:
-        """The iterations of the vector loop that are in full steps."""
-        extent = self.group.extents[self.group.vector]
-        return extent - extent % self.schedule.width
-
-    def range_of(self, place: Place, dim: int) -> Range:
-        """Return the iterations of loop ``dim``, of the vector loop those in full steps."""
-        whole = self.full if dim == self.group.vector else self.group.extents[dim]
-        return place.ranges.get(dim, Range(0, whole))
+        if self.schedule.prefetch_distance:
+            self._prefetches += [Prefetch(*read) for read in self.elements.long_reads(nest.target.l2_bytes)]
 
     def inside(self, place: Place, env: Env) -> Place:
         """Return the place within further loops, and what these determine."""
         return place.at(env, self.elements.advance(env, place.known))
-
-    def most(self, dim: int) -> int:
-        """Return the most iterations that a chunk runs of loop ``dim``."""
-        cut = self.schedule.cut(dim)
-        return self.group.extents[dim] if cut is None else cut.step
 
     @property
     def neutral(self) -> list[Value]:
@@ -336,7 +197,7 @@ class NestBody:
     def _combine(self, output: Output, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""
         combiner, value = output.combiner, self.elements.vector(output.value, known)
-        op = definition(value) if self._fma and combiner.name == "arith.addf" else None
+        op = definition(value) if self.nest.target.fma and combiner.name == "arith.addf" else None
         if op is not None and op.name == "arith.mulf":
             return vector.FMAOp(*op.operands, accumulator, loc=combiner.location).result
         return combiner.combine(accumulator, value)

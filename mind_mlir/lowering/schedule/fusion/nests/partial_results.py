@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.nests.body import Output
+    from mind_mlir.lowering.schedule.fusion.nests.program import Output
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value
 
@@ -109,7 +109,7 @@ class PartialResults:
         return e.vectors(count, self._lanes, [result], vector)[0]
 
 
-class RowSums(PartialResults):
+class SummedRows(PartialResults):
     """Sums over rows of a nest, of which some that follow one another have one in common.
 
     A pass over a row adds to a partial sum in memory, which has as many elements as the row and stays in the

@@ -113,11 +113,10 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     if work.vector < 0:
         return FusedSchedule(target.lanes(work.bits), reason="a single element")
     streaming = streams(work, target)
-    cuts, fewest, wanted, shared = _chunks(work, target)
+    shared, fewest, wanted = _chunks(work, target)
     side = vectors(work, shared.lanes, streaming=streaming)
     full = side * shared.lanes
-    parallel = shared.parallel
-    count = math.prod(cut.count for cut in cuts)
+    parallel, cuts, count = shared.parallel, list(shared.cuts), shared.chunks
     strip, parts = _strip(work), None
     if strip and work.sums and work.extents[work.reductions[0]] > constants.MOST_STRIPS * constants.STRIP:
         parts = _row_parts(work, work.reductions[0])
@@ -162,16 +161,14 @@ def _beside(work: Work, parts: Cut | None, target: Target) -> int:
 
 def chunked(work: Work, target: Target) -> FusedSchedule | None:
     """Return how the loops around a reduced vector loop are cut; None if there are too few to share."""
-    cuts, fewest, _, shared = _chunks(work, target)
-    if shared.parallel and math.prod(cut.count for cut in cuts) < fewest:
-        return None
-    return dataclasses.replace(shared, cuts=tuple(cuts))
+    shared, fewest, _ = _chunks(work, target)
+    return None if shared.parallel and shared.chunks < fewest else shared
 
 
-def _chunks(work: Work, target: Target) -> tuple[list[Cut], int, int, FusedSchedule]:
-    """Return how the loops around the vector loop are cut, and a schedule that says whether threads share it.
+def _chunks(work: Work, target: Target) -> tuple[FusedSchedule, int, int]:
+    """Return how the loops around the vector loop are cut, and whether threads share the chunks.
 
-    Between the two, the fewest chunks that threads share, and how many there are to be.
+    Behind that, the fewest chunks that threads share, and how many there are to be.
     """
     nanoseconds, iteration_bytes = work.nanoseconds(target), math.prod(work.extents) * work.bits // 8
     parallel, brief = nanoseconds >= constants.WORTHWHILE_NS, nanoseconds < constants.WAKING_NS
@@ -179,8 +176,9 @@ def _chunks(work: Work, target: Target) -> tuple[list[Cut], int, int, FusedSched
     wanted = min(constants.MOST_FUSED_CHUNKS, max(fewest, iteration_bytes // constants.CHUNK_BYTES))
     about = f"about {nanoseconds / 1000:.1f} us of work"
     reason = about if parallel else f"one thread: {about}"
-    shared = FusedSchedule(target.lanes(work.bits), parallel=parallel, brief=brief, reason=reason)
-    return _outer_cuts(work, wanted) if parallel else [], fewest, wanted, shared
+    cuts = tuple(_outer_cuts(work, wanted)) if parallel else ()
+    lanes = target.lanes(work.bits)
+    return FusedSchedule(lanes, cuts=cuts, parallel=parallel, brief=brief, reason=reason), fewest, wanted
 
 
 def streams(work: Work, target: Target) -> bool:

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import SHORT_COLUMN, SHORT_ROW
-from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Place, Range
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk
+from mind_mlir.lowering.schedule.fusion.nests.program import Place, Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.folds.reductions import Accumulators
+    from mind_mlir.lowering.schedule.fusion.nests.body import NestBody
     from mind_mlir.mlir.bindings import Value
 
     #: Emits a step of the vector loop, given what is carried; returns what is carried on.
@@ -33,7 +34,7 @@ def along(
 
     Where steps add to ``accumulators``, the last things carried, these have as many levels as it takes.
     """
-    e, columns, width = body.e, body.range_of(place, body.group.vector), body.schedule.width
+    e, columns, width = body.e, body.nest.range_of(place, body.group.vector), body.schedule.width
     extent = body.group.extents[body.group.vector]
     bounds = (columns.lower, columns.upper, width)
 
@@ -41,17 +42,17 @@ def along(
         return step(Chunk(i), inside)
 
     def end(inside: list[Value]) -> list[Value]:
-        return step(Chunk(body.full, e.mask(width, extent - body.full)), inside)
+        return step(Chunk(body.nest.full, e.mask(width, extent - body.nest.full)), inside)
 
     if accumulators is None:
         streaming = body.schedule.lanes if body.schedule.streaming else 0
         carried = e.loop(bounds, carried, full, streaming=streaming)
     else:
-        carried = accumulators.loop(bounds, -(-body.most(body.group.vector) // width), 1, carried, full)
-    if extent == body.full:
+        carried = accumulators.loop(bounds, -(-body.nest.most(body.group.vector) // width), 1, carried, full)
+    if extent == body.nest.full:
         return carried
     if columns.last is not None:
-        last = (body.full, e.minimum(columns.last, extent), width)
+        last = (body.nest.full, e.minimum(columns.last, extent), width)
         return e.loop(last, carried, lambda _, inside: end(inside))
     return end(carried) if columns.end else carried
 
@@ -77,8 +78,8 @@ def columns(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
             lambda chunk, now: body.store_totals(place, chunk, now, body.neutral),
         )
         carried = [*carried[:count], *cleared]
-    rows = body.range_of(place, dim)
-    whole = body.most(dim) % strip == 0 and body.group.extents[dim] % strip == 0
+    rows = body.nest.range_of(place, dim)
+    whole = body.nest.divides(dim, strip)
 
     def rows_from(i: Index, inside: list[Value]) -> list[Value]:
         end = e.add(i, strip)
@@ -132,7 +133,7 @@ def row_totals(body: NestBody, place: Place, streams: list[Value]) -> tuple[list
         return along(body, here, inside, step, accumulators)
 
     others = tuple(dim for dim in body.group.reductions if dim != vector)
-    steps = -(-body.most(vector) // body.schedule.width)
+    steps = -(-body.nest.most(vector) // body.schedule.width)
     carried = [*streams, *accumulators.neutral]
     values = reduced(body, others, place, accumulators, carried, row, SHORT_ROW, steps)
     combiners = [output.combiner for output in body.reducers] * body.rows_at(place)
@@ -165,8 +166,8 @@ def reduced(
     if not dims:
         return inner(place, carried)
     dim, *others = dims
-    terms = each * math.prod(body.most(other) for other in others)
-    apart = terms > short and accumulators.folds(terms * body.most(dim))
+    terms = each * math.prod(body.nest.most(other) for other in others)
+    apart = terms > short and accumulators.folds(terms * body.nest.most(dim))
     count = len(body.streams)
 
     def iteration(i: Index, inside: list[Value]) -> list[Value]:
@@ -177,6 +178,6 @@ def reduced(
             return values
         return [*values[:count], *accumulators.join(inside[count:], values[count:])]
 
-    rows, most, strip = body.range_of(place, dim), body.most(dim), body.schedule.strip
+    rows, most, strip = body.nest.range_of(place, dim), body.nest.most(dim), body.schedule.strip
     most = min(most, strip) if strip and dim == body.group.reductions[0] else most
     return accumulators.loop((rows.lower, rows.upper, 1), most, 1 if apart else terms, carried, iteration)

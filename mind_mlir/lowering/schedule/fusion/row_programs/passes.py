@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.emission.constants import NARROWING, REPEATED, REPEATED_LONG
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.work import operations_of
-from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative, relative_sums
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
@@ -99,31 +98,6 @@ class Passes:
         return any(operand in view.operands for part in later for view in part.members)
 
 
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """Passes that go along a long row together.
-
-    Attributes:
-        first: The number of its first pass.
-        passes: One or two; the second reduces nothing but sums relative to what the first one reduces.
-        relative: These sums.
-    """
-
-    first: int
-    passes: tuple[Pass, ...]
-    relative: tuple[Relative, ...] = ()
-
-    @property
-    def reduces(self) -> bool:
-        """Return whether any pass reduces anything."""
-        return any(part.reduced for part in self.passes)
-
-    @property
-    def is_online(self) -> bool:
-        """Return whether exponentials are summed that are relative to the maximum so far."""
-        return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
-
-
 def passes_of(group: Group, results: Container[Value], *, long: bool = False) -> Passes:
     """Return the passes of a row program, as few as possible.
 
@@ -144,29 +118,6 @@ def passes_of(group: Group, results: Container[Value], *, long: bool = False) ->
         for node in nodes:
             node.first = None
     return _planned(nodes, results, repeated)
-
-
-def stages_of(passes: Passes) -> tuple[Stage, ...]:
-    """Return the stages of ``passes`` over long rows, as few as possible."""
-    stages: list[Stage] = []
-    left = list(enumerate(passes.passes))
-    while left:
-        number, first = left.pop(0)
-        relative = _relative(first, left[0][1]) if left else None
-        pair = (first,) if relative is None else (first, left.pop(0)[1])
-        stages.append(Stage(number, pair, relative or ()))
-    return tuple(stages)
-
-
-def _relative(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
-    """Return the sums of ``second`` if it may go along a row together with ``first``."""
-    if second.stored or not second.reduced or not first.reduced:
-        return None
-    numbers = {result for view in (*first.reduced, *first.row_scalars) for result in view.op.results}
-    members = list({id(view): view for view in (*first.members, *second.members)}.values())
-    found = relative_sums(second.reduced, first.reduced, members, numbers)
-    online = found is not None and any(each.kind is Kind.EXPONENTIALS for each in found)
-    return None if online and first.stored else found
 
 
 def _cost_of(view: View) -> int:
@@ -196,11 +147,6 @@ class _Node:
     first: int | None = None
 
     @property
-    def reduces_row(self) -> bool:
-        """Whether it reduces each row to a number."""
-        return bool(self.view.reductions) and self.single
-
-    @property
     def sums_rows(self) -> bool:
         """Whether it reduces all rows to one."""
         return bool(self.view.reductions) and not self.single
@@ -213,12 +159,6 @@ class _Node:
     def is_before(self, level: int) -> bool:
         """Return whether it lies along the row, and a pass before ``level`` has computed it."""
         return self.first is not None and self.first < level
-
-    def is_row_scalar(self, results: Container[Value]) -> bool:
-        """Return whether it computes a number for each row that is a result, or is made of such."""
-        if not self.single or self.view.reductions:
-            return False
-        return self.level > 0 or any(result in results for result in self.view.op.results)
 
 
 def _nodes(group: Group, results: Container[Value]) -> list[_Node]:
@@ -274,11 +214,14 @@ def _planned(nodes: Sequence[_Node], results: Container[Value], repeated: int) -
 def _pass(nodes: Sequence[_Node], level: int, results: Container[Value], repeated: int) -> Pass:
     """Return pass ``level``, which repeats what takes no more than ``repeated`` operations."""
     here = [node for node in nodes if node.level == level]
-    reduced = [node for node in here if node.reduces_row]
+    reduced = [node for node in here if node.view.reductions and node.single]
     summed = [node for node in here if node.sums_rows]
     along = [node for node in here if not node.single and not node.view.reductions]
     stored = {result: node for node in along for result in node.view.op.results if result in results}
-    scalars = [node for node in nodes if node.is_row_scalar(results) and max(node.level, 1) == level + 1]
+    single = [node for node in nodes if node.single and not node.view.reductions]
+    single = [node for node in single if max(node.level, 1) == level + 1]
+    # Those that need none of what passes reduce are only computed if they are results themselves.
+    scalars = [node for node in single if node.level or any(each in results for each in node.view.op.results)]
     loaded: dict[Value, None] = {}
     live_ins: dict[Value, None] = {}
 

@@ -16,17 +16,22 @@ from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_c
 from mind_mlir.lowering.schedule.fusion.nests.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping
+    from typing import TypeAlias
 
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass, Passes
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
     from mind_mlir.mlir.bindings import Value
+
+    #: The operation that a reduction combines with, and what it combines.
+    Reduction: TypeAlias = tuple[str, Scalar]
 
 #: The axis, as it were, that all numbers of a row depend on.
 _ROW = -1
 
 
-class Kind(enum.Enum):
+class RelativeKind(enum.Enum):
     """The kind of terms that a sum relative to a number has."""
 
     EXPONENTIALS = "exponentials"
@@ -45,74 +50,103 @@ class Relative:
         difference: The elements less the number, a value of a body.
     """
 
-    kind: Kind
+    kind: RelativeKind
     result: Value
     centre: Value
     source: Value
     difference: Value
 
 
-def relative_sums(
-    reduced: Sequence[View], before: Sequence[View], members: Sequence[View], numbers: Collection[Value]
-) -> tuple[Relative, ...] | None:
-    """Return how each of ``reduced`` depends on ``numbers``; None if not all do in the same of these ways.
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Passes that go along a long row together.
 
-    Args:
-        reduced: Reductions of a row.
-        before: Those that come before; nothing else is reduced there where exponentials are summed.
-        members: All that is computed along the row for both.
-        numbers: What ``before`` reduce, and what is made of that.
+    Attributes:
+        first: The number of its first pass.
+        passes: One or two; the second reduces nothing but sums relative to what the first one reduces.
+        relative: These sums.
     """
+
+    first: int
+    passes: tuple[Pass, ...]
+    relative: tuple[Relative, ...] = ()
+
+    @property
+    def reduces(self) -> bool:
+        """Return whether any pass reduces anything."""
+        return any(part.reduced for part in self.passes)
+
+    @property
+    def is_online(self) -> bool:
+        """Return whether exponentials are summed that are relative to the maximum so far."""
+        return any(each.kind is RelativeKind.EXPONENTIALS for each in self.relative)
+
+
+def stages_of(passes: Passes) -> tuple[Stage, ...]:
+    """Return the stages of ``passes`` over long rows, as few as possible."""
+    stages: list[Stage] = []
+    left = list(enumerate(passes.passes))
+    while left:
+        number, first = left.pop(0)
+        relative = _relative_sums(first, left[0][1]) if left else None
+        pair = (first,) if relative is None else (first, left.pop(0)[1])
+        stages.append(Stage(number, pair, relative or ()))
+    return tuple(stages)
+
+
+def _relative_sums(first: Pass, second: Pass) -> tuple[Relative, ...] | None:
+    """Return the sums of ``second`` if it may go along a row together with ``first``.
+
+    All of them depend in the same way on numbers that ``first`` reduces, or that are made of these; where
+    exponentials are summed, it reduces and stores nothing else.
+    """
+    if second.stored or not second.reduced or not first.reduced:
+        return None
+    numbers = {result for view in (*first.reduced, *first.row_scalars) for result in view.op.results}
+    members = {id(view): view for view in (*first.members, *second.members)}.values()
     along = [view for view in members if view.reductions or view.op.results[0] not in numbers]
-    elements = RowElements(along, numbers)
+    plan = Plan(along, dict.fromkeys(numbers, frozenset((_ROW,))))
+    centres = {plan.root(value): value for value in numbers}
+    sources = {_reduction(plan, view): view.op.results[0] for view in reversed(first.reduced)}
     found = []
-    for view in reduced:
-        relative = elements.relative(view, before)
+    for view in second.reduced:
+        relative = _relative(view, _reduction(plan, view), centres, sources)
         if relative is None:
             return None
         found.append(relative)
     kinds = {each.kind for each in found}
-    if len(kinds) != 1 or (Kind.EXPONENTIALS in kinds and len(before) != 1):
+    alone = len(first.reduced) == 1 and not first.stored
+    return tuple(found) if len(kinds) == 1 and (alone or RelativeKind.EXPONENTIALS not in kinds) else None
+
+
+def _reduction(plan: Plan, view: View) -> Reduction | None:
+    """Return with which operation ``view`` reduces what; None if it reduces several things."""
+    combiners = match_combiners(view.body, view.results)
+    if combiners is None or view.results != 1:
         return None
-    return tuple(found)
+    return combiners[0].name, plan.root(combined_value(view.body, 1, 0))
 
 
-class RowElements:
-    """What ``members`` compute of each element of a row, as a graph, given ``numbers`` of the row."""
-
-    def __init__(self, members: Sequence[View], numbers: Collection[Value]) -> None:
-        self._plan = Plan(members, dict.fromkeys(numbers, frozenset((_ROW,))))
-        self._numbers = {self._plan.root(value): value for value in numbers}
-
-    def relative(self, view: View, before: Sequence[View]) -> Relative | None:
-        """Return how ``view``, a reduction, depends on numbers that ``before`` reduce; None if not so."""
-        reduction = self._reduction(view)
-        if reduction is None or reduction[0] != "arith.addf":
-            return None
-        for kind, find in ((Kind.EXPONENTIALS, _exponent), (Kind.SQUARES, _square_root)):
-            difference = find(reduction[1])
-            if difference is None or difference.name != "arith.subf":
-                continue
-            value, subtracted = difference.operands
-            centre = self._numbers.get(subtracted)
-            source = None if centre is None or _varies(value) else self._source(kind, value, before)
-            if source is not None and (source == centre or kind is Kind.SQUARES):
-                assert difference.op is not None
-                return Relative(kind, view.op.results[0], centre, source, difference.op.results[0])
+def _relative(
+    view: View,
+    reduction: Reduction | None,
+    centres: Mapping[Scalar, Value],
+    sources: Mapping[Reduction | None, Value],
+) -> Relative | None:
+    """Return how ``view``, a ``reduction``, depends on one of ``centres``, numbers made of ``sources``."""
+    if reduction is None or reduction[0] != "arith.addf":
         return None
-
-    def _source(self, kind: Kind, value: Scalar, before: Sequence[View]) -> Value | None:
-        """Return which of ``before`` is the reduction of ``value`` that sums of ``kind`` need."""
-        name = "arith.maximumf" if kind is Kind.EXPONENTIALS else "arith.addf"
-        found = (view.op.results[0] for view in before if self._reduction(view) == (name, value))
-        return next(found, None)
-
-    def _reduction(self, view: View) -> tuple[str, Scalar] | None:
-        """Return with which operation ``view`` reduces what; None if it reduces several things."""
-        combiners = match_combiners(view.body, view.results)
-        if combiners is None or view.results != 1:
-            return None
-        return combiners[0].name, self._plan.root(combined_value(view.body, 1, 0))
+    for kind, find, name in _KINDS:
+        difference = find(reduction[1])
+        if difference is None or difference.name != "arith.subf":
+            continue
+        value, subtracted = difference.operands
+        centre = centres.get(subtracted)
+        source = None if centre is None or _varies(value) else sources.get((name, value))
+        if centre is not None and source is not None and (source == centre or kind is RelativeKind.SQUARES):
+            assert difference.op is not None
+            return Relative(kind, view.op.results[0], centre, source, difference.op.results[0])
+    return None
 
 
 def _varies(scalar: Scalar) -> bool:
@@ -134,3 +168,10 @@ def _square_root(scalar: Scalar) -> Scalar | None:
     """Return what ``scalar`` is the square of; None if it is no square."""
     is_square = scalar.name == "arith.mulf" and scalar.operands[0] is scalar.operands[1]
     return scalar.operands[0] if is_square else None
+
+
+#: Each kind, what finds the elements less the number in a term, and what the number is a reduction by.
+_KINDS = (
+    (RelativeKind.EXPONENTIALS, _exponent, "arith.maximumf"),
+    (RelativeKind.SQUARES, _square_root, "arith.addf"),
+)

@@ -10,84 +10,84 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.nests.body import Place
-from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks
-from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import stages_of
+from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks, GroupEmitter
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
+from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
+    from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Place
     from mind_mlir.mlir.bindings import Value
+
+
+def emit_nest(emitter: Emitter, nest: NestProgram, known: Known) -> list[Value]:
+    """Emit ``nest`` at the insertion point; return the tensors of the outputs, in their order.
+
+    Args:
+        emitter: Emits it.
+        nest: A group, or a row program.
+        known: Numbers from outside that are known as others.
+    """
+    if isinstance(nest.schedule, RowProgramSchedule):
+        return RowEmitter(emitter, nest, nest.schedule).emit(known)
+    return GroupEmitter(emitter, nest).emit(known)
 
 
 class RowEmitter:
     """Emits one row program."""
 
-    def __init__(self, emitter: Emitter, plan: RowPlan) -> None:
+    def __init__(self, emitter: Emitter, nest: NestProgram, schedule: RowProgramSchedule) -> None:
         self._e = emitter
-        self._plan = plan
-        self._g = group = plan.group
-        self._s = plan.schedule
-        self._count = len(plan.passes.passes)
-        self._chunks = Chunks(emitter, group, plan.schedule.rows)
-        outer, rows = group.extents[: group.vector], plan.schedule.rows
-        self._sums = RowSums(emitter, rows.lanes, outer, plan.schedule.summed)
-        self._passes = RowPasses(emitter, plan, self._sums)
-        stages = zip(stages_of(plan.passes), self._s.segments, strict=True) if self._s.segments else ()
-        self._stages = [Segments(emitter, plan, *each, self._passes) for each in stages]
-        summed = {view.op.results[0] for view in plan.passes.summed}
+        self._nest = nest
+        self._s = schedule
+        #: The loop over rows that lie behind one another; -1: there is one row.
+        self._rows = nest.group.vector - 1
+        self._passes = RowPasses(emitter, nest, schedule)
+        self._sums, passes = self._passes.sums, self._passes.passes
+        self._count = len(passes.passes)
+        stages = zip(stages_of(passes), schedule.segments, strict=True) if schedule.segments else ()
+        self._stages = [Segments(emitter, *each, self._passes) for each in stages]
+        summed = {view.op.results[0] for view in passes.summed}
         #: Of each output that is a sum over the rows, by its place.
-        self._summed = {
-            place: output for place, output in enumerate(plan.outputs.values()) if output.result in summed
-        }
+        self._summed = {place: output for place, output in enumerate(nest.outputs) if output.result in summed}
+        self._chunks = Chunks(emitter, nest, self._chunk)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
-        rows = self._s.rows
-        carried = [output.destination for output in self._plan.outputs.values()]
-        for place, output in self._summed.items():
-            carried[place] = self._sums.memory(output)
-        carried = self._chunks.emit(rows.cuts, Place({}, known), carried, self._loops, parallel=rows.parallel)
-        for place, output in self._summed.items():
-            carried[place] = self._sums.join(output, carried[place])
-        return carried
+        return self._chunks.emit(known, self._nest.outputs, self._sums, list(self._summed.values()))
 
-    def _loops(self, place: Place, carried: list[Value]) -> list[Value]:
+    def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over the rows of a chunk."""
-        left = [dim for dim in range(self._g.vector) if dim not in place.env]
+        left = [dim for dim in range(self._rows + 1) if dim not in place.env]
         if self._stages:
             return self._chunks.loops(left, place, carried, self._long_row)
-        if self._plan.rows not in left:
-            return self._chunks.loops(left, place, carried, self._row)
-        return self._chunks.loops(left[:-1], place, carried, self._blocks)
+        return self._chunks.loops([dim for dim in left if dim != self._rows], place, carried, self._blocks)
 
     def _long_row(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run all stages over one row."""
-        block = Block(dict(zip(self._plan.outputs, carried, strict=True)), {})
+        block = Block(dict(zip(self._passes.outputs, carried, strict=True)), {})
         for stage in self._stages:
             place = stage.run(place, block)
         return block.tensors
 
-    def _row(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Run over one row."""
-        row = place.env.get(self._plan.rows, 0)
-        rows = row, self._e.add(row, 1)
-        return self._one(place, rows, self._cleared(place, rows, carried))
-
     def _blocks(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Run over blocks of rows."""
-        bounds = self._chunks.bounds(place, self._plan.rows)
+        """Run over blocks of rows, or over the one row that ``place`` is in."""
+        one = 0 if self._rows < 0 else place.env.get(self._rows)
+        if one is not None:
+            rows = one, self._e.add(one, 1)
+            return self._block(place, rows, self._cleared(place, rows, carried))
+        range_ = self._nest.range_of(place, self._rows)
+        bounds = range_.lower, range_.upper
         carried = self._cleared(place, bounds, carried)
         if self._s.pipelined:
             return self._pipelined(place, bounds, carried)
         return self._e.loop(
             (*bounds, self._s.block),
             carried,
-            lambda i, inside: self._one(place, (i, self._end(i, bounds[1])), inside),
+            lambda i, inside: self._block(place, (i, self._end(i, bounds[1])), inside),
         )
 
     def _cleared(self, place: Place, rows: tuple[Index, Index], carried: list[Value]) -> list[Value]:
@@ -102,12 +102,10 @@ class RowEmitter:
     def _end(self, first: Index, upper: Index) -> Index:
         """Return the end of the block that begins at ``first``, or may begin behind the last row."""
         end = self._e.add(first, self._s.block)
-        cut = self._s.rows.cut(self._plan.rows)
-        whole = self._g.extents[self._plan.rows] % self._s.block == 0 and not self._s.pipelined
-        whole = whole and (cut is None or cut.step % self._s.block == 0)
+        whole = not self._s.pipelined and self._nest.divides(self._rows, self._s.block)
         return end if whole else self._e.minimum(end, upper)
 
-    def _one(self, place: Place, rows: tuple[Index, Index], carried: list[Value]) -> list[Value]:
+    def _block(self, place: Place, rows: tuple[Index, Index], carried: list[Value]) -> list[Value]:
         """Run one pass after the other over a block of ``rows``."""
         block = self._passes.begin(carried)
         slot = self._passes.slot_of(rows[0])

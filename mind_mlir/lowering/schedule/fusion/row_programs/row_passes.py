@@ -10,16 +10,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
-from mind_mlir.lowering.schedule.fusion.nests.body import (
-    NestBody,
-    Output,
-    Place,
-    Prefetch,
-    Range,
-    reductions_of,
-)
+from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Prefetch
 from mind_mlir.lowering.schedule.fusion.nests.elements import Elements, Known
+from mind_mlir.lowering.schedule.fusion.nests.partial_results import SummedRows
+from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Output, Place, Range, reductions_of
+from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, row_totals
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import passes_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, View
 from mind_mlir.mlir.bindings import Value
@@ -28,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.nests.partial_results import RowSums
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 
 
 @dataclasses.dataclass
@@ -70,14 +66,15 @@ class Block:
 class RowPasses:
     """Emits passes over rows, or over segments of them."""
 
-    def __init__(self, emitter: Emitter, plan: RowPlan, sums: RowSums) -> None:
+    def __init__(self, emitter: Emitter, nest: NestProgram, schedule: RowProgramSchedule) -> None:
         self._e = emitter
-        self._plan = plan
-        self._g = group = plan.group
-        self._p = passes = plan.passes
-        self._s = schedule = plan.schedule
-        self._outputs = plan.outputs
-        self._sums = sums
+        self._nest = nest
+        self.group = group = nest.group
+        self.schedule = schedule
+        self.outputs = {output.result: output for output in nest.outputs}
+        self.passes = passes = passes_of(group, self.outputs, long=bool(schedule.segments))
+        self._each = passes.passes
+        self.sums = SummedRows(emitter, schedule.lanes, group.extents[: group.vector], schedule.summed)
         # The slots of a row for its numbers and for what is kept of it, as if they were loops.
         self._slot, self._kept_slot = len(group.extents), len(group.extents) + 1
         self._slots = schedule.block * (2 if schedule.pipelined else 1)
@@ -91,13 +88,13 @@ class RowPasses:
 
         The tensors of the results are ``carried``.
         """
-        numbers = list(self._p.live_ins)
-        if self._s.vectors:
-            numbers += [value for part in self._p.passes if part.row_scalars for value in self._numbers(part)]
+        numbers = list(self.passes.live_ins)
+        if self.schedule.apart:
+            numbers += [value for part in self._each if part.row_scalars for value in self._numbers(part)]
         shapes: dict[Value, tuple[int, ...]] = dict.fromkeys(numbers, (self._slots,))
-        shapes.update(dict.fromkeys(self._p.kept, self._kept_shape))
+        shapes.update(dict.fromkeys(self.passes.kept, self._kept_shape))
         memory = {value: self._e.empty(shape, value.type.element_type) for value, shape in shapes.items()}
-        return Block(dict(zip(self._outputs, carried, strict=True)), memory)
+        return Block(dict(zip(self.outputs, carried, strict=True)), memory)
 
     def run(self, number: int, place: Place, rows: tuple[Index, Index], slot: Index, block: Block) -> Block:
         """Run a pass over a block of rows, from the first one to the one behind the last.
@@ -108,7 +105,7 @@ class RowPasses:
         def row(i: Index, inside: list[Value]) -> list[Value]:
             own = block.at(inside)
             slots = {
-                self._plan.rows: i,
+                self.group.vector - 1: i,
                 self._slot: self._e.modulo(i, self._slots),
                 self._kept_slot: self._e.modulo(i, self._kept_slots),
             }
@@ -116,8 +113,8 @@ class RowPasses:
             return own.tensors
 
         block = block.at(self._e.apart((*rows, 1), block.tensors, row))
-        if self._s.vectors and self._p.passes[number].row_scalars:
-            self._emit_scalars_of_rows(self._p.passes[number], place.known, slot, block)
+        if self.schedule.apart and self._each[number].row_scalars:
+            self._emit_scalars_of_rows(self._each[number], place.known, slot, block)
         return block
 
     def slot_of(self, row: Index) -> Index:
@@ -127,24 +124,28 @@ class RowPasses:
     def _prefetches(self, number: int, env: Env, block: Block) -> list[Prefetch]:
         """Return what pass ``number`` prefetches: rows to be read in a while, and those of the last pass."""
         found: list[Prefetch] = []
-        rows, last = self._plan.rows, len(self._p.passes) - 1
-        if self._s.prefetch_pass >= 0 and number == last - 1 and not self._s.passes[last].streaming:
+        rows, last = self.group.vector - 1, len(self._each) - 1
+        if (
+            self.schedule.prefetch_pass >= 0
+            and number == last - 1
+            and not self.schedule.passes[last].streaming
+        ):
             found += [
                 Prefetch(block.outputs[value], output.access, env, write=True)
-                for value in self._p.passes[last].stored
-                if (output := self._outputs.get(value)) is not None
+                for value in self._each[last].stored
+                if (output := self.outputs.get(value)) is not None
             ]
-        if number != self._s.prefetch_pass or rows < 0:
+        if number != self.schedule.prefetch_pass or rows < 0:
             return found
         # While the last pass is at a block, the first one has been over the next already.
-        distance = self._s.block * (2 if self._s.pipelined and number == last else 1)
-        next_row = self._e.minimum(self._e.add(env[rows], distance), self._g.extents[rows] - 1)
-        whole = tuple(self._g.extents)
+        distance = self.schedule.block * (2 if self.schedule.pipelined and number == last else 1)
+        next_row = self._e.minimum(self._e.add(env[rows], distance), self.group.extents[rows] - 1)
+        whole = tuple(self.group.extents)
         read = {
             value: access
-            for view in self._p.passes[0].members
+            for view in self._each[0].members
             for value, access, shape in zip(view.inputs, view.accesses, view.shapes, strict=False)
-            if value not in self._g.produced and filler(value) is None
+            if value not in self.group.produced and filler(value) is None
             if shape == whole and is_identity(access, len(whole))
         }
         return found + [Prefetch(*each, env | {rows: next_row}) for each in read.items()]
@@ -153,7 +154,7 @@ class RowPasses:
         """Run pass ``number`` over one row, whose numbers are in memory."""
         prefetches = self._prefetches(number, place.env, block)
         slot = [place.env[self._slot]]
-        live_ins = self._p.passes[number].live_ins
+        live_ins = self._each[number].live_ins
         numbers = {value: self._e.extract(block.buffers[value], slot) for value in live_ins}
         here = place.at(place.env, Known({**place.known.scalars, **numbers}))
         totals = self.along(number, here, block, prefetches=prefetches)
@@ -173,26 +174,26 @@ class RowPasses:
         Besides what is known at ``place``, ``numbers`` of the row are going to be known, and ``others`` are
         reduced.
         """
-        part = self._p.passes[number]
+        part = self._each[number]
         members = {id(view): self._form(view, part) for view in part.members}
-        reductions = (self._g.vector,) if part.reduced else ()
-        group = Group(self._g.extents, self._g.vector, list(members.values()), reductions)
+        reductions = (self.group.vector,) if part.reduced else ()
+        group = dataclasses.replace(self.group, members=list(members.values()), reductions=reductions)
         outputs = [self._stream(value, members, block) for value in part.stored]
         outputs += [
-            dataclasses.replace(self._outputs[view.op.results[0]], member=members[id(view)], adds=True)
+            dataclasses.replace(self.outputs[view.op.results[0]], member=members[id(view)], adds=True)
             for view in part.summed
         ]
         outputs += [*reductions_of(members[id(view)] for view in part.reduced), *others]
         live_ins = [value for value in part.live_ins if value in place.known.scalars]
-        schedule, outer = self._s.passes[number], self._dims([*live_ins, *numbers])
-        body = NestBody(self._e, group, outputs, schedule, self._plan.target, outer, prefetches)
+        nest = NestProgram(group, outputs, self.schedule.passes[number], self._nest.target)
+        body = NestBody(self._e, nest, self._dims([*live_ins, *numbers]), prefetches)
         here = body.inside(place.at(place.env, Known(dict(place.known.scalars))), place.env)
         body.elements.spread(here.known)
         return body, here
 
     def _dims(self, numbers: Collection[Value]) -> dict[Value, frozenset[int]]:
         """Return the loops that ``numbers`` of a row depend on."""
-        return dict.fromkeys(numbers, frozenset(range(self._g.vector)))
+        return dict.fromkeys(numbers, frozenset(range(self.group.vector)))
 
     def along(
         self,
@@ -208,9 +209,9 @@ class RowPasses:
         That is by the results, or by the values of bodies that ``others`` reduce instead.
         """
         body, here = self.body(number, place, block, others=others, prefetches=prefetches)
-        slot = self._sums.slot(place.env) if self._p.passes[number].summed else None
-        ranges = {} if range_ is None else {self._g.vector: range_}
-        here = dataclasses.replace(here, ranges=ranges, slot=slot, now=block.now(self._outputs))
+        slot = self.sums.slot(place.env) if self._each[number].summed else None
+        ranges = {} if range_ is None else {self.group.vector: range_}
+        here = dataclasses.replace(here, ranges=ranges, slot=slot, now=block.now(self.outputs))
         written = [output.result for output in body.streams]
         tensors, totals = [block.home(value)[value] for value in written], list[Value]()
         if body.reducers:
@@ -228,14 +229,14 @@ class RowPasses:
 
         They are made of the ``total`` that the pass has found for each reduction.
         """
-        part, env = self._p.passes[number], place.env
+        part, env = self._each[number], place.env
         scalars = dict(place.known.scalars)
         for each in reductions_of(part.reduced):
-            start = None if each.start is None else self._plan.outside.get(each.start, each.start)
+            start = None if each.start is None else place.known.scalars.get(each.start, each.start)
             output, found = dataclasses.replace(each, start=start), total(each)
             begin = output.begin(self._e, output.destination, output.indices(self._e, env))
             scalars[output.result] = output.combiner.combine(begin, found)
-        group = Group(self._g.extents, self._g.vector, [] if self._s.vectors else part.row_scalars)
+        group = Group(self.group.extents, self.group.vector, [] if self.schedule.apart else part.row_scalars)
         elements = Elements(self._e, group, 1, (), self._dims(scalars))
         known = elements.advance(env, Known(scalars))
         for value in self._numbers(part):
@@ -244,27 +245,27 @@ class RowPasses:
                 slot = [env[self._slot]]
                 block.buffers[value] = self._e.insert(scalars[value], block.buffers[value], slot)
             if value in block.outputs:
-                indices = self._outputs[value].indices(self._e, env)
+                indices = self.outputs[value].indices(self._e, env)
                 block.outputs[value] = self._e.insert(scalars[value], block.outputs[value], indices)
         return Known(scalars)
 
     def _numbers(self, part: Pass) -> list[Value]:
         """Return what each row of ``part`` ends with."""
-        row_scalars = [] if self._s.vectors else part.row_scalars
+        row_scalars = [] if self.schedule.apart else part.row_scalars
         return [result for view in (*part.reduced, *row_scalars) for result in view.op.results]
 
     def _form(self, view: View, part: Pass) -> View:
         """Return ``view`` as it is computed in ``part``, with what was kept for it in its own memory."""
-        kept = [value for value in part.loaded if value in self._p.kept]
+        kept = [value for value in part.loaded if value in self.passes.kept]
         numbers = [number for number, value in enumerate(view.inputs) if value in kept]
         return _at(view, numbers, self._kept_access, self._kept_shape)
 
     def _stream(self, value: Value, members: dict[int, View], block: Block) -> Output:
         """Return how ``value``, which lies along the row, is stored: as a result or in the block's memory."""
-        if value in self._outputs:
-            output = self._outputs[value]
+        if value in self.outputs:
+            output = self.outputs[value]
             return dataclasses.replace(output, member=members[id(output.member)])
-        view, number = members[id(self._g.produced[value])], value.result_number
+        view, number = members[id(self.group.produced[value])], value.result_number
         form = _at(view, [len(view.inputs) + number], self._kept_access, self._kept_shape)
         return Output(form, number, block.buffers[value])
 
@@ -277,17 +278,16 @@ class RowPasses:
             inputs = len(view.inputs)
             numbers = [n for n, value in enumerate(view.operands) if n >= inputs or value in block.buffers]
             members.append(_at(view, numbers, access, shape))
-        group = Group((*self._g.extents, *shape), self._slot, members)
+        group = Group((*self.group.extents, *shape), self._slot, members)
         streams = [
             Output(view, number, block.buffers[result])
             for view in members
             for number, result in enumerate(view.op.results)
             if result in block.buffers
         ]
-        lanes = min(self._s.rows.lanes, self._s.block)
-        schedule = dataclasses.replace(self._s.rows, lanes=lanes, vectors=1, cuts=(), parallel=False)
-        body = NestBody(self._e, group, streams, schedule, self._plan.target)
-        ranges = {self._slot: Range(slot, self._e.add(slot, self._s.block))}
+        schedule = FusedSchedule(min(self.schedule.lanes, self.schedule.block))
+        body = NestBody(self._e, NestProgram(group, streams, schedule, self._nest.target))
+        ranges = {self._slot: Range(slot, self._e.add(slot, self.schedule.block))}
         here = body.inside(Place({}, known, ranges, now=dict(block.buffers)), {})
         tensors = columns(body, here, [output.destination for output in streams])
         block.buffers.update(zip([output.result for output in streams], tensors, strict=True))

@@ -15,15 +15,14 @@ from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import read_by
-from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage, passes_of, stages_of
+from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, passes_of
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage, stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_work import RowWork, pays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
-    from mind_mlir.lowering.schedule.fusion.nests.body import Output
-    from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
@@ -33,36 +32,34 @@ class SegmentSchedule:
     """How a stage goes along a long row.
 
     Attributes:
-        passes: How many passes go along it together.
+        passes: How each of the passes that go along it together is computed.
         size: Elements of a segment, of which the row has numbers of their own; passes go over it one by one.
         split: How the whole segments of a row are cut in chunks; one chunk where threads share the rows.
     """
 
-    passes: int
+    passes: tuple[FusedSchedule, ...]
     size: int
     split: Split
 
 
 @dataclasses.dataclass(frozen=True)
-class RowSchedule:
-    """The schedule of a row program.
+class RowProgramSchedule(FusedSchedule):
+    """The schedule of a row program: how the rows are cut in chunks, if they are what threads share.
 
     Attributes:
-        rows: How the rows are cut in chunks, if they are what threads share.
         passes: How each pass over a row is computed, and, as the reason, what it does.
         segments: How each stage goes along long rows; none where rows are computed in blocks.
         block: Rows that a pass runs over before the next one does, a power of two.
-        vectors: Whether what there is one of for each row is computed for many rows at a time.
+        apart: Whether what there is one of for each row is computed for many rows at a time.
         prefetch_pass: Which pass prefetches rows that the first one reads in a while; -1: none does.
         pipelined: Whether the last pass over a block runs after the first over the next.
         summed: Rows that are reduced to one partial result, where all are reduced to one; else 0.
     """
 
-    rows: FusedSchedule
-    passes: tuple[FusedSchedule, ...]
+    passes: tuple[FusedSchedule, ...] = ()
     segments: tuple[SegmentSchedule, ...] = ()
     block: int = 1
-    vectors: bool = False
+    apart: bool = False
     prefetch_pass: int = -1
     pipelined: bool = False
     summed: int = 0
@@ -74,16 +71,16 @@ class RowSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
-        left, found = iter(self.passes), list[Choice]()
-        for number, count in enumerate([each.passes for each in self.segments] or [1] * len(self.passes), 1):
-            step = list(itertools.islice(left, count))
+        found = list[Choice]()
+        steps = [each.passes for each in self.segments] or [(each,) for each in self.passes]
+        for number, step in enumerate(steps, 1):
             value = ", ".join(f"{each.vectors} x {each.lanes}" for each in step)
             name = f"{'stage' if self.segments else 'pass'} {number}"
             found.append(Choice(name, value, ", ".join(each.reason for each in step if each.reason)))
-        chunks = next(choice for choice in self.rows.choices() if choice.name == "chunks")
-        if self.segments and not self.rows.cuts:
+        chunks = next((each.value, each.reason) for each in super().choices() if each.name == "chunks")
+        if self.segments and not self.cuts:
             counts = ", ".join(str(each.split.count) for each in self.segments)
-            chunks = Choice("chunks", counts, f"of each row: {self.segments[0].split.reason}")
+            chunks = counts, f"of each row: {self.segments[0].split.reason}"
         sizes = ", ".join(str(each.size) for each in self.segments[:-1])
         blocks, summed = (f"of {count} row{'s' * (count > 1)}" for count in (self.block, self.summed))
         past = any(schedule.streaming for schedule in self.passes)
@@ -94,9 +91,7 @@ class RowSchedule:
                 and ("pieces", f"of {sizes}", "what is reduced of them is joined behind each stage"),
                 not self.segments and ("blocks", blocks, "passes find them in the first-level cache"),
                 self.pipelined and ("order", "last pass after the next first", "no pass waits for a number"),
-            ),
-            chunks,
-            *chosen(
+                ("chunks", *chunks),
                 self.summed > 0 and ("partial sums", summed, "they are joined afterwards"),
                 self.prefetch_pass >= 0
                 and ("prefetch", f"in pass {self.prefetch_pass + 1}", "memory answers late"),
@@ -105,33 +100,9 @@ class RowSchedule:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class RowPlan:
-    """A row program that is to be emitted.
-
-    Attributes:
-        group: All its operations; their rows lie along the last loop.
-        passes: What is computed when.
-        outputs: The results that are used outside of it, by themselves.
-        schedule: How.
-        target: The processor.
-        outside: Numbers from outside that are known as others.
-    """
-
-    group: Group
-    passes: Passes
-    outputs: Mapping[Value, Output]
-    schedule: RowSchedule
-    target: Target
-    outside: Mapping[Root, Value]
-
-    @property
-    def rows(self) -> int:
-        """The loop over rows that lie behind one another; -1: there is one row."""
-        return self.group.vector - 1
-
-
-def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple[Passes, RowSchedule] | None:
+def choose_rows(
+    group: Group, results: Sequence[Value], target: Target
+) -> tuple[Passes, RowProgramSchedule] | None:
     """Return the passes of a row program and how they are computed; None if it is not to be one nest."""
     passes = passes_of(group, results)
     if len(passes.passes) < 2:
@@ -146,7 +117,7 @@ def choose_rows(group: Group, results: Sequence[Value], target: Target) -> tuple
     return None if schedule is None else (work.passes, schedule)
 
 
-def _in_blocks(work: RowWork) -> RowSchedule | None:
+def _in_blocks(work: RowWork) -> RowProgramSchedule | None:
     """Return how rows are computed that the cache holds."""
     rows, group, passes, target = work.rows, work.group, work.passes, work.target
     if rows is None:
@@ -166,18 +137,18 @@ def _in_blocks(work: RowWork) -> RowSchedule | None:
     far = work.whole.bytes > target.l2_bytes and work.whole.row_bytes >= constants.PREFETCH_ROW
     pipelined = block < most
     costs = [each.operations for each in work.each]
-    return RowSchedule(
-        rows,
-        _pass_schedules(work),
+    return RowProgramSchedule(
+        **vars(rows),
+        passes=_pass_schedules(work),
         block=block,
-        vectors=apart,
+        apart=apart,
         prefetch_pass=costs.index(max(costs if pipelined else costs[:-1])) if far else -1,
         pipelined=pipelined,
         summed=min(constants.SUMMED_ROWS, most) if passes.summed else 0,  # no chunk has a part of them
     )
 
 
-def _in_segments(work: RowWork) -> RowSchedule | None:
+def _in_segments(work: RowWork) -> RowProgramSchedule | None:
     """Return how long rows are computed; None if they are better left to groups."""
     passes, group = work.passes, work.group
     if passes.kept or passes.summed:
@@ -187,7 +158,6 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
     if (rows is None and nanoseconds < constants.WORTHWHILE_NS) or not pays(work, stages):
         return None
     left = iter(_pass_schedules(work))
-    schedules: list[FusedSchedule] = []
     segments: list[SegmentSchedule] = []
     for stage in stages:
         own = list(itertools.islice(left, len(stage.passes)))
@@ -196,10 +166,13 @@ def _in_segments(work: RowWork) -> RowSchedule | None:
         size = _segment(work, stage, max(each.width for each in own))
         count = max(1, work.extent // size)
         split = Split(count, 1, "threads share the rows") if rows is not None else _split(count, work)
-        segments.append(SegmentSchedule(len(own), size, split))
-        schedules += [dataclasses.replace(each, cuts=(Cut(group.vector, size, count),)) for each in own]
+        cuts = (Cut(group.vector, size, count),)
+        segments.append(
+            SegmentSchedule(tuple(dataclasses.replace(each, cuts=cuts) for each in own), size, split)
+        )
     plain = FusedSchedule(work.lanes, reason="threads share each row")
-    return RowSchedule(rows or plain, tuple(schedules), tuple(segments))
+    each_pass = tuple(itertools.chain.from_iterable(each.passes for each in segments))
+    return RowProgramSchedule(**vars(rows or plain), passes=each_pass, segments=tuple(segments))
 
 
 def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:

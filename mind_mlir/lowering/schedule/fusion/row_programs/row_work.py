@@ -21,7 +21,8 @@ from mind_mlir.mlir.bindings import Value, ir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, Stage
+    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes
+    from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage
     from mind_mlir.target import Target
 
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.folds.reductions import combiner_named
-from mind_mlir.lowering.schedule.fusion.nests.body import Output, Range
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
+from mind_mlir.lowering.schedule.fusion.nests.program import Output, Range
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
-from mind_mlir.lowering.schedule.fusion.row_programs.relative import Kind, Relative
+from mind_mlir.lowering.schedule.fusion.row_programs.relative import Relative, RelativeKind
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.folds.reductions import Combiner
-    from mind_mlir.lowering.schedule.fusion.nests.body import Place
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
-    from mind_mlir.lowering.schedule.fusion.row_programs.passes import Stage
+    from mind_mlir.lowering.schedule.fusion.nests.program import Place
+    from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowPlan, SegmentSchedule
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import SegmentSchedule
     from mind_mlir.mlir.bindings import Attribute, Type
 
     #: The first of some segments and the one behind the last; None for what follows the whole segments.
@@ -50,17 +50,15 @@ Numbers: TypeAlias = "dict[tuple[str, Value | None], Value]"
 class Segments:
     """Emits one stage."""
 
-    def __init__(
-        self, emitter: Emitter, plan: RowPlan, stage: Stage, schedule: SegmentSchedule, passes: RowPasses
-    ) -> None:
+    def __init__(self, emitter: Emitter, stage: Stage, schedule: SegmentSchedule, passes: RowPasses) -> None:
         self._e = emitter
         self._stage = stage
         self._passes = passes
         self._first = stage.first
         self._schedule = schedule
-        self._steps = plan.schedule.passes
-        self._lanes = plan.schedule.rows.lanes
-        self._extent = plan.group.extents[plan.group.vector]
+        self._steps = passes.schedule.passes
+        self._lanes = passes.schedule.lanes
+        self._extent = passes.group.extents[passes.group.vector]
         #: Whole segments of a row, and segments.
         self._whole = self._extent // self._schedule.size
         self._count = -(-self._extent // self._schedule.size)
@@ -219,7 +217,7 @@ class Segments:
     def _memory(self) -> Numbers:
         """Emit memory for the numbers of the segments of one row."""
         views = [view for part in self._stage.passes for view in part.reduced]
-        squares = [each.result for each in self._stage.relative if each.kind is Kind.SQUARES]
+        squares = [each.result for each in self._stage.relative if each.kind is RelativeKind.SQUARES]
         rows: list[tuple[str, Value | None, Value]] = []
         rows += [("total", result, result) for view in views for result in view.op.results]
         rows += [(name, result, result) for name in ("rest", "own") for result in squares]
@@ -281,6 +279,6 @@ def _squares(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: Type) 
 
 
 _TERMS = {
-    Kind.EXPONENTIALS: _exponentials,
-    Kind.SQUARES: _squares,
+    RelativeKind.EXPONENTIALS: _exponentials,
+    RelativeKind.SQUARES: _squares,
 }
