@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.runtime.executable import Executable
 
-#: How long calls are measured, and how many there are at least and at most.
-_SECONDS, _LEAST, _MOST = 0.3, 3, 1_000
+#: How long calls are measured, twice.
+SECONDS = 0.3
+#: How many calls are measured at least and at most.
+_LEAST, _MOST = 3, 1_000
 _RECORDS = 1 << 20
 #: Where stamps make a call slower by more than this, loops are stamped as wholes.
 _SLOWER = 1.03
@@ -42,7 +44,7 @@ def measured(executable: Executable, call: Callable[[Executable], object]) -> Ti
         if len(whole.rows) != len(stamps.rows):
             stamped, stamps = other, whole
             call(stamped)
-    calls = max(_LEAST, min(_MOST, int(_SECONDS / max(plain, 1e-9))))
+    calls = max(_LEAST, min(_MOST, int(SECONDS / max(plain, 1e-9))))
     spans, taken, is_whole = recording.run(lambda: call(stamped), calls)
     return profile_of(stamps.rows, spans, taken, plain, machine_limits(), is_whole=is_whole)
 
@@ -50,7 +52,7 @@ def measured(executable: Executable, call: Callable[[Executable], object]) -> Ti
 def _by_turns(one: Callable[[], object], other: Callable[[], object]) -> tuple[float, float]:
     """Return the seconds of calls of either: the means of the quicker halves."""
     times: tuple[list[float], list[float]] = ([], [])
-    end = time.perf_counter() + _SECONDS
+    end = time.perf_counter() + SECONDS
     while len(times[0]) < _LEAST or (time.perf_counter() < end and len(times[0]) < _MOST):
         for call, taken in zip((one, other), times, strict=True):
             start = time.perf_counter()

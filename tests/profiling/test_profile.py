@@ -47,6 +47,12 @@ func @main(%x: tensor<f64[8]>, %n: tensor<i64[]>) -> (tensor<f64[8]>) {
 LIMITS = Limits(2, 1e11, ((1 << 16, 2e11), (1 << 62, 1e10)))
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure for a moment."""
+    monkeypatch.setattr("mind_mlir.profiling.measured.SECONDS", 0.01)
+
+
 def arguments() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)
     return rng.standard_normal((96, 64)).astype("f"), rng.standard_normal((64, 80)).astype("f")

@@ -64,6 +64,11 @@ class Tags:
         for op, number in tags.items():
             op.location = ir.Location.name(f"{_MARK}{number}", op.location)
 
+    @property
+    def all(self) -> Collection[int]:
+        """Return all tags."""
+        return self._operations.keys()
+
     def work(self, tags: Collection[int]) -> Work:
         """Return what the operations that have ``tags`` have to move and to do together."""
         chosen = [self._operations[tag] for tag in sorted(tags) if tag in self._operations]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from cli_harness import findings, succeed
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ ROWS = """
 %b = Exp (%a) : tensor<f32[48, 48]>
 outputs: %b
 """
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure for a moment."""
+    monkeypatch.setattr("mind_mlir.profiling.measured.SECONDS", 0.01)
 
 
 def test_a_table_of_random_inputs() -> None:
