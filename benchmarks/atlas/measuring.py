@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import mind_mlir
@@ -81,8 +81,9 @@ def measured(point: Point, seconds: float) -> Found:
             best, calls = min(best, time.perf_counter() - before), calls + 1
     except MindError as error:
         return Found(*head, refused=str(error).partition("\n")[0])
-    limits, work = machine_limits(), work_of(point)
+    limits = machine_limits()
     held = sum(each.nbytes for each in (*arguments.values(), *compiled(**arguments)))
+    work = work_of(point, held)
     scratch = int(re.findall(r"mind.scratch_bytes = (\d+)", compiled.as_text("bufferized"))[0])
     return Found(
         *head,
@@ -94,12 +95,16 @@ def measured(point: Point, seconds: float) -> Found:
     )
 
 
-def work_of(point: Point) -> Work:
-    """Return what the program of a point has to move and to do."""
+def work_of(point: Point, held: int) -> Work:
+    """Return what the program of a point has to move and to do; it holds so many bytes of arrays.
+
+    Of arrays of which only a part is read, it is that part.
+    """
     lowering, tags = Lowering(named_target()), Tags()
     lowering.run(point.module, "linalg")
     module = lowering.mlir
     assert module is not None, "there is a module behind that stage"
     with module.context:
         tags.tag(module)
-        return tags.work(tags.all)
+        work = tags.work(tags.all)
+    return work if point.reads_part else replace(work, bytes=held)

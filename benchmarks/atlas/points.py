@@ -45,6 +45,8 @@ _CLASSES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "slice": ("Slice", {"starts": [1, 1], "ends": [-1, -1], "steps": [1, 1]}),
 }
 _PAIR_EXTENT = 512
+#: Operations that read a part of an operand, which what they are lowered to says.
+_PARTS = frozenset(("Slice", "DynamicSlice", "GatherWindows", "Gather", "Take", "Index"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Point:
         shapes: Its operands, as text.
         module: The program.
         is_pair: Whether it is of two operations.
+        reads_part: Whether it reads a part of its operands.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Point:
     shapes: str
     module: Module
     is_pair: bool = False
+    reads_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,8 @@ def _point(use: _Use, dtype: DType | None, size: str, number: int) -> Point | No
         return None
     shapes = ", ".join(" x ".join(map(str, type_.extents)) or "1" for type_ in use.types)
     name = f"{use.record.opcode} {number}" if number else use.record.opcode
-    return Point(name, "" if dtype is None else dtype.value, size, shapes, module)
+    reads_part = use.record.opcode in _PARTS
+    return Point(name, "" if dtype is None else dtype.value, size, shapes, module, reads_part=reads_part)
 
 
 def _usual(record: OpDef) -> list[DType | None]:
