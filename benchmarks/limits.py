@@ -19,10 +19,10 @@ import numpy as np
 
 import mind_mlir
 from benchmarks.command import parser, show
-from benchmarks.native_loops import STEP, NativeLoops
 from benchmarks.peers.programs import program
 from benchmarks.peers.workloads import WORKLOADS
 from benchmarks.report import Report
+from mind_mlir.profiling.native_loops import STEP, NativeLoops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

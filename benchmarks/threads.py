@@ -15,9 +15,9 @@ import numpy as np
 
 import mind_mlir
 from benchmarks.command import parser, show
-from benchmarks.native_loops import STEP, NativeLoops
 from benchmarks.report import Report
 from mind_mlir.lowering.schedule.emission import constants
+from mind_mlir.profiling.native_loops import STEP, NativeLoops
 from mind_mlir.runtime.threads import MOST_THREADS, SPIN_NS
 
 if TYPE_CHECKING:

@@ -45,10 +45,11 @@ LAYERS = (
     *("lowering.schedule.attention", "lowering.schedule.quantized", "lowering.schedule.windows"),
     "lowering.schedule.scans",
     "lowering.schedule",
-    *("lowering.math", "lowering.buffers", "lowering.functions", "lowering"),
+    *("lowering.math", "lowering.buffers", "lowering.functions"),
+    *("lowering.profiling", "lowering"),
     "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
-    "runtime",
+    *("runtime", "profiling"),
     "models.weights",
     "packaging",
     "tracing",
@@ -85,6 +86,9 @@ EXCEPTIONS = {
         "ir.terminators",
         "languages.core",
     ): "str() of a terminator is its text; the printer is loaded where it is called",
+    ("runtime.executable", "profiling"): "what measures calls is loaded where a profile is wanted",
+    ("runtime.staged", "profiling"): "the type of a profile",
+    ("runtime.staged_method", "profiling"): "the type of a profile",
 }
 
 #: Layers without a row of their own in the page of the layout: parts, and what every package has.
@@ -101,6 +105,7 @@ NO_ROW = {
     "languages.mind.syntax",
     "languages.stablehlo.rules",
     "lowering.dialect.opviews",
+    "lowering.profiling",
     "models.onnx.graphs",
     "models.onnx.rules",
     "models.torch.graph",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.codegen.entries import EntrySignature
     from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.passes.record import Evaluate
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.stages import Observer
@@ -41,6 +42,7 @@ def compile_module(
     canonical: Module | None = None,
     observer: Observer | None = None,
     evaluate: Evaluate | None = None,
+    stamps: Stamps | None = None,
 ) -> Compilation:
     """Compile a module.
 
@@ -53,6 +55,7 @@ def compile_module(
         canonical: The module in canonical form, where that has been made already; there is no observer then.
         observer: Sees every stage's form as it appears.
         evaluate: Runs code while the module is compiled, if it is to be optimised so.
+        stamps: Take the time of each nest where the code runs, if that is wanted.
 
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings.
@@ -71,6 +74,7 @@ def compile_module(
             context=context,
             canonical=canonical,
             evaluate=evaluate,
+            stamps=stamps,
         )
         lowering.run(module)
         start = time.perf_counter()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.buffers.plan import Arena
+    from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.emission.decision import Opcodes
     from mind_mlir.mlir.bindings import Context
@@ -73,6 +74,7 @@ class Lowering:
         decisions: What the scheduler decided, once it has and if anybody looks.
         plan_wanted: Whether it is taken down which buffer lies where.
         arenas: Where buffers lie, once they have been placed and if that is wanted; callees come first.
+        stamps: Take the time of each nest, if that is wanted.
         checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
@@ -92,6 +94,7 @@ class Lowering:
     decisions: Decisions | None = None
     plan_wanted: bool = False
     arenas: list[Arena] = field(default_factory=list)
+    stamps: Stamps | None = None
     checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     _core: Module | None = None
     _noted: bool = False
@@ -172,7 +175,9 @@ class Lowering:
         self.mlir, self.checks_of = lowered.module, lowered.checks_of
 
     def _schedule(self) -> None:
-        self.decisions = Decisions(wanted=self._noted)
+        self.decisions = Decisions(wanted=self._noted or self.stamps is not None)
+        if self.stamps is not None:
+            self.stamps.tag(self.mlir)
         kernels = schedule(self.mlir, self.target, self.decisions, self.options)
         if self.kernels is not None and self.mlir is not None:
             with self.mlir.context:
@@ -185,11 +190,16 @@ class Lowering:
         plans = Plans() if self.plan_wanted else None
         bufferize(self.mlir, plans=plans)
         self.arenas = [] if plans is None else plans.arenas
+        if self.stamps is not None and self.decisions is not None:
+            self.stamps.decided(self.decisions, self._opcodes())
+            self.stamps.insert(self.mlir)
 
     def _to_llvm(self) -> None:
         debug = self.options.debug
         link = debug or self.kernels is None
         to_llvm(self.mlir, self.target, threads=self.threads, link=link, located=debug)
+        if self.stamps is not None:
+            self.stamps.define(self.mlir, self.target)
         if debug:
             opcodes = {place: opcode for (_, place), opcode in self._opcodes().items() if place is not None}
             add_debug_info(self.mlir, Sources(prefixes=self.options.debug_prefixes), opcodes)

@@ -23,6 +23,7 @@ from mind_mlir.target import named_target, runs_here
 if TYPE_CHECKING:
     from mind_mlir.image.compiled import CompiledCode
     from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.passes.record import Evaluate
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.stages import Observer
@@ -37,13 +38,16 @@ def code_of(
     target: Target,
     threads: int | None,
     observer: Observer | None = None,
+    stamps: Stamps | None = None,
 ) -> Compilation:
     """Return the code of a module for this process (see `codegen.compiling.compile_module`).
 
-    Where an observer looks, the module goes through all stages.
+    Where an observer looks, or code has stamps, the module goes through all stages.
     """
-    compiled = partial(_compiled, module, options, target=target, threads=threads, observer=observer)
-    store = None if observer is not None else store_for(options.cache)
+    compiled = partial(
+        _compiled, module, options, target=target, threads=threads, observer=observer, stamps=stamps
+    )
+    store = None if observer is not None or stamps is not None else store_for(options.cache)
     if store is None:
         return compiled()
     timings: dict[str, float] = {}
@@ -79,6 +83,7 @@ def _compiled(
     threads: int | None,
     canonical: Module | None = None,
     observer: Observer | None = None,
+    stamps: Stamps | None = None,
 ) -> Compilation:
     attempted(lambda: begin_pool(threads))
     from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
@@ -92,6 +97,7 @@ def _compiled(
         canonical=canonical,
         observer=observer,
         evaluate=evaluation(options),
+        stamps=stamps,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.errors import LoadingError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.restriction import restricted
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.image.compiled import Compilation
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.lowering.profiling.stamps import Stamps
+    from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.stages import Observer
     from mind_mlir.target import Target
@@ -61,6 +64,7 @@ class Executable(FunctionSet):
         function: str | None = None,
         observer: Observer | None = None,
         entry: str | None = None,
+        stamps: Stamps | None = None,
     ) -> None:
         """Compile a module for this machine (see `mind_mlir.compile`).
 
@@ -70,6 +74,7 @@ class Executable(FunctionSet):
             function: The exported function to compile, with what it calls; all of them unless given.
             observer: Sees every stage's form as it appears.
             entry: The function that a call runs, where that is not ``main`` or the only one.
+            stamps: Take the time of each nest of calls, if that is wanted.
         """
         argument_checks.expect(module, Module, "module", MODULE)
         self._options = options = checked_options(options)
@@ -80,7 +85,7 @@ class Executable(FunctionSet):
             argument_checks.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
         self._named_entry = entry = None if entry is None else entry_function(module, entry).name
-        found = code_of(module, options, target=machine, threads=limit, observer=observer)
+        found = code_of(module, options, target=machine, threads=limit, observer=observer, stamps=stamps)
         try:
             functions = FrozenDict(self._load(found))
         except NoPoolError:  # one thread runs its loops then, with the same results
@@ -123,6 +128,27 @@ class Executable(FunctionSet):
     def staged_words(self, *, single: bool) -> Array:
         """Return a native record of the function that a call runs, for a `StagedFunction` that calls it."""
         return self._called().staged_record(single=single).words
+
+    @public
+    def profile(self, /, *args: object, **kwargs: object) -> TimeProfile:
+        """Return where the time of a call with these arguments goes: by nest and thread, beside the limits.
+
+        The module is compiled once more, with time stamps around its nests, and called for some tenths of a
+        second; `mind_mlir.profiling.profile.Profile` prints as a table.
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs (E61xx).
+            ExecutionError: A call raises it.
+            ValueError: There are several functions, and none is called ``main``.
+        """
+        self._called()
+        from mind_mlir.profiling.measured import measured  # noqa: PLC0415 -- loads MLIR, which calls do without
+
+        return measured(self, lambda executable: executable(*args, **kwargs))
+
+    def stamped(self, stamps: Stamps) -> Executable:
+        """Return the module compiled once more, in the same way, with stamps."""
+        return Executable(self._source, self._options, entry=self._named_entry, stamps=stamps)
 
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.

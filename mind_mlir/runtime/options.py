@@ -98,7 +98,7 @@ OPTIONS = (
         _level,
         "-O",
         "The most that LLVM optimises; results are the same at each level.",
-        ("compile", "grad", "run"),
+        ("compile", "grad", "profile", "run"),
         OPT_LEVELS,
     ),
     Option(
@@ -109,7 +109,7 @@ OPTIONS = (
         "--threads",
         f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
         "the same with any number.",
-        ("compile", "run"),
+        ("compile", "profile", "run"),
         _THREAD_COUNTS,
         "N",
     ),
@@ -120,7 +120,7 @@ OPTIONS = (
         None,  # what each caller can be asked for differs
         "--target",
         f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
-        ("buffers", "compile", "run"),
+        ("buffers", "compile", "profile", "run"),
         TARGETS,
     ),
     Option(
@@ -130,7 +130,7 @@ OPTIONS = (
         argument_checks.flag,
         "--winograd",
         "Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
-        ("buffers", "compile", "run"),
+        ("buffers", "compile", "profile", "run"),
     ),
     Option(
         "disabled_passes",
@@ -139,7 +139,7 @@ OPTIONS = (
         checked_names,
         "--disable-pass",
         "Leave out a pass of the optimiser: {passes}; or all. Repeatable.",
-        ("compile", "run"),
+        ("compile", "profile", "run"),
         frozenset,
         "NAME",
     ),

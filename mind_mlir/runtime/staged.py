@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.staging import Instance
+    from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.runtime.staged_reads import Reads
     from mind_mlir.support.options import CompileOptions
@@ -246,6 +247,24 @@ class StagedFunction(Called):
         except Captured:
             raise leaked() from None
         return Lowered(module, self.options)
+
+    @public
+    def profile(self, *args: Any, **kwargs: Any) -> TimeProfile:
+        """Return where the time of a call with these arguments goes (see `mind_mlir.Executable.profile`).
+
+        Raises:
+            TypeError: As a call.
+            TracingError: As a call.
+            VerificationError: As a call.
+            ExecutionError: As a call.
+        """
+        leaves, form = self.flatten(args, kwargs)
+        arrays, kinds = as_arrays(leaves, lambda: self.names(form))
+        try:
+            program, more = self._program(form, leaves, kinds)
+        except Captured:
+            raise leaked() from None
+        return program.executable.profile(*arrays, *more)
 
     @public
     def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:

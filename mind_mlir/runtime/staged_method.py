@@ -10,6 +10,7 @@ from mind_mlir.runtime.staged_arguments import as_static
 from mind_mlir.support import argument_checks, pytrees
 
 if TYPE_CHECKING:
+    from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.runtime.lowered import Lowered
     from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.runtime.staged_gradient import Pullback
@@ -51,6 +52,11 @@ class StagedMethod(Generic[P, R_co]):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Return the program (see `StagedFunction.lower`); arrays of the object are its last inputs."""
         return self.__func__.lower(self._first(), *args, **kwargs)
+
+    @public
+    def profile(self, *args: Any, **kwargs: Any) -> TimeProfile:
+        """Return where the time of a call goes (see `StagedFunction.profile`)."""
+        return self.__func__.profile(self._first(), *args, **kwargs)
 
     def grad(self, argnums: Any = 0) -> StagedMethod[P, Any]:
         """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""

@@ -22,6 +22,7 @@ COMMANDS = {
     "convert": "Write a program in another format.",
     "targets": "Show the conversion targets, and what they take.",
     "legality": "Report what a conversion target does not take of a program.",
+    "profile": "Show where the time of a program goes.",
     "buffers": "Show the memory that a program works in.",
     "cache": "Look at the compiled code that is kept on disk.",
     "ops": "Describe the operations.",

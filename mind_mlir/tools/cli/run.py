@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,29 +117,18 @@ def command(
         raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
     if not interpreted:
         check_runnable(options.target)
-    from mind_mlir.ir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
-    from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
-    from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
-    from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
     from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.programs import ONNX, declared  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.given import given  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.inputs import InputSpecs  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import ONNX  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
     if options.threads is not None:
         set_num_threads(options.threads)
-    specs = InputSpecs.parse(inputs, weights)
     log = StageLog.of(session, **stages)
-    module = log.read(file, func, extents, partial(given_extents, function=func, specs=specs))
-    with log.timed("verify"):
-        verify(module)
-    function = entry_function(module, func)
-    module = declared(restricted(module, function.name), constants)
-    interface = interface_of(entry_function(module, function.name))
-    session.stage = "inputs"
-    arguments = make_inputs(module, interface, specs, seed)
+    specs = InputSpecs.parse(inputs, weights)
+    module, interface, arguments = given(log, file, func, extents, constants, specs, seed)
     if output is not None:
         check_output_name(output, len(interface.outputs))
     agrees = True

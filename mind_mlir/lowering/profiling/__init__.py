@@ -1,0 +1,1 @@
+"""Stamps in compiled code, by which a profile knows what takes the time."""

@@ -1,0 +1,191 @@
+"""Tags of operations: names in their locations that stay with what an operation becomes.
+
+Whatever is emitted for an operation has its location, or one that is made of those of several. So a tag that
+each operation gets before it is scheduled says of every loop on memory what that computes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.profiling.rows import Work
+from mind_mlir.lowering.schedule.linalg_view.view import Views
+from mind_mlir.mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from mind_mlir.lowering.schedule.linalg_view.view import View
+    from mind_mlir.mlir.bindings import MLIRLocation, Module, Operation, Value
+
+_MARK = "#"
+#: Operations whose result is their first operand in another form.
+_FORMS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.cast")
+#: What makes tensors that nothing has to be read for.
+_EMPTY = ("tensor.empty", "linalg.fill", "tensor.splat")
+#: Arithmetic that is none: numbers in another type, and what counts.
+_NO_WORK = ("arith.ext", "arith.trunc", "arith.index", "arith.constant", "arith.bitcast", "arith.sitofp")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tagged:
+    """What is known of a tagged operation before it is scheduled.
+
+    Attributes:
+        reads: The tensors that it reads, by number, with their bytes.
+        writes: Those that it writes, and the tags of what reads each; None is for control flow.
+        operations: What it has to do.
+        element: The type of its elements.
+        is_product: Whether it multiplies and adds along an axis that its result does not have.
+    """
+
+    reads: dict[int, int]
+    writes: dict[int, tuple[int, frozenset[int | None]]]
+    operations: int
+    element: str
+    is_product: bool
+
+
+class Tags:
+    """The tags of a module's operations, and what these have to move and to do."""
+
+    def __init__(self) -> None:
+        self._operations: dict[int, _Tagged] = {}
+        self._numbers: dict[Value, int] = {}
+
+    def tag(self, module: Module) -> None:
+        """Tag the operations of ``module``, linalg on tensors."""
+        views, found = Views(), list(_operations(module))
+        tags = {op: number for number, op in enumerate(found)}
+        for op, number in tags.items():
+            self._operations[number] = self._described(op, tags, views)
+        for op, number in tags.items():
+            op.location = ir.Location.name(f"{_MARK}{number}", op.location)
+
+    @property
+    def all(self) -> Collection[int]:
+        """Return all tags."""
+        return self._operations.keys()
+
+    def work(self, tags: Collection[int]) -> Work:
+        """Return what the operations that have ``tags`` have to move and to do together."""
+        chosen = [self._operations[tag] for tag in sorted(tags) if tag in self._operations]
+        made = {number for each in chosen for number in each.writes}
+        read = {number: size for each in chosen for number, size in each.reads.items() if number not in made}
+        written = sum(
+            size
+            for each in chosen
+            for size, readers in each.writes.values()
+            if not readers or any(reader not in tags for reader in readers)
+        )
+        most = max(chosen, key=lambda each: each.operations, default=None)
+        return Work(
+            sum(read.values()) + written,
+            sum(each.operations for each in chosen),
+            "" if most is None else most.element,
+            is_product=most is not None and most.is_product,
+        )
+
+    def _described(self, op: Operation, tags: dict[Operation, int], views: Views) -> _Tagged:
+        view = views.of(op) if op.name.startswith("linalg.") else None
+        inputs = op.operands if view is None else [*view.inputs, *_starts(view)]
+        reads = {self._number(value): _bytes(value) for value in inputs if _is_read(value)}
+        writes = {}
+        for result in op.results:
+            if isinstance(result.type, ir.RankedTensorType):
+                readers = frozenset(_readers(result, tags))
+                writes[self._number(result)] = (_bytes(result), readers)
+        if view is None:
+            return _Tagged(reads, writes, 0, "", is_product=False)
+        element = next((_element(value) for value in view.operands if _element(value)), "")
+        names = [str(each.operation.name) for each in view.body.operations]
+        each = sum(_operations_of(name) for name in names)
+        is_product = bool(view.reductions) and len(view.inputs) > 1 and any("mul" in name for name in names)
+        return _Tagged(reads, writes, each * math.prod(view.extents), element, is_product=is_product)
+
+    def _number(self, value: Value) -> int:
+        return self._numbers.setdefault(_root(value), len(self._numbers))
+
+
+def tags_of(location: MLIRLocation) -> frozenset[int]:
+    """Return the tags of the operations that something was emitted for."""
+    found: set[int] = set()
+    pending = [location]
+    while pending:
+        at = pending.pop()
+        if isinstance(at, ir.NameLoc):
+            name = str(at.name_str)
+            if name.startswith(_MARK) and name[1:].isdigit():
+                found.add(int(name[1:]))
+            pending.append(at.child_loc)
+        elif isinstance(at, ir.CallSiteLoc):
+            pending += [at.callee, at.caller]
+        elif isinstance(at, ir.FusedLoc):
+            pending += at.locations
+    return frozenset(found)
+
+
+def untagged(location: MLIRLocation) -> MLIRLocation:
+    """Return the location that an operation had before it was tagged."""
+    is_tagged = isinstance(location, ir.NameLoc) and str(location.name_str).startswith(_MARK)
+    return location.child_loc if is_tagged else location
+
+
+def _operations(module: Module) -> Iterator[Operation]:
+    """Yield the operations of all functions on tensors, those in regions of control flow included."""
+    pending = [view.operation for view in module.body.operations][::-1]
+    while pending:
+        op = pending.pop()
+        if op.name.startswith(("linalg.", "tensor.")):
+            yield op
+            continue
+        inside = [each.operation for region in op.regions for block in region for each in block.operations]
+        pending += reversed(inside)
+
+
+def _starts(view: View) -> list[Value]:
+    """Return the tensors that reductions start from, where these are not filled with a number."""
+    return [value for value in view.inits if view.reductions]
+
+
+def _is_read(value: Value) -> bool:
+    root = _root(value)
+    if not isinstance(root.type, ir.RankedTensorType):
+        return False
+    return isinstance(root, ir.BlockArgument) or root.owner.operation.name not in _EMPTY
+
+
+def _readers(value: Value, tags: dict[Operation, int]) -> Iterator[int | None]:
+    for use in value.uses:
+        owner = use.owner.operation
+        if owner.name in _FORMS:
+            yield from _readers(owner.results[0], tags)
+        else:
+            yield tags.get(owner)
+
+
+def _root(value: Value) -> Value:
+    while not isinstance(value, ir.BlockArgument) and value.owner.operation.name in _FORMS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def _bytes(value: Value) -> int:
+    type_ = ir.RankedTensorType(value.type)
+    element = type_.element_type
+    if isinstance(element, ir.ComplexType):
+        return int(math.prod(type_.shape)) * 2 * int(ir.ComplexType(element).element_type.width) // 8
+    width = 64 if isinstance(element, ir.IndexType) else int(element.width)
+    return int(math.prod(type_.shape)) * -(-width // 8)
+
+
+def _element(value: Value) -> str:
+    return str(value.type.element_type) if isinstance(value.type, ir.RankedTensorType) else ""
+
+
+def _operations_of(name: str) -> int:
+    if not name.startswith(("arith.", "math.")) or name.startswith(_NO_WORK):
+        return 0
+    return 2 if name == "math.fma" else 1

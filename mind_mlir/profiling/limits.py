@@ -1,0 +1,178 @@
+"""What this machine can do: multiply-adds, and bytes from each level of memory, a second.
+
+Loops of native code measure that once, with the threads that are set; it is kept beside the cache of compiled
+code, by processor and number of threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mind_mlir.cache.directory import cache_directory, store_for
+from mind_mlir.outputs.files import write_file
+from mind_mlir.profiling.native_loops import STEP, NativeLoops
+from mind_mlir.runtime.threads import get_num_threads
+from mind_mlir.support.speed_ups import attempted
+from mind_mlir.target import host_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.lowering.profiling.rows import Work
+
+_FILE, _VERSION = "machine.json", 1
+_CHUNKS, _STEPS = 64, 5_000
+#: Seconds that each loop is tried for.
+_SECONDS = 0.02
+_MEMORY_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What so many threads of a machine do at most.
+
+    Attributes:
+        threads: How many.
+        multiply_adds: Operations a second on f32, two in each multiply-add; on f64 half as many.
+        levels: For data of at most so many bytes, the bytes a second that are read and written.
+    """
+
+    threads: int
+    multiply_adds: float
+    levels: tuple[tuple[int, float], ...]
+
+    def bytes_rate(self, size: int) -> float:
+        """Return at how many bytes a second data of ``size`` bytes are moved."""
+        return next((rate for most, rate in self.levels if size <= most), self.levels[-1][1])
+
+    def seconds(self, work: Work, threads: int) -> float:
+        """Return the least seconds that ``work`` takes of so many of the threads."""
+        share = max(1, min(threads, self.threads)) / self.threads
+        moved = work.bytes / (self.bytes_rate(work.bytes) * share) if work.bytes else 0.0
+        if work.element not in _OF_F32:
+            return moved
+        return max(moved, work.operations / (self.multiply_adds * share * _OF_F32[work.element]))
+
+    def binds(self, work: Work) -> str:
+        """Return what limits ``work``: ``compute``, ``memory``, or nothing that is known."""
+        if not work.bytes:
+            return ""
+        moved = work.bytes / self.bytes_rate(work.bytes)
+        computed = work.operations / self.multiply_adds / _OF_F32.get(work.element, 1.0)
+        return "compute" if work.element in _OF_F32 and computed > moved else "memory"
+
+
+#: How many multiply-adds are done for one of f32, by the type of elements; of others that is not known.
+_OF_F32 = {"f32": 1.0, "f64": 0.5}
+
+
+def machine_limits() -> Limits:
+    """Return what this machine can do with the threads that are set, as it was measured once."""
+    return _limits(get_num_threads())
+
+
+@functools.cache
+def _limits(threads: int) -> Limits:
+    key = f"{_processor()} {host_target().vector_bytes} {threads}"
+    file = _kept_in()
+    kept = {} if file is None else _read(file)
+    if key in kept:
+        found = attempted(lambda: _from_json(kept[key]))
+        if found is not None:
+            return found
+    measured = _measured(threads)
+    if file is not None:
+        text = json.dumps({**kept, "version": _VERSION, key: asdict(measured)}, indent=1)
+        attempted(lambda: _write(file, text))
+    return measured
+
+
+def _measured(threads: int) -> Limits:
+    """Measure what so many threads can do: the best of some rounds."""
+    target, loops = host_target(), NativeLoops()
+    operations = 2 * loops.vector_bytes // 4 * STEP * _STEPS * _CHUNKS
+    fused = operations / _best(
+        partial(loops.run, "fma" if target.fma else "compute", [0, 0, _STEPS], _CHUNKS)
+    )
+    memory = np.ones(2 * _MEMORY_BYTES + loops.vector_bytes, np.uint8)
+    source = -(-memory.ctypes.data // loops.vector_bytes) * loops.vector_bytes
+    levels = []
+    for size in (target.l1_bytes, target.l2_bytes):  # which each core has
+        rate = max(_rate(loops, source, size // 4, body, 1) for body in _BODIES)
+        levels.append((size * threads, rate * threads))
+    for size in (min(target.l3_bytes, _MEMORY_BYTES), 1 << 62):
+        rate = max(_rate(loops, source, min(size // 4, _MEMORY_BYTES), body, _CHUNKS) for body in _BODIES)
+        levels.append((size, rate))
+    return Limits(threads, fused, tuple(levels))
+
+
+#: What moves bytes, each with how often a byte of data is moved.
+_BODIES = {"read": 1, "ask": 1, "copy": 2, "stream": 2}
+
+
+def _rate(loops: NativeLoops, source: int, size: int, body: str, chunks: int) -> float:
+    """Return how many bytes a second a loop over ``size`` bytes moves; it goes over small ones again."""
+    step = loops.vector_bytes * STEP
+    steps = max(1, size // chunks // step)
+    again = max(1, (1 << 20) // size)
+    data = [source, source + _MEMORY_BYTES, steps]
+    moved = again * chunks * steps * step * _BODIES[body]
+    return moved / _best(partial(loops.run, body, data, chunks, again))
+
+
+def _best(call: Callable[[], object]) -> float:
+    best, end = float("inf"), time.perf_counter() + _SECONDS
+    while True:
+        start = time.perf_counter()
+        call()
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now >= end:
+            return best
+
+
+def _processor() -> str:
+    """Return what the system calls the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    rows = [[part.strip() for part in line.partition(":")] for line in reversed(lines)]
+    found = {row[0]: row[2] for row in rows}
+    names = ("model name", "cpu family", "model", "CPU part")
+    return " ".join(found[name] for name in names if name in found) or platform.processor()
+
+
+def _kept_in() -> Path | None:
+    store = attempted(store_for)
+    directory = cache_directory()
+    return None if store is None or directory is None else Path(directory) / _FILE
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and found.get("version") == _VERSION else {}
+
+
+def _write(file: Path, text: str) -> None:
+    os.makedirs(file.parent, exist_ok=True)  # noqa: PTH103 -- as the store does
+    write_file(file, text.encode())
+
+
+def _from_json(kept: object) -> Limits:
+    assert isinstance(kept, dict)
+    levels = tuple((int(size), float(rate)) for size, rate in kept["levels"])
+    return Limits(int(kept["threads"]), float(kept["multiply_adds"]), levels)

@@ -1,0 +1,113 @@
+"""Profiles as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.profiling.profile import ProfileRow, TimeProfile
+
+#: The columns, and whether they are aligned to the right.
+_COLUMNS = {
+    "time": True,
+    "share": True,
+    "runs": True,
+    "nest": False,
+    "threads": True,
+    "GB/s": True,
+    "G op/s": True,
+    "of limit": True,
+    "bound": False,
+    "operations": False,
+    "place": False,
+}
+_SHOWN_OPERATIONS = 3
+#: How many columns every row has for itself.
+_SHORT = 3
+
+
+def table(profile: TimeProfile) -> str:
+    """Return the rows of a profile in columns, and below them what is in none."""
+    lines = [
+        f"{profile.calls} calls of {_time(profile.seconds)} (without stamps {_time(profile.unstamped)}), "
+        f"{profile.threads} thread{'s' * (profile.threads > 1)}",
+        _limits(profile),
+        "",
+    ]
+    cells = [list(_COLUMNS), *([_cells(row, profile) for row in profile.rows])]
+    between = profile.code - sum(row.seconds for row in profile.rows)
+    for seconds, what in (
+        (profile.seconds - profile.code, "before and after the compiled code: arguments, results, Python"),
+        (between, "between nests: numbers, branches, entering loops"),
+    ):
+        rest = max(seconds, 0.0)
+        cells.append([_time(rest), _share(rest, profile), "", what])
+    lines += _aligned(cells)
+    if not profile.is_whole:
+        lines += ["", "there was no room to record all runs: rows are of the first ones"]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _limits(profile: TimeProfile) -> str:
+    limits = profile.limits
+    sizes = [f"{rate / 1e9:.0f} GB/s {_within(size)}" for size, rate in limits.levels]
+    return (
+        f"this machine with {limits.threads} thread{'s' * (limits.threads > 1)}: "
+        f"{limits.multiply_adds / 1e9:.0f} G op/s of f32; {', '.join(sizes)}"
+    )
+
+
+def _within(size: int) -> str:
+    if size >= 1 << 60:
+        return "from memory"
+    return f"within {size >> 10} KB" if size < 1 << 20 else f"within {size >> 20} MB"
+
+
+def _cells(row: ProfileRow, profile: TimeProfile) -> list[str]:
+    busy = sum(row.busy) / row.seconds if row.seconds else 0.0
+    more = len(row.operations) - _SHOWN_OPERATIONS
+    operations = ", ".join(row.operations[:_SHOWN_OPERATIONS]) + (f", {more} more" if more > 0 else "")
+    return [
+        _time(row.seconds),
+        _share(row.seconds, profile),
+        f"{row.runs:.0f}",
+        row.name,
+        f"{busy:.2f}",
+        f"{row.bytes / row.seconds / 1e9:.1f}" if row.bytes and row.seconds else "",
+        f"{row.arithmetic / row.seconds / 1e9:.1f}" if row.arithmetic and row.seconds else "",
+        f"{row.fraction:.0%}" if row.limit else "",
+        row.bound,
+        operations,
+        row.place,
+    ]
+
+
+def _share(seconds: float, profile: TimeProfile) -> str:
+    return f"{seconds / profile.seconds:.1%}" if profile.seconds else ""
+
+
+def _time(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows with their columns aligned; columns that are empty below their head take no room.
+
+    The last cell of a row that has fewer goes on in the room of the others.
+    """
+    whole = [row for row in rows if len(row) == len(_COLUMNS)]
+    used = [place for place in range(len(_COLUMNS)) if any(row[place] for row in whole[1:])]
+    lines = []
+    for row in rows:
+        cells = []
+        for place in used:
+            width = max(len(each[place]) for each in (whole if place >= _SHORT else rows))
+            cell = row[place] if place < len(row) else ""
+            cells.append(cell.rjust(width) if list(_COLUMNS.values())[place] else cell.ljust(width))
+        lines.append("  ".join(cells))
+    return lines
