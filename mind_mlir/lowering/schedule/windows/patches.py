@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.marked import generic_like
+from mind_mlir.lowering.schedule.contraction.marked import emit_view
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, erase_unused
@@ -59,12 +59,13 @@ class DividedLoops:
         #: The new loops that each old loop becomes, and that each loop of the division is.
         self._new: dict[int, range] = {}
         self._inner: dict[int, int] = {}
-        self._count = 0
-        for dim in range(len(view.extents)):
-            group = self._divided.get(dim, (-1,))
-            self._new[dim] = range(self._count, self._count + len(group))
-            self._inner |= dict(zip(group, self._new[dim], strict=True))
-            self._count += len(group)
+        self._extents: list[int] = []
+        for dim, extent in enumerate(view.extents):
+            group = self._divided.get(dim, ())
+            first = len(self._extents)
+            self._extents += [division.shape[place] for place in group] or [extent]
+            self._new[dim] = range(first, len(self._extents))
+            self._inner |= zip(group, self._new[dim], strict=False)
 
     def are_possible(self) -> bool:
         """Return whether the dimensions of all operands can be divided as the loops are."""
@@ -106,8 +107,14 @@ class DividedLoops:
             shape, groups = self.shape(place)
             operands.append(_divided(value, shape, groups))
             accesses.append(self._access(access))
-        reductions = {new for dim in self._view.reductions for new in self._new[dim]}
-        return generic_like(self._view.op, operands, accesses, self._count, reductions)
+        new = dataclasses.replace(
+            self._view,
+            operands=tuple(operands),
+            accesses=tuple(accesses),
+            extents=tuple(self._extents),
+            reductions=tuple(new for dim in self._view.reductions for new in self._new[dim]),
+        )
+        return emit_view(new)
 
 
 def _renamed(index: Linear, loops: Mapping[int, int]) -> Linear:
