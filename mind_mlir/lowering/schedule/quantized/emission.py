@@ -43,9 +43,17 @@ class _Emission:
     """Emits one product at the insertion point."""
 
     def __init__(self, op: Operation, emitter: Emitter, library: Library) -> None:
-        self._p, self._s = QuantizedProduct.of(op), schedule_of(op)
+        self._p, self._s = p, s = QuantizedProduct.of(op), schedule_of(op)
         self._e, self._library = emitter, library
         self._buffers = [Buffer.of(value) for value in op.operands]
+        #: The whole steps of a row.
+        self._steps = p.depth // BLOCK // s.blocks
+        arranged = p.activations(s)
+        row = (self._steps + (arranged.rest > 0)) * arranged.step.bytes
+        #: The bytes of a row of activations: rows of f32 are no multiple of a page apart.
+        self._row = row if p.integers else row + ALIGNMENT
+        #: The elements of a packed strip.
+        self._strip = s.panels * (block_bytes(s.lanes, zeros=p.zeros) if p.integers else BLOCK * s.lanes)
 
     def emit(self) -> None:
         """Emit the product."""
@@ -53,18 +61,6 @@ class _Emission:
         left = self._arranged()
         chunk, extent = (self._packed, p.columns) if s.panels else (self._in_place, p.columns // s.columns)
         emit_ranges(e, extent, s.nc, lambda first, end: chunk(left, first, end), brief=s.brief)
-
-    @property
-    def _steps(self) -> int:
-        """The whole steps of a row."""
-        return self._p.depth // BLOCK // self._s.blocks
-
-    @property
-    def _row(self) -> int:
-        """The bytes of a row of activations: rows of f32 are no multiple of a page apart."""
-        kernel = self._p.activations(self._s)
-        row = (self._steps + (kernel.rest > 0)) * kernel.step.bytes
-        return row if self._p.integers else row + ALIGNMENT
 
     def _arranged(self) -> Value:
         """Emit activations as kernels of products take them; return where they begin."""
@@ -118,14 +114,6 @@ class _Emission:
             self._tiles((left, panels), (first, end), (start, live))
 
         e.each((0, -(-blocks // s.panels), 1), some)
-
-    @property
-    def _strip(self) -> int:
-        """The elements of a packed strip."""
-        s, p = self._s, self._p
-        if p.integers:
-            return s.panels * block_bytes(s.lanes, zeros=p.zeros)
-        return s.panels * BLOCK * s.lanes
 
     def _pack(self, panels: Buffer, columns: tuple[Index, Index], blocks: tuple[Index, Index]) -> None:
         e, s, p = self._e, self._s, self._p
