@@ -28,7 +28,6 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
 )
 from mind_mlir.lowering.schedule.contraction.tiling import tiled
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
@@ -209,9 +208,3 @@ def is_by_rows(contraction: Contraction, constants: Container[Value | None]) -> 
     few = contraction.extent(contraction.m) <= GEMV_ROWS
     rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
     return few and rows and not contraction.inner
-
-
-def choices_of(schedule: MatmulSchedule) -> tuple[Choice, ...]:
-    """Return what was chosen, for people: the strategy, and what follows from it."""
-    strategy = next(each for each in STRATEGIES if each.name == schedule.strategy)
-    return (Choice("strategy", strategy.name, strategy.when), *schedule.choices())

@@ -133,10 +133,8 @@ class _TiledEmission(ProductEmission):
             self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
 
         def macro_tile(digits: Sequence[Index]) -> None:
-            bounds = [
-                least(e, part.extent, digit, part.size)
-                for part, digit in zip(parts[:3], digits[:3], strict=True)
-            ]
+            inner = zip(parts, digits[:3], strict=False)
+            bounds = [least(e, part.extent, digit, part.size) for part, digit in inner]
             if own_panels:
                 f.pack_macro_tile(digits[2], bounds[2], is_shared=is_shared)
             sums = f.info

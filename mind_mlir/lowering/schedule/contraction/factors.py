@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library, macro_tile_memory
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.split import emit_chunks, least, split
+from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
 from mind_mlir.mlir.values import is_defined_inside
@@ -73,34 +71,28 @@ class Factors:
 
     def pack(self) -> None:
         """Emit panels of the right factor, and take these in its place."""
-        s, g = self._s, self._g
         packing, anchor = packing_of(self._p, "right"), self._before_loops()
-        has_sums = packing.kernel.info == SUMS
-        parts = (packing.panels, s.packings) if g.batch else (s.packings, 1)
         with ir.InsertionPoint(anchor):
-            constant = self._c.right if s.prepacked else None
-            by_steps = g.packs_steps and not has_sums
-            packed = self._packed(packing, self.right, constant, anchor, parts, by_steps=by_steps)
+            constant = self._c.right if self._s.prepacked else None
+            packed = self._packed(packing, self.right, constant, anchor)
         self._use(packed, packing)
-        if has_sums:
+        if packing.kernel.info == SUMS:
+            columns = packing.kernel.columns
             self.info = packing.size
-            self.info_batch = [width // packing.panel * s.columns for width in packing.batch_strides]
+            self.info_batch = [width // packing.panel * columns for width in packing.batch_strides]
 
     def pack_left(self) -> None:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
-        s, (rows,), (depth, *outer) = self._s, self._g.rows, self._g.depth
-        packing = packing_of(self._p, "left")
-        copied = 2 * rows.extent * depth.extent * byte_width(packing.kernel.element)
-        parts = split(packing.panels, copied * BYTE_NS).step, 1
-        constant = self._c.left if s.prepacked_left else None
-        self.left = self._packed(packing, self.left, constant, self._run.place, parts)
+        loops, packing = self.loops, packing_of(self._p, "left")
+        constant = self._c.left if self._s.prepacked_left else None
+        self.left = self._packed(packing, self.left, constant, self._run.place)
         self.tile = packing.panel
         self.loops = dataclasses.replace(
-            self.loops,
-            rows=(dataclasses.replace(rows, left=1),),
-            batch=_moving(self.loops.batch, left=packing.batch_strides),
-            depth=_moving(self.loops.depth, left=[s.rows, *(loop.left for loop in outer)]),
-            first=(0, *self.loops.first[1:]),
+            loops,
+            rows=_moving(loops.rows, left=[1]),
+            batch=_moving(loops.batch, left=packing.batch_strides),
+            depth=_moving(loops.depth, left=[packing.kernel.columns]),
+            first=(0, *loops.first[1:]),
         )
 
     def pack_macro_tile(self, number: Index, columns: Index, *, is_shared: bool) -> None:
@@ -118,19 +110,12 @@ class Factors:
         self._use(own, packing)
 
     def _packed(
-        self,
-        packing: Packing,
-        source: Buffer,
-        constant: Operand | None,
-        anchor: Operation,
-        parts: tuple[int, int],
-        *,
-        by_steps: bool = False,
+        self, packing: Packing, source: Buffer, constant: Operand | None, anchor: Operation
     ) -> Buffer:
         """Return packed elements, which are emitted before ``anchor`` unless they are there already.
 
         They are given if the factor is a ``constant`` that can be packed when the program is compiled, or if
-        another product has packed them. A chunk is so many ``parts``, panels or else steps, of some batches.
+        another product has packed them.
         """
         if constant is not None:
             value = self._run.constants.get(constant.value, packing, constant.casts)
@@ -139,10 +124,7 @@ class Factors:
         key = packing, same_memory(source.value), anchor
         if key not in self._run.packed:
             target = self._run.packed[key] = self._room(packing)
-            if by_steps:
-                self._pack_steps(packing, source, target, parts[0])
-            else:
-                self._pack_panels(packing, source, target, parts)
+            (self._pack_steps if packing.by_steps else self._pack_panels)(packing, source, target)
         return self._run.packed[key]
 
     def _room(self, packing: Packing) -> Buffer:
@@ -154,9 +136,9 @@ class Factors:
             memref.StoreOp(nothing, value, [self._e.index(size)])
         return Buffer.of(value)
 
-    def _pack_steps(self, packing: Packing, source: Buffer, target: Buffer, together: int) -> None:
+    def _pack_steps(self, packing: Packing, source: Buffer, target: Buffer) -> None:
         """Emit the packing of all columns, some steps in a chunk."""
-        e, kernel, (extent, along) = self._e, packing.kernel, packing.inner
+        e, kernel, (extent, along), together = self._e, packing.kernel, packing.inner, packing.together
         begin = e.add(source.first, packing.first)
 
         def pack(digits: Sequence[Index]) -> None:
@@ -167,9 +149,9 @@ class Factors:
 
         emit_chunks(e, [-(-extent // together)], 1, pack, brief=self._s.brief)
 
-    def _pack_panels(self, packing: Packing, source: Buffer, target: Buffer, parts: tuple[int, int]) -> None:
-        """Emit the packing of so many panels at a time, of so many batches in a chunk."""
-        e, width, (together, batches) = self._e, packing.kernel.columns, parts
+    def _pack_panels(self, packing: Packing, source: Buffer, target: Buffer) -> None:
+        """Emit the packing of some panels at a time, of some batches in a chunk."""
+        e, width, together = self._e, packing.kernel.columns, packing.together
         columns, along = packing.columns
         begin = e.add(source.first, packing.first)
         has_sums = packing.kernel.info == SUMS
@@ -188,7 +170,7 @@ class Factors:
             self._pack_call(packing, (source.base, target.base), (here, there), numbers)
 
         counts = [-(-packing.panels // together), *(extent for extent, _ in packing.batch)]
-        emit_chunks(e, counts, batches, pack, brief=self._s.brief)
+        emit_chunks(e, counts, packing.batches, pack, brief=self._s.brief)
 
     def _pack_call(
         self,
@@ -266,7 +248,7 @@ class Factors:
 
 
 def _moving(loops: Sequence[Loop], **steps: Sequence[int]) -> tuple[Loop, ...]:
-    """Return ``loops`` with other strides in one operand."""
+    """Return ``loops``, of which the first ones have other strides in one operand."""
     ((side, strides),) = steps.items()
-    pairs = zip(loops, strides, strict=True)
-    return tuple(dataclasses.replace(loop, **{side: stride}) for loop, stride in pairs)
+    moved = (dataclasses.replace(loop, **{side: step}) for loop, step in zip(loops, strides, strict=False))
+    return (*moved, *loops[len(strides) :])

@@ -9,7 +9,7 @@ from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.kernels.axpy import AxpyKernel, JoinKernel
 from mind_mlir.lowering.schedule.contraction.kernels.dots import DotKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT, byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
@@ -24,6 +24,8 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
 )
 from mind_mlir.lowering.schedule.contraction.packing import Packing
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
+from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
@@ -147,6 +149,13 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
     def axis(loop: Loop) -> Axis:
         return loop.extent, loop.left if is_left else loop.right
 
+    panels = -(-lines.extent // kernel.columns)
+    together, batches = s.packings, 1
+    if is_left:
+        copied = 2 * lines.extent * inner.extent * byte_width(kernel.element)
+        together = split(panels, copied * BYTE_NS).step
+    elif g.batch:
+        together, batches = panels, s.packings
     return Packing(
         kernel,
         first=g.first[0 if is_left else 1],
@@ -154,6 +163,9 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
         inner=axis(inner),
         outer=tuple(axis(loop) for loop in outer),
         batch=tuple(axis(loop) for loop in g.batch),
+        together=together,
+        batches=batches,
+        by_steps=not is_left and g.packs_steps and kernel.info != SUMS,
     )
 
 

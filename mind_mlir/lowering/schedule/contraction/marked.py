@@ -10,10 +10,11 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.choice import choices_of
-from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides, tiled_loops_of
+from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, TiledLoop, geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
+from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views, generic_attributes
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
@@ -22,8 +23,7 @@ from mind_mlir.mlir.records import read_record, record_attribute
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, TiledLoop
-    from mind_mlir.lowering.schedule.emission.decision import Choice
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.lowering.schedule.linalg_view.view import Access
 
 #: The schedule of a contraction, a dictionary.
@@ -78,12 +78,21 @@ class Product:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
-        return choices_of(self.schedule)
+        strategy = next(each for each in STRATEGIES if each.name == self.schedule.strategy)
+        return (Choice("strategy", strategy.name, strategy.when), *self.schedule.choices())
 
     @property
     def tiled_loops(self) -> tuple[TiledLoop, ...]:
-        """The loops over its result, in the order in which macro-tiles are numbered."""
-        return tiled_loops_of(self.loops, self.schedule)
+        """The loops over its result, in the order in which macro-tiles are numbered: innermost first."""
+        loops, schedule = self.loops, self.schedule
+        rows, *others = loops.rows
+        planes, *around = others or (ONCE,)
+        return (
+            TiledLoop(rows.extent, schedule.mc, rows.out),
+            TiledLoop(planes.extent, schedule.planes, planes.out),
+            TiledLoop(loops.columns.extent, schedule.nc, loops.columns.out),
+            *(TiledLoop(loop.extent, 1, loop.out) for loop in (*around, *loops.batch)),
+        )
 
 
 def _read_part(value: Value, access: Access, extents: Sequence[int]) -> Value:

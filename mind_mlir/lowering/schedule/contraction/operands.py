@@ -12,7 +12,6 @@ not, the product works on memory that is as planned, and elements are copied.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from mind_mlir.lowering.schedule.contraction.marked import (
     replace_operation,
 )
 from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler, permutation_of, transposed
 from mind_mlir.lowering.schedule.movement.transposition import match_transposition
@@ -136,23 +136,12 @@ def _with_last(source: Value, last: int) -> Value:
 
     Products read through transposes, but not through what gives the result its shape back.
     """
-    type_ = ir.RankedTensorType(source.type)
-    shape, element = list(type_.shape), type_.element_type
-    groups = [group for group in (range(last), range(last, last + 1), range(last + 1, len(shape))) if group]
-    merged = [math.prod(shape[axis] for axis in group) for group in groups]
-    order = [place for place, group in enumerate(groups) if last not in group]
-    order.append(groups.index(range(last, last + 1)))
-    flat = tensor.CollapseShapeOp(
-        ir.RankedTensorType.get(merged, element), source, [list(group) for group in groups]
-    ).result
-    moved = transposed(flat, order)
-    result = [*shape[:last], *shape[last + 1 :], shape[last]]
-    starts = [sum(len(groups[each]) for each in order[:place]) for place in range(len(order) + 1)]
-    parts = [list(range(*pair)) for pair in itertools.pairwise(starts)]
-    found: Value = tensor.ExpandShapeOp(
-        ir.RankedTensorType.get(result, element), moved, parts, [], result
-    ).result
-    return found
+    shape = list(source.type.shape)
+    outer, extent, inner = shape[:last], shape[last], shape[last + 1 :]
+    merged = [*([math.prod(outer)] if outer else []), extent, math.prod(inner)]
+    rank = len(merged)
+    moved = transposed(collapse_value(source, merged), [*range(rank - 2), rank - 1, rank - 2])
+    return expand_value(moved, [*outer, *inner, extent])
 
 
 def make_factors_dense(function: Operation, views: Views) -> None:
