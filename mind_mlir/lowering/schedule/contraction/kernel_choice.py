@@ -26,6 +26,7 @@ from mind_mlir.lowering.schedule.contraction.packing import Packing
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.schedule.linalg_view.values import CASTS
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
@@ -36,16 +37,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
     from mind_mlir.target import Target
 
-#: LLVM's names for the conversions of factors.
-_CONVERSIONS = {
-    "arith.extf": "fpext",
-    "arith.extsi": "sext",
-    "arith.extui": "zext",
-    "arith.truncf": "fptrunc",
-    "arith.trunci": "trunc",
-    "arith.sitofp": "sitofp",
-    "arith.uitofp": "uitofp",
-}
 #: Factors, as kernels take them, that dot products take: which kind, how many are in a word, and how elements
 #: become those of words.
 _VNNI = {
@@ -200,7 +191,7 @@ def _conversions(operand: Operand, *, half: bool = True) -> str:
     one for a ``half``.
     """
     element = str(operand.element)
-    names = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
+    names = [f"{CASTS[op.name]} {op.results[0].type}" for op in operand.casts]
     if element in ("bf16", "f16"):
         how = SHORT if element == "bf16" else "bitcast f16:fpext" if half else HALF
         element, names[0] = "i16", names[0].replace("fpext", how)

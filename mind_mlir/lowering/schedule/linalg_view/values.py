@@ -133,18 +133,16 @@ def _is_unused(op: Operation, *names: str) -> bool:
     return op.name.startswith(names) and len(op.results) > 0 and not any(used(each) for each in op.results)
 
 
-#: Conversions of numbers.
-CASTS = frozenset(
-    (
-        "arith.extf",
-        "arith.extsi",
-        "arith.extui",
-        "arith.truncf",
-        "arith.trunci",
-        "arith.sitofp",
-        "arith.uitofp",
-    )
-)
+#: Conversions of numbers, and what LLVM calls them.
+CASTS = {
+    "arith.extf": "fpext",
+    "arith.extsi": "sext",
+    "arith.extui": "zext",
+    "arith.truncf": "fptrunc",
+    "arith.trunci": "trunc",
+    "arith.sitofp": "sitofp",
+    "arith.uitofp": "uitofp",
+}
 
 
 @dataclasses.dataclass(frozen=True)
