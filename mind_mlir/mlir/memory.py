@@ -121,3 +121,15 @@ def views_of(root: Value) -> list[Value]:
     for value in found:
         found += [use.owner.results[0] for use in value.uses if use.owner.operation.name in VIEWS]
     return found
+
+
+def erase_unread(value: Value) -> bool:
+    """Erase what makes the memref ``value``, with its views; return False, and leave it, if it is read."""
+    op = value.owner.operation
+    for user in [use.owner.operation for use in value.uses]:
+        if user.name not in (*VIEWS, METADATA) or not erase_unread(user.results[0]):
+            return False
+    if any(True for result in op.results for _ in result.uses):
+        return False
+    op.erase()
+    return True

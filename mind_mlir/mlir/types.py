@@ -64,10 +64,10 @@ def from_mlir_element(type_: Any) -> DType | None:
     return _DTYPES_BY_MLIR.get(str(type_))
 
 
-def dense_elements(literal: TensorLiteral, *, signed: bool) -> Attribute:
-    """Return ``literal`` as a `DenseElementsAttr`, bit for bit, or as a reference to its data."""
+def dense_elements(literal: TensorLiteral, *, signed: bool, aligned: bool = False) -> Attribute:
+    """Return ``literal`` as a `DenseElementsAttr`, bit for bit, or as a reference (see `References.add`)."""
     type_ = tensor_type(literal.type, signed=signed)
-    named = reference(literal, type_)
+    named = reference(literal, type_, aligned=aligned)
     if named is not None:
         return named
     array = literal.array

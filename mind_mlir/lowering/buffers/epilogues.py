@@ -89,9 +89,8 @@ def _epilogue(product: Operation, parts: tuple[TiledLoop, ...], loop: Operation)
     found = Epilogue(loop, parts, dims, ir.MemRefType(out.type).element_type)
     if START_ATTRIBUTE not in product.attributes:
         return found  # the result holds what its sums start from
-    views = tuple(views_of(root))
-    accesses = _accesses(found, product, views)
-    return dataclasses.replace(found, accesses=accesses, views=views) if accesses else found
+    accesses = _accesses(found, product, root)
+    return dataclasses.replace(found, accesses=accesses, result=root) if accesses else found
 
 
 def _loop(product: Operation, parts: tuple[TiledLoop, ...]) -> Operation | None:
@@ -211,18 +210,15 @@ def _call_only_reads(call: Operation, number: int) -> bool:
     return all(use.user.name != "func.call" and _only_reads(use) for use in uses)
 
 
-def _accesses(
-    epilogue: Epilogue, product: Operation, views: tuple[Value, ...]
-) -> tuple[tuple[Operation, int], ...]:
-    """Return the accesses of ``views``, the result, by the loop, if it and the product alone use them."""
-    root = views[0]
+def _accesses(epilogue: Epilogue, product: Operation, root: Value) -> tuple[tuple[Operation, int], ...]:
+    """Return the accesses of ``root``, the result, by the loop, if it and the product alone use it."""
     if not is_result_of(root, "memref.alloc"):
         return ()
     if math.prod(epilogue.own_shape) * element_bytes(epilogue.element) > OWN_BYTES // 2:
         return ()
     shape = [epilogue.tiled_loops[number].extent for number in epilogue.dims]
     found: list[tuple[Operation, int]] = []
-    for view in views:
+    for view in views_of(root):
         for use in view.uses:
             user = use.owner.operation
             if user == product or user.name in VIEWS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.kernels.gemv import JOINED
@@ -17,18 +17,6 @@ from mind_mlir.ops.accumulation import BLOCK
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.target import Target
-
-
-class Dots(NamedTuple):
-    """How dot products read the right factor: ``rows`` of a call, columns ``beside`` each other.
-
-    An element has accumulators of so many ``vectors``, which sum ``kc`` products.
-    """
-
-    rows: int
-    beside: int
-    vectors: int
-    kc: int
 
 
 @dataclasses.dataclass
@@ -135,31 +123,6 @@ class ProductCase:
         steps, kc = self.loops.steps, self.swept_steps
         is_alike = -(-steps // kc) <= JOINED and even_block(steps, kc) == kc
         return self.is_swept and self.constant_right and self.starts_at_zero and self.m > 1 and is_alike
-
-    @cached_property
-    def dots(self) -> Dots | None:
-        """How dot products read the right factor, column by column; None if they do not."""
-        depth, target, lanes, k = self.loops.depth[0], self.target, self.lanes, self.loops.steps
-        if not (self.is_matrix and self.is_strided and self.loops.columns.out == 1):
-            return None
-        is_packed_once = self.constant_right or (self.hoist_depth and not self.is_far_as_given)
-        if is_packed_once or self.m > costs.DOT_ROWS[self.is_far_as_given]:
-            return None
-        rows = -(-self.m // -(-self.m // costs.ROWS_OF_CALL))  # as many in each call
-        beside = min(costs.BESIDE_COLUMNS, self.n, (target.vector_registers - 2) // (rows + 1))
-        if not (depth.left == depth.right == 1) or beside < 1 or k < costs.SHORTEST * lanes:
-            return None
-        vectors = 1
-        while (
-            vectors * rows * beside < costs.DOT_ACCUMULATORS
-            and (vectors * 2 * rows + 2) * beside <= target.vector_registers
-        ):
-            vectors *= 2
-        whole = vectors * lanes
-        kc = min(k, -(-k // (-(-k // (costs.DOT_STEPS * whole)) * whole)) * whole)
-        last = k - (-(-k // kc) - 1) * kc
-        has_whole_steps = target.masks or k % whole == 0
-        return Dots(rows, beside, vectors, kc) if has_whole_steps and last >= whole else None
 
     # Tiles
 

@@ -24,10 +24,10 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     WORDS,
     MatmulSchedule,
     instructions,
+    round_up,
 )
 from mind_mlir.lowering.schedule.contraction.tiling import tiled
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
@@ -44,38 +44,58 @@ class Strategy:
 
     Attributes:
         name: What it is called.
-        takes: Whether a product that no strategy before takes is computed so.
-        when: The same in words.
+        schedule: Returns how a product that no strategy before takes is computed so; None if it is not.
+        when: Which products are, in words.
         how: How the right factor is read, in words.
-        schedule: What follows for tiles, macro-tiles and chunks.
     """
 
     name: str
-    takes: Callable[[ProductCase], bool]
+    schedule: Callable[[ProductCase], MatmulSchedule | None]
     when: str
     how: str
-    schedule: Callable[[ProductCase], MatmulSchedule]
 
 
-def _dots(case: ProductCase) -> MatmulSchedule:
-    dots = case.dots
-    assert dots is not None, "the table asks first"
-    nanoseconds = case.loops.steps * case.n * case.size * BYTE_NS
+def _dots(case: ProductCase) -> MatmulSchedule | None:
+    loops, target, lanes, k = case.loops, case.target, case.lanes, case.loops.steps
+    is_packed_once = case.constant_right or (case.hoist_depth and not case.is_far_as_given)
+    if is_packed_once or case.m > costs.DOT_ROWS[case.is_far_as_given]:
+        return None
+    rows = -(-case.m // -(-case.m // costs.ROWS_OF_CALL))  # as many in each call
+    beside = min(costs.BESIDE_COLUMNS, case.n, (target.vector_registers - 2) // (rows + 1))
+    is_by_columns = loops.columns.out == loops.depth[0].left == loops.depth[0].right == 1
+    if not (case.is_matrix and case.is_strided and is_by_columns):
+        return None
+    if beside < 1 or k < costs.SHORTEST * lanes:
+        return None
+    vectors = 1
+    while (
+        vectors * rows * beside < costs.DOT_ACCUMULATORS
+        and (vectors * 2 * rows + 2) * beside <= target.vector_registers
+    ):
+        vectors *= 2
+    whole = vectors * lanes
+    kc = min(k, -(-k // (-(-k // (costs.DOT_STEPS * whole)) * whole)) * whole)
+    last = k - (-(-k // kc) - 1) * kc
+    if last < whole or not (target.masks or k % whole == 0):
+        return None
+    nanoseconds = k * case.n * case.size * BYTE_NS
     return MatmulSchedule(
         strategy=DOTS,
-        lanes=case.lanes,
-        rows=dots.rows,
-        vectors=dots.vectors,
-        kc=dots.kc,
+        lanes=lanes,
+        rows=rows,
+        vectors=vectors,
+        kc=kc,
         mc=case.m,
-        nc=split(case.n, nanoseconds, multiple=dots.beside).step,
+        nc=split(case.n, nanoseconds, multiple=beside).step,
         brief=nanoseconds < WAKING_NS,
-        beside=dots.beside,
-        **instructions(case.target),
+        beside=beside,
+        **instructions(target),
     )
 
 
-def _sweep(case: ProductCase) -> MatmulSchedule:
+def _sweep(case: ProductCase) -> MatmulSchedule | None:
+    if not case.is_swept or case.tiles_as_swept:
+        return None
     most = max(costs.SWEPT_BYTES // (case.m * case.size), costs.LONG_BYTES // case.size)
     wide = -(-case.n // -(-case.n // most))  # columns of a macro-tile: as many in each
     return MatmulSchedule(
@@ -85,13 +105,13 @@ def _sweep(case: ProductCase) -> MatmulSchedule:
         vectors=1,
         kc=case.swept_steps,
         mc=case.m,
-        nc=-(-wide // case.lanes) * case.lanes,
+        nc=round_up(wide, case.lanes),
         **instructions(case.target),
     )
 
 
 def _in_tiles(name: str, takes: Callable[[ProductCase], bool], when: str, how: str) -> Strategy:
-    return Strategy(name, takes, when, how, lambda case: tiled(case, name))
+    return Strategy(name, lambda case: tiled(case, name) if takes(case) else None, when, how)
 
 
 #: All strategies but that of `is_by_rows`, which is no product of this folder, in the order in which they are
@@ -99,18 +119,16 @@ def _in_tiles(name: str, takes: Callable[[ProductCase], bool], when: str, how: s
 STRATEGIES = (
     Strategy(
         DOTS,
-        lambda case: case.dots is not None,
+        _dots,
         f"the right factor is stored transposed, and rows are few: {costs.DOT_ROWS[0]}, or "
         f"{costs.DOT_ROWS[1]} where it comes from memory",
         "some columns after others, as dot products",
-        _dots,
     ),
     Strategy(
         SWEEP,
-        lambda case: case.is_swept and not case.tiles_as_swept,
+        _sweep,
         f"the right factor comes from memory for {costs.AXPY_ROWS} rows or fewer",
         "row after row, in parts whose results are added up",
-        _sweep,
     ),
     _in_tiles(
         WORDS,
@@ -168,14 +186,10 @@ STRATEGIES = (
 )
 
 
-def strategy_of(case: ProductCase) -> Strategy:
-    """Return the strategy of ``case``: the first that takes it."""
-    return next(strategy for strategy in STRATEGIES if strategy.takes(case))
-
-
 def choose_schedule(case: ProductCase) -> MatmulSchedule:
-    """Return the schedule of ``case``."""
-    return strategy_of(case).schedule(case)
+    """Return the schedule of ``case``, by the first strategy that takes it."""
+    schedules = (strategy.schedule(case) for strategy in STRATEGIES)
+    return next(schedule for schedule in schedules if schedule is not None)
 
 
 def table() -> str:
@@ -194,9 +208,3 @@ def is_by_rows(contraction: Contraction, constants: Container[Value | None]) -> 
     few = contraction.extent(contraction.m) <= GEMV_ROWS
     rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
     return few and rows and not contraction.inner
-
-
-def choices_of(schedule: MatmulSchedule) -> tuple[Choice, ...]:
-    """Return what was chosen, for people: the strategy, and what follows from it."""
-    strategy = next(each for each in STRATEGIES if each.name == schedule.strategy)
-    return (Choice("strategy", strategy.name, strategy.when), *schedule.choices())

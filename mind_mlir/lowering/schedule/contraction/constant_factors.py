@@ -5,6 +5,7 @@ No call packs them then, and the constant as it was goes where nothing else read
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
@@ -15,9 +16,11 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
 from mind_mlir.lowering.schedule.contraction.match import Operand, is_factor
 from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
-from mind_mlir.mlir.memory import METADATA, VIEWS, is_contiguous, root_of
+from mind_mlir.mlir.memory import erase_unread, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.mlir.references import reference, referenced
+from mind_mlir.mlir.references import referenced
+from mind_mlir.mlir.types import dense_elements, tensor_type
+from mind_mlir.mlir.values import is_result_of
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -48,17 +51,16 @@ def constants_for_products(function: Operation, views: Views) -> set[Value]:
     found = set()
     for op in find_all(function, arith.ConstantOp):
         value = op.operation.results[0]
-        if not isinstance(value.type, ir.RankedTensorType):
-            continue
-        uses = [_way(use, views) for use in reads_of(value)]
-        if uses and uses[0] is not None and all(use == uses[0] for use in uses):
+        uses = reads_of(value) if isinstance(value.type, ir.RankedTensorType) else ()
+        ways = {_way(use, views) for use in uses}
+        if len(ways) == 1 and None not in ways:
             found.add(value)
     return found
 
 
 def constant_of(value: Value) -> Value:
     """Return what ``value`` is a form of, as products read it."""
-    while not isinstance(value, ir.BlockArgument) and value.owner.operation.name in _FORMS:
+    while is_result_of(value, *_FORMS):
         value = value.owner.operation.operands[0]
     return value
 
@@ -83,7 +85,7 @@ def _way(use: OpOperand, views: Views) -> object:
     view = views.of(use.owner.operation)
     if view is None or not is_factor(views, use):
         return None
-    types = [str(operand.type) for operand in view.operands]
+    types = tuple(str(operand.type) for operand in view.operands)
     return use.operand_number, types, str(view.accesses), view.extents
 
 
@@ -142,41 +144,32 @@ class PackedConstants:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._globals: dict[str, Operation] | None = None
         self._made: dict[object, tuple[str, Any]] = {}
-        self._replaced: dict[str, None] = {}
+        self._replaced: dict[str, Operation] = {}
+
+    @cached_property
+    def _symbols(self) -> Any:
+        return ir.SymbolTable(self._module.operation)
 
     def get(self, source: Value, packing: Packing, casts: Sequence[Operation]) -> Value | None:
         """Emit and return what ``packing`` makes of ``source``; None if that is not a whole constant."""
         root = root_of(source)
-        owner = None if root is None or isinstance(root, ir.BlockArgument) else root.owner.operation
-        if owner is None or owner.name != "memref.get_global" or not is_contiguous(source.type):
+        if root is None or not is_result_of(root, "memref.get_global") or not is_contiguous(source.type):
             return None
-        name = str(ir.FlatSymbolRefAttr(owner.attributes["name"]).value)
+        name = _global_of(root.owner.operation)
         key = name, packing
         if key not in self._made:
-            definition = self._global(name)
+            definition = self._replaced[name] = self._symbols[name].operation
             data = data_of(definition.attributes["initial_value"])
             self._made[key] = self._add(f"{name}_packed", definition, packed(data, packing, casts))
-            self._replaced[name] = None
         symbol, type_ = self._made[key]
         return memref.GetGlobalOp(type_, symbol).result
-
-    def _global(self, name: str) -> Operation:
-        if self._globals is None:
-            ops = [op.operation for op in self._module.body.operations]
-            self._globals = {
-                ir.StringAttr(op.attributes["sym_name"]).value: op for op in ops if op.name == "memref.global"
-            }
-        return self._globals[name]
 
     def _add(self, name: str, before: Operation, data: Array) -> tuple[str, Any]:
         """Add a constant that holds ``data``; return its name and type."""
         name = f"{name}_{len(self._made)}"
         literal = TensorLiteral.from_array(data)
-        element = next(each for each, dtype in _NUMPY.items() if dtype == data.dtype)
-        type_ = ir.RankedTensorType.get(list(data.shape), ir.Type.parse(element))
-        value = reference(literal, type_, aligned=True) or ir.DenseElementsAttr.get(data, type=type_)
+        type_ = tensor_type(literal.type)
         memory = ir.MemRefType.get(type_.shape, type_.element_type)
         word = ir.IntegerType.get_signless(64)
         with ir.InsertionPoint(before), ir.Location.unknown():
@@ -184,7 +177,7 @@ class PackedConstants:
                 name,
                 ir.TypeAttr.get(memory),
                 sym_visibility="private",
-                initial_value=value,
+                initial_value=dense_elements(literal, signed=False, aligned=True),
                 constant=True,
                 alignment=ir.IntegerAttr.get(word, ALIGNMENT),
             )
@@ -192,27 +185,18 @@ class PackedConstants:
 
     def drop_replaced(self) -> None:
         """Erase the constants that have been packed and that nothing reads any more."""
-        if not self._replaced:
-            return
-        names = set()
-        for op in find_all(self._module, memref.GetGlobalOp):
-            name = str(ir.FlatSymbolRefAttr(op.operation.attributes["name"]).value)
-            if name in self._replaced and not _erased(op.operation):
-                names.add(name)
-        for name in self._replaced:
-            if name not in names:
-                self._global(name).erase()
+        reads = find_all(self._module, memref.GetGlobalOp) if self._replaced else ()
+        for op in reads:
+            name = _global_of(op.operation)
+            if name in self._replaced and not erase_unread(op.operation.results[0]):
+                del self._replaced[name]
+        for definition in self._replaced.values():
+            definition.erase()
 
 
-def _erased(op: Operation) -> bool:
-    """Return whether ``op``, which says where memory lies, is read by nothing else, and erase it if so."""
-    for user in [use.owner.operation for use in op.results[0].uses]:
-        if user.name not in (*VIEWS, METADATA) or not _erased(user):
-            return False
-    if any(True for result in op.results for _ in result.uses):
-        return False
-    op.erase()
-    return True
+def _global_of(op: Operation) -> str:
+    """Return the name of the constant that a `memref.get_global` reads."""
+    return str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
 
 
 def data_of(value: Attribute) -> Array:

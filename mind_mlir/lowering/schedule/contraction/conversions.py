@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.marked import generic_like
+from mind_mlir.lowering.schedule.contraction.marked import replace_operation
 from mind_mlir.lowering.schedule.contraction.match import STORED, Contraction, match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity
-from mind_mlir.lowering.schedule.linalg_view.values import CASTS
-from mind_mlir.mlir.bindings import Operation, Value, ir, linalg, tensor
-from mind_mlir.mlir.values import definition
+from mind_mlir.lowering.schedule.linalg_view.values import (
+    cast,
+    erase_source,
+    permutation_of,
+    transposed,
+    uncast,
+)
+from mind_mlir.mlir.bindings import Operation, Value, ir
+from mind_mlir.mlir.values import definition, terminator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 
 #: The most rows of such a product: with more, products are packed, or converted once for many tiles.
@@ -27,18 +31,6 @@ _FEW_ROWS = 4
 
 def read_unconverted(function: Operation, views: Views) -> None:
     """Let the products of few rows in ``function``, linalg on tensors, convert their large factors."""
-    for op in _linalg(function):
-        view = views.of(op)
-        contraction = None if view is None else match_contraction(view)
-        if contraction is None or not _has_few_rows(contraction):
-            continue
-        place = contraction.view.operands.index(contraction.right.value)
-        found = _source(contraction.right.value, views)
-        if found is not None:
-            _convert_inside(contraction.view, place, *found)
-
-
-def _linalg(function: Operation) -> list[Operation]:
     found: list[Operation] = []
 
     def collect(op: Operation) -> object:
@@ -47,7 +39,11 @@ def _linalg(function: Operation) -> list[Operation]:
         return ir.WalkResult.ADVANCE
 
     function.walk(collect)
-    return found
+    for op in found:
+        view = views.of(op)
+        contraction = None if view is None else match_contraction(view)
+        if contraction is not None and _has_few_rows(contraction):
+            _convert_inside(contraction, views)
 
 
 def _has_few_rows(contraction: Contraction) -> bool:
@@ -56,66 +52,43 @@ def _has_few_rows(contraction: Contraction) -> bool:
     return contraction.floating and not contraction.right.casts and rows <= _FEW_ROWS
 
 
-def _source(value: Value, views: Views) -> tuple[Value, View, list[Operation]] | None:
-    """Return what ``value``, used once, is converted from, by which operation, and transposes between."""
-    between: list[Operation] = []
-    while True:
-        op = definition(value)
-        if op is None or len(list(value.uses)) != 1:
-            return None
-        if op.name != "linalg.transpose":
-            break
-        between.append(op.operation)
-        value = op.operation.operands[0]
-    view = views.of(op.operation)
-    if view is None or not _only_converts(view):
-        return None
-    return view.inputs[0], view, between
-
-
-def _only_converts(view: View) -> bool:
-    """Return whether ``view`` converts each element of a tensor that kernels read, and nothing else."""
-    if len(view.operands) != 2 or view.reductions or view.op.name == "linalg.transpose":
-        return False
-    if not all(is_identity(access, len(view.extents)) for access in view.accesses):
-        return False
-    source = view.inputs[0].type
-    *casts, end = (each.operation for each in view.body.operations)
-    if not isinstance(source, ir.RankedTensorType) or str(source.element_type) not in STORED or not casts:
-        return False
-    before = view.body.arguments[0]
-    for cast in casts:
-        if cast.name not in CASTS or cast.operands[0] != before:
-            return False
-        before = cast.results[0]
-    return bool(end.operands[0] == before)
-
-
-def _convert_inside(
-    product: View, place: int, source: Value, conversion: View, between: Sequence[Operation]
-) -> None:
-    """Emit ``product`` as one that reads ``source`` as its factor ``place``, in its place."""
+def _convert_inside(contraction: Contraction, views: Views) -> None:
+    """Let ``contraction`` read what its right factor, used once, is converted from, through transposes."""
+    product, converted = contraction.view, contraction.right.value
+    value, orders = converted, []
+    while (op := _only_source(value)) is not None and op.name == "linalg.transpose":
+        orders.append(permutation_of(op))
+        value = op.operands[0]
+    conversion = None if op is None else views.of(op)
+    casts = () if conversion is None else _conversions(conversion)
+    if conversion is None or not casts:
+        return
+    source = conversion.inputs[0]
     with ir.InsertionPoint(product.op), product.op.location:
-        for op in reversed(between):
-            shape = list(op.results[0].type.shape)
-            empty = tensor.EmptyOp(shape, source.type.element_type).result
-            permutation = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
-            source = linalg.transpose(source, outs=[empty], permutation=permutation).results[0]
-        operands = list(product.operands)
-        operands[place] = source
+        for order in reversed(orders):
+            source = transposed(source, order)
+    place = product.operands.index(converted)
 
-        def convert(arguments: list[Value]) -> list[Value]:
-            for each in list(conversion.body.operations)[:-1]:
-                types = [each.operation.results[0].type]
-                arguments[place] = ir.Operation.create(
-                    each.operation.name, types, [arguments[place]]
-                ).results[0]
-            return arguments
+    def convert(arguments: list[Value]) -> list[Value]:
+        arguments[place] = cast(casts, arguments[place], ())
+        return arguments
 
-        loops = len(product.extents)
-        new = generic_like(product.op, operands, product.accesses, loops, product.reductions, convert=convert)
-    product.op.results[0].replace_all_uses_with(new.results[0])
-    product.op.erase()
-    for op in (*between, conversion.op):
-        if not any(True for _ in op.results[0].uses):
-            op.erase()
+    form = source, product.accesses[place], product.shapes[place]
+    replace_operation(product.reading({place: form}), convert)
+    erase_source(converted)
+
+
+def _only_source(value: Value) -> Operation | None:
+    """Return what computes ``value`` if that is used once."""
+    return definition(value) if len(list(value.uses)) == 1 else None
+
+
+def _conversions(view: View) -> tuple[Operation, ...]:
+    """Return what converts each element of a tensor that kernels read, if ``view`` does nothing else."""
+    if len(view.operands) != 2 or view.reductions:
+        return ()
+    source = view.inputs[0].type
+    is_stored = isinstance(source, ir.RankedTensorType) and str(source.element_type) in STORED
+    is_elementwise = all(is_identity(access, len(view.extents)) for access in view.accesses)
+    element, casts = uncast(terminator_of(view.body).operands[0])
+    return casts if is_stored and is_elementwise and element == view.body.arguments[0] else ()

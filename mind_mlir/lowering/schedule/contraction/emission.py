@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-from mind_mlir.lowering.schedule.contraction.factors import Factors, Rooms, Run
+from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
 from mind_mlir.lowering.schedule.contraction.gemv import GemvEmission
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
 from mind_mlir.lowering.schedule.contraction.grouped import grouped_runs
@@ -19,7 +19,7 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
-from mind_mlir.lowering.schedule.contraction.operands import lay_out
+from mind_mlir.lowering.schedule.contraction.operands import laid_out
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import OWN_PANELS, reduction
 from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
@@ -52,39 +52,35 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
     numbers = itertools.count()
     constants = PackedConstants(module)
     for emitter, marked in marked_operations(module, SCHEDULE_ATTRIBUTE):
-        for op in marked:
-            lay_out(op, views)
+        products = {op: laid_out(op, views) for op in marked}
         for together in grouped_runs(marked):
-            for run in end([(op, Product.of(op, views).tiled_loops) for op in together]):
-                packed: Rooms | None = {} if len(run) > 1 else None
-                _emit(run, Run(emitter, library, constants, run[-1][0], packed), views, numbers)
+            for run in end([(op, products[op].tiled_loops) for op in together]):
+                ended = [(products[op], epilogue) for op, epilogue in run]
+                _emit(ended, Run(emitter, library, constants, run[-1][0], {}), numbers)
     constants.drop_replaced()
 
 
-def _emit(
-    products: Sequence[tuple[Operation, Epilogue | None]], run: Run, views: Views, numbers: Iterator[int]
-) -> None:
+def _emit(products: Sequence[tuple[Product, Epilogue | None]], run: Run, numbers: Iterator[int]) -> None:
     """Emit the products of ``run`` in the place of the last of them, or of what ends the last macro-tiles."""
     for _, epilogue in products:
         if epilogue is not None and run.place.is_before_in_block(epilogue.loop):
             run.place.move_before(epilogue.loop)
     with ir.InsertionPoint(run.place), run.place.location:
-        emissions = [_emission(Product.of(op, views), run, end) for op, end in products]
+        emissions = [
+            _TiledEmission(product, run, end) if product.schedule.is_tiled else GemvEmission(product, run)
+            for product, end in products
+        ]
         for phase in ("prepare", "check", "compute", "finish"):
             # Parallel loops of the same phase may be one.
-            run.emitter.together = None if run.packed is None else attribute_of(next(numbers))
+            run.emitter.together = attribute_of(next(numbers)) if len(products) > 1 else None
             for emission in emissions:
                 getattr(emission, phase)()
         run.emitter.together = None
-    for op, _ in products:
-        op.erase()
+    for product, _ in products:
+        product.contraction.view.op.erase()
     for _, epilogue in products:
         if epilogue is not None:
             epilogue.erase()
-
-
-def _emission(product: Product, run: Run, epilogue: Epilogue | None) -> ProductEmission:
-    return _TiledEmission(product, run, epilogue) if product.schedule.is_tiled else GemvEmission(product, run)
 
 
 class _TiledEmission(ProductEmission):
@@ -108,38 +104,37 @@ class _TiledEmission(ProductEmission):
             self._f.pack()
 
     def check(self) -> None:
-        """Emit what tells which kernel to call."""
-        if len(vnni_kinds(self._p)) > 1:
-            self._is_first = self._factors_are_normal()
+        """Emit whether no subnormal number is among the factors' or on the way to the result, if need be."""
+        if len(vnni_kinds(self._p)) == 1:
+            return
+        word = ir.IntegerType.get_signless(32)
+        info = []
+        for buffer in (self._f.left, self._f.right):
+            last = self._e.index(ir.MemRefType(buffer.value.type).shape[0] - 1)
+            info.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
+        self._is_first = are_normal(*info)
 
     def compute(self) -> None:
         """Emit the macro-tiles."""
-        e, g, s, f, end = self._e, self._g, self._s, self._f, self._epilogue
-        parts, around = self._p.tiled_loops, g.rows[2:]
+        e, s, f, end = self._e, self._s, self._f, self._epilogue
+        parts, loops = self._p.tiled_loops, f.loops
         counts = [part.count for part in parts]
         is_shared = math.prod(counts) > s.macro_tiles
         #: How far factors, the result and packing info are from one macro-tile to the next, along each part.
         tiles, own_panels = -(-s.mc // s.rows), s.strategy == OWN_PANELS
         panels = 0 if own_panels else s.nc // s.columns * f.panel
-        lefts = [
-            tiles * f.tile,
-            s.planes * self._planes.left,
-            0,
-            *(each.left for each in around),
-            *f.left_batch,
-        ]
-        rights = [0, 0, panels, *(each.right for each in around), *f.batch]
-        infos = [0, 0, s.nc, *(0 for _ in around), *f.info_batch]
+        others = [*loops.rows[2:], *loops.batch]
+        lefts = [tiles * f.tile, s.planes * self._planes.left, 0, *(each.left for each in others)]
+        rights = [0, 0, panels, *(each.right for each in others)]
+        infos = [0, 0, s.nc, *(0 for _ in loops.rows[2:]), *f.info_batch]
         outs = [part.size * part.stride for part in parts]
         if end is not None and end.accesses:  # each macro-tile begins in its own memory
             outs, strides = [0 for _ in parts], end.own_strides()
             self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
 
         def macro_tile(digits: Sequence[Index]) -> None:
-            bounds = [
-                least(e, part.extent, digit, part.size)
-                for part, digit in zip(parts[:3], digits[:3], strict=True)
-            ]
+            inner = zip(parts, digits[:3], strict=False)
+            bounds = [least(e, part.extent, digit, part.size) for part, digit in inner]
             if own_panels:
                 f.pack_macro_tile(digits[2], bounds[2], is_shared=is_shared)
             sums = f.info
@@ -149,9 +144,8 @@ class _TiledEmission(ProductEmission):
             if end is not None and end.accesses:
                 own = end.own(is_shared=is_shared)
                 self._out = Buffer.of(own)
-            left = 0 if s.pack_left else e.add(f.left.first, g.first[0])
-            right = 0 if s.pack else e.add(f.right.first, g.first[1])
-            places = [left, right, e.add(self._out.first, g.first[2])]
+            buffers = zip((f.left, f.right, self._out), f.loops.first, strict=True)
+            places = [e.add(buffer.first, first) for buffer, first in buffers]
             for digit, *steps in zip(digits, lefts, rights, outs, strict=True):
                 places = [e.add(at, e.mul(digit, step)) for at, step in zip(places, steps, strict=True)]
             self._product(places, bounds, sums)
@@ -162,7 +156,7 @@ class _TiledEmission(ProductEmission):
 
     def _product(self, places: Sequence[Index], bounds: Sequence[Index], sums: Index) -> None:
         """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
-        plan, f = reduction(self._f.depth, self._s.kc), self._f
+        plan, f = reduction(self._f.loops.depth, self._s.kc), self._f
         left, right, out = places
         inner = {"step": plan.step, "tap": plan.tap, "block": plan.block}
         rest = {
@@ -173,7 +167,7 @@ class _TiledEmission(ProductEmission):
             "taps": plan.tap.extent,
             "last_taps": plan.last_taps,
             "blocks": plan.block.extent,
-            "left_row": f.row,
+            "left_row": f.loops.rows[0].left,
             "left_tile": f.tile,
             "left_plane": self._planes.left,
             "right_panel": f.panel,
@@ -187,7 +181,7 @@ class _TiledEmission(ProductEmission):
 
     def _reduce(
         self, loops: Sequence[Loop], left: Index, right: Index, rest: Mapping[str, Index], adds: Value
-    ) -> list[Value]:
+    ) -> None:
         """Emit a call within ``loops``, the outermost last; the first call of all does what ``adds`` says.
 
         A method, since a nested function that calls itself would keep MLIR's module alive as a cycle.
@@ -195,12 +189,12 @@ class _TiledEmission(ProductEmission):
         e = self._e
         if not loops:
             self._call({"left_first": left, "right_first": right, **rest}, adds)
-            return []
+            return
         *inner, loop = loops
 
-        def again(index: Index, _: list[Value]) -> list[Value]:
+        def again(index: Index) -> None:
             later = e.compare("ne", index, 0)
-            return self._reduce(
+            self._reduce(
                 inner,
                 e.add(left, e.mul(index, loop.left)),
                 e.add(right, e.mul(index, loop.right)),
@@ -208,7 +202,7 @@ class _TiledEmission(ProductEmission):
                 arith.OrIOp(adds, later).result,
             )
 
-        return e.loop((0, loop.extent, 1), [], again)
+        e.each((0, loop.extent, 1), again)
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         start, _ = self._starts()
@@ -223,12 +217,3 @@ class _TiledEmission(ProductEmission):
             call(kinds[0])
         else:
             self._e.when(self._is_first, lambda: call(kinds[0]), lambda: call(kinds[1]))
-
-    def _factors_are_normal(self) -> Value:
-        """Emit whether no subnormal number is among the factors' or on the way to the result."""
-        word = ir.IntegerType.get_signless(32)
-        info = []
-        for buffer in (self._f.left, self._f.right):
-            last = self._e.index(ir.MemRefType(buffer.value.type).shape[0] - 1)
-            info.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
-        return are_normal(*info)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels.library import macro_tile_memory
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
+from mind_mlir.mlir.memory import erase_unread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ class Epilogue:
         element: The type of the elements of the result.
         accesses: If the product and the loop alone use the result, the operations in the loop that do, and
             which of their operands it is; else nothing. The result needs no memory then.
-        views: The buffer of that result, and views of it.
+        result: The buffer of that result.
     """
 
     loop: Operation
@@ -35,7 +36,7 @@ class Epilogue:
     dims: tuple[int, ...]
     element: Type
     accesses: tuple[tuple[Operation, int], ...] = ()
-    views: tuple[Value, ...] = ()
+    result: Value | None = None
 
     @property
     def own_shape(self) -> list[int]:
@@ -79,7 +80,5 @@ class Epilogue:
     def erase(self) -> None:
         """Erase the loop, whose body is elsewhere, and the result if it needs no memory."""
         self.loop.erase()
-        for view in reversed(self.views):
-            for use in list(view.uses):
-                use.owner.operation.erase()  # says where it lies, which nobody asks
-            view.owner.operation.erase()
+        if self.result is not None:
+            erase_unread(self.result)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library, macro_tile_memory
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.split import emit_chunks, least, split
+from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
 from mind_mlir.mlir.values import is_defined_inside
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.packing import Packing
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
-#: What has been packed for products that are computed together, by what it is.
-Rooms: TypeAlias = "dict[object, Buffer]"
 _LOOPS = ("scf.for", "scf.while")
 
 
@@ -41,14 +37,14 @@ class Run:
         library: Calls kernels.
         constants: Those that factors are, packed when the program is compiled.
         place: The operation that all is emitted before.
-        packed: What the products have packed so far; None for a product by itself.
+        packed: What the products have packed so far, by what it is.
     """
 
     emitter: Emitter
     library: Library
     constants: PackedConstants
     place: Operation
-    packed: Rooms | None
+    packed: dict[object, Buffer]
 
 
 class Factors:
@@ -57,12 +53,9 @@ class Factors:
     Attributes:
         left: Where the left factor is.
         right: Where the right one is.
-        depth: The loops over the reductions.
-        panel: By how many elements the right factor moves from one panel to the next.
-        batch: By how many it moves in each batch loop.
-        left_batch: By how many the left factor moves in each batch loop.
-        row: By how many the left factor moves from one row to the next.
-        tile: By how many it moves from one tile to the next.
+        loops: The loops over them.
+        tile: By how many elements the left factor moves from one tile to the next.
+        panel: By how many the right one moves from one panel to the next.
         info: Where the packed right factor has packing info, if any.
         info_batch: By how many elements they move in each batch loop.
     """
@@ -71,46 +64,36 @@ class Factors:
         self._p, self._c, self._run, self._e = product, product.contraction, run, run.emitter
         self._s, self._g = schedule, loops = product.schedule, product.loops
         self.left, self.right = buffers
-        self.depth = loops.depth
-        self.panel = schedule.columns
-        self.batch = [loop.right for loop in loops.batch]
-        self.left_batch = [loop.left for loop in loops.batch]
-        self.row = loops.rows[0].left
-        self.tile = schedule.rows * self.row
+        self.loops = loops
+        self.tile, self.panel = schedule.rows * loops.rows[0].left, schedule.columns
         self.info = 0
         self.info_batch = [0 for _ in loops.batch]
 
     def pack(self) -> None:
         """Emit panels of the right factor, and take these in its place."""
-        s, g = self._s, self._g
-        packing = packing_of(self._p, "right")
-        anchor = self._before_loops()
+        packing, anchor = packing_of(self._p, "right"), self._before_loops()
         with ir.InsertionPoint(anchor):
-            packed, is_new = self._room(packing, self.right, self._c.right if s.prepacked else None, anchor)
-            if is_new and g.packs_steps and packing.kernel.info != SUMS:
-                self._pack_steps(packing, packed)
-            elif is_new:
-                together = packing.panels if g.batch else s.packings
-                self._pack_panels(packing, self.right, packed, together, s.packings if g.batch else 1)
+            constant = self._c.right if self._s.prepacked else None
+            packed = self._packed(packing, self.right, constant, anchor)
         self._use(packed, packing)
         if packing.kernel.info == SUMS:
+            columns = packing.kernel.columns
             self.info = packing.size
-            self.info_batch = [width // packing.panel * s.columns for width in self.batch]
+            self.info_batch = [width // packing.panel * columns for width in packing.batch_strides]
 
     def pack_left(self) -> None:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
-        s, g = self._s, self._g
-        rows, depth = g.rows[0], g.depth[0]
-        packing = packing_of(self._p, "left")
-        constant = self._c.left if s.prepacked_left else None
-        packed, is_new = self._room(packing, self.left, constant, self._run.place)
-        if is_new:
-            copied = 2 * rows.extent * depth.extent * byte_width(packing.kernel.element)
-            together = split(packing.panels, copied * BYTE_NS).step
-            self._pack_panels(packing, self.left, packed, together, 1)
-        self.left_batch = packing.batch_strides
-        self.depth = (dataclasses.replace(self.depth[0], left=s.rows), *self.depth[1:])
-        self.row, self.tile, self.left = 1, packing.panel, packed
+        loops, packing = self.loops, packing_of(self._p, "left")
+        constant = self._c.left if self._s.prepacked_left else None
+        self.left = self._packed(packing, self.left, constant, self._run.place)
+        self.tile = packing.panel
+        self.loops = dataclasses.replace(
+            loops,
+            rows=_moving(loops.rows, left=[1]),
+            batch=_moving(loops.batch, left=packing.batch_strides),
+            depth=_moving(loops.depth, left=[packing.kernel.columns]),
+            first=(0, *loops.first[1:]),
+        )
 
     def pack_macro_tile(self, number: Index, columns: Index, *, is_shared: bool) -> None:
         """Emit the panels of macro-tile ``number``, of ``columns``, into memory of its thread; take these.
@@ -126,26 +109,25 @@ class Factors:
         self._pack_call(packing, (self.right.base, own.base), (here, 0), {"columns": columns})
         self._use(own, packing)
 
-    def _room(
+    def _packed(
         self, packing: Packing, source: Buffer, constant: Operand | None, anchor: Operation
-    ) -> tuple[Buffer, bool]:
-        """Return memory for packed elements, and whether they are still to be packed, before ``anchor``.
+    ) -> Buffer:
+        """Return packed elements, which are emitted before ``anchor`` unless they are there already.
 
-        The factor is given if it is a constant that can be packed when the program is compiled.
+        They are given if the factor is a ``constant`` that can be packed when the program is compiled, or if
+        another product has packed them.
         """
         if constant is not None:
             value = self._run.constants.get(constant.value, packing, constant.casts)
             if value is not None:
-                return Buffer.of(value), False
-        if self._run.packed is None:
-            return self._new_room(packing), True
+                return Buffer.of(value)
         key = packing, same_memory(source.value), anchor
-        is_new = key not in self._run.packed
-        if is_new:
-            self._run.packed[key] = self._new_room(packing)
-        return self._run.packed[key], is_new
+        if key not in self._run.packed:
+            target = self._run.packed[key] = self._room(packing)
+            (self._pack_steps if packing.by_steps else self._pack_panels)(packing, source, target)
+        return self._run.packed[key]
 
-    def _new_room(self, packing: Packing) -> Buffer:
+    def _room(self, packing: Packing) -> Buffer:
         kernel, size = packing.kernel, packing.size
         element = ir.Type.parse(kernel.element)
         value = memref.AllocOp(ir.MemRefType.get([size + packing.info], element), [], []).result
@@ -154,25 +136,22 @@ class Factors:
             memref.StoreOp(nothing, value, [self._e.index(size)])
         return Buffer.of(value)
 
-    def _pack_steps(self, packing: Packing, packed: Buffer) -> None:
+    def _pack_steps(self, packing: Packing, source: Buffer, target: Buffer) -> None:
         """Emit the packing of all columns, some steps in a chunk."""
-        e, s = self._e, self._s
-        extent, along = packing.inner
-        source = e.add(self.right.first, packing.first)
+        e, kernel, (extent, along), together = self._e, packing.kernel, packing.inner, packing.together
+        begin = e.add(source.first, packing.first)
 
         def pack(digits: Sequence[Index]) -> None:
-            here = e.add(source, e.mul(e.mul(digits[0], s.packings), along))
-            live = least(e, extent, digits[0], s.packings)
-            there = e.mul(digits[0], s.packings // s.vnni * s.columns)
-            self._pack_call(packing, (self.right.base, packed.base), (here, there), {"depth": live})
+            here = e.add(begin, e.mul(e.mul(digits[0], together), along))
+            live = least(e, extent, digits[0], together)
+            there = e.mul(digits[0], together // kernel.vnni * kernel.columns)
+            self._pack_call(packing, (source.base, target.base), (here, there), {"depth": live})
 
-        emit_chunks(e, [-(-extent // s.packings)], 1, pack, brief=s.brief)
+        emit_chunks(e, [-(-extent // together)], 1, pack, brief=self._s.brief)
 
-    def _pack_panels(
-        self, packing: Packing, source: Buffer, packed: Buffer, together: int, batches: int
-    ) -> None:
-        """Emit the packing of ``together`` panels at a time, of so many ``batches`` in a chunk."""
-        e, width = self._e, packing.kernel.columns
+    def _pack_panels(self, packing: Packing, source: Buffer, target: Buffer) -> None:
+        """Emit the packing of some panels at a time, of some batches in a chunk."""
+        e, width, together = self._e, packing.kernel.columns, packing.together
         columns, along = packing.columns
         begin = e.add(source.first, packing.first)
         has_sums = packing.kernel.info == SUMS
@@ -180,20 +159,18 @@ class Factors:
         def pack(digits: Sequence[Index]) -> None:
             first = e.mul(digits[0], together)
             live = least(e, columns, digits[0], together * width)
-            here = e.add(begin, e.mul(first, width * along))
-            there = e.mul(first, packing.panel)
+            here, there = e.add(begin, e.mul(first, width * along)), e.mul(first, packing.panel)
             info: Index = e.add(e.mul(first, width), packing.size) if has_sums else packing.size
-            for digit, (_, stride), step in zip(
-                digits[1:], packing.batch, packing.batch_strides, strict=True
-            ):
+            moves = zip(digits[1:], packing.batch, packing.batch_strides, strict=True)
+            for digit, (_, stride), step in moves:
                 here, there = e.add(here, e.mul(digit, stride)), e.add(there, e.mul(digit, step))
                 if has_sums:
                     info = e.add(info, e.mul(digit, step // packing.panel * width))
             numbers = {"columns": live, "info_first": info}
-            self._pack_call(packing, (source.base, packed.base), (here, there), numbers)
+            self._pack_call(packing, (source.base, target.base), (here, there), numbers)
 
         counts = [-(-packing.panels // together), *(extent for extent, _ in packing.batch)]
-        emit_chunks(e, counts, batches, pack, brief=self._s.brief)
+        emit_chunks(e, counts, packing.batches, pack, brief=self._s.brief)
 
     def _pack_call(
         self,
@@ -226,12 +203,11 @@ class Factors:
         inside = math.prod(extent for extent, _ in packing.outer[: outer - 1])
         whole = packing.steps * packing.kernel.columns * inside
 
-        def again(index: Index, _: list[Value]) -> list[Value]:
+        def again(index: Index) -> None:
             moved = e.add(here, e.mul(index, stride)), e.add(there, e.mul(index, whole))
             self._pack_call(packing, buffers, moved, others, outer - 1)
-            return []
 
-        e.loop((0, count, 1), [], again)
+        e.each((0, count, 1), again)
 
     def _use(self, packed: Buffer, packing: Packing) -> None:
         """Read the right factor from ``packed`` from now on."""
@@ -239,15 +215,19 @@ class Factors:
         inner = self._g.packed[0].extent if self._g.packed else 1
         depth: list[Loop] = []
         steps = 1
-        for loop in self.depth:
+        for loop in self.loops.depth:
             extent = -(-loop.extent // kernel.vnni)
             depth.append(dataclasses.replace(loop, extent=extent, right=steps * kernel.columns))
             steps *= extent
             if steps == inner and kernel.transposes:
                 steps = -(-steps // kernel.square) * kernel.square
-        self.depth = tuple(depth)
         self.panel, self.right = packing.panel, packed
-        self.batch = packing.batch_strides
+        self.loops = dataclasses.replace(
+            self.loops,
+            batch=_moving(self.loops.batch, right=packing.batch_strides),
+            depth=tuple(depth),
+            first=(self.loops.first[0], 0, self.loops.first[2]),
+        )
 
     def _before_loops(self) -> Operation:
         """Return the operation that the right factor is packed before: the contraction, or a loop around it.
@@ -265,3 +245,10 @@ class Factors:
             with ir.InsertionPoint(anchor):
                 self.right = Buffer.of(value)
         return anchor
+
+
+def _moving(loops: Sequence[Loop], **steps: Sequence[int]) -> tuple[Loop, ...]:
+    """Return ``loops``, of which the first ones have other strides in one operand."""
+    ((side, strides),) = steps.items()
+    moved = (dataclasses.replace(loop, **{side: step}) for loop, step in zip(loops, strides, strict=False))
+    return (*moved, *loops[len(strides) :])

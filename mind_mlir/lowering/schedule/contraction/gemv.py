@@ -17,10 +17,10 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import (
     join_kernel,
 )
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
-from mind_mlir.lowering.schedule.contraction.schedule import DOTS
+from mind_mlir.lowering.schedule.contraction.schedule import DOTS, round_up
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.split import Split, least, split
-from mind_mlir.mlir.bindings import Value, ir, memref
+from mind_mlir.lowering.schedule.emission.split import emit_ranges, least, split
+from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
@@ -42,19 +42,15 @@ class GemvEmission(ProductEmission):
             for buffer, first in zip(self._buffers, product.loops.first, strict=True)
         ]
         self._start = self._starts()
-        self._join: Callable[[], None] | None = None
+        self._join: Callable[[], None] = lambda: None
 
     def compute(self) -> None:
         """Emit the product, or its parts."""
-        if self._s.strategy == DOTS:
-            self._dot()
-        else:
-            self._axpy()
+        (self._dot if self._s.strategy == DOTS else self._axpy)()
 
     def finish(self) -> None:
         """Emit what adds up the parts, if there are any."""
-        if self._join is not None:
-            self._join()
+        self._join()
 
     def _dot(self) -> None:
         e, s, g = self._e, self._s, self._g
@@ -80,33 +76,26 @@ class GemvEmission(ProductEmission):
                 kernel = dot_kernel(self._p, each)
                 self._library.call_with(e, kernel, self._bases, numbers, self._start)
 
-        def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
+        def piece(first: Index, end: Index) -> None:
             if len(rows) == 1:
                 columns(first, e.sub(end, first))
-                return []
+            else:
+                e.each((first, end, near), lambda at: columns(at, e.minimum(e.sub(end, at), near)))
 
-            def some(at: Index, _: list[Value]) -> list[Value]:
-                columns(at, e.minimum(e.sub(end, at), near))
-                return []
-
-            e.loop((first, end, near), [], some)
-            return []
-
-        e.chunks(Split(s.nc, -(-n // s.nc), "", s.brief), n, [], piece)
+        emit_ranges(e, n, s.nc, piece, brief=s.brief)
 
     def _axpy(self) -> None:
         e, s, g = self._e, self._s, self._g
         n, k, element = g.columns.extent, g.steps, self._c.element
-        kernel = axpy_kernel(self._p)
         tiles, parts = -(-n // s.nc), -(-k // s.kc)
-        row = -(-n // s.lanes) * s.lanes
+        row = round_up(n, s.lanes)
         part = s.rows * row
         own = memref.AllocOp(ir.MemRefType.get([parts * part], element), [], []).result
         base, _, _ = metadata_of(own)
         left, right, out = self._firsts
         step = g.depth[0]
 
-        def piece(number: Index, _end: Index, _: list[Value]) -> list[Value]:
+        def piece(number: Index, _: Index) -> None:
             which, tile = e.floordiv(number, tiles), e.modulo(number, tiles)
             first, column = e.mul(which, s.kc), e.mul(tile, s.nc)
             numbers = {
@@ -120,12 +109,11 @@ class GemvEmission(ProductEmission):
                 "right_step": step.right,
                 "out_row": row,
             }
-            self._library.call_with(e, kernel, (*self._bases[:2], base), numbers)
-            return []
+            self._library.call_with(e, axpy_kernel(self._p), (*self._bases[:2], base), numbers)
 
-        e.chunks(Split(1, tiles * parts, ""), tiles * parts, [], piece)
+        emit_ranges(e, tiles * parts, 1, piece)
 
-        def joined(first: Index, end: Index, _: list[Value]) -> list[Value]:
+        def joined(first: Index, end: Index) -> None:
             numbers = {
                 "source_first": first,
                 "out_first": e.add(out, first),
@@ -137,15 +125,7 @@ class GemvEmission(ProductEmission):
                 "out_row": g.rows[0].out,
             }
             self._library.call_with(e, join_kernel(self._p), (base, self._bases[2]), numbers, self._start)
-            return []
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS
-        cut = split(n, nanoseconds, multiple=s.lanes)
-
-        def join() -> None:
-            if nanoseconds < WAKING_NS:
-                joined(0, n, [])
-            else:
-                e.chunks(cut, n, [], joined)
-
-        self._join = join
+        size = n if nanoseconds < WAKING_NS else split(n, nanoseconds, multiple=s.lanes).step
+        self._join = lambda: emit_ranges(e, n, size, joined)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.linalg_view.view import Access
 
 
@@ -160,19 +159,6 @@ class TiledLoop:
     def count(self) -> int:
         """The number of macro-tiles along the loop."""
         return -(-self.extent // self.size)
-
-
-def tiled_loops_of(geometry: Geometry, schedule: MatmulSchedule) -> tuple[TiledLoop, ...]:
-    """Return the loops over a result, in the order in which macro-tiles are numbered: innermost first."""
-    rows, *others = geometry.rows
-    planes, *around = others or (ONCE,)
-    columns = geometry.columns
-    return (
-        TiledLoop(rows.extent, schedule.mc, rows.out),
-        TiledLoop(planes.extent, schedule.planes, planes.out),
-        TiledLoop(columns.extent, schedule.nc, columns.out),
-        *(TiledLoop(loop.extent, 1, loop.out) for loop in (*around, *geometry.batch)),
-    )
 
 
 def in_memory_order(tiled_loops: tuple[TiledLoop, ...]) -> tuple[int, ...] | None:

@@ -32,39 +32,17 @@ if TYPE_CHECKING:
 _MOVABLE = (*RESHAPES, "arith.constant", "tensor.empty")
 
 
-class _Member:
-    """A marked product.
-
-    Attributes:
-        op: The operation.
-        sources: What its factors are forms of, left and right.
-        packed: How many bytes packing takes for each.
-    """
-
-    def __init__(self, op: Operation, views: Views) -> None:
-        product = Product.of(op, views)
-        contraction, s = product.contraction, product.schedule
-        word = 4 if s.vnni > 1 else element_bytes(contraction.element)
-        factors = contraction.left.value, contraction.right.value
-        packs = s.pack_left and not s.prepacked_left, s.pack and not s.prepacked
-        self.op, self.sources = op, [unreshaped(value) for value in factors]
-        self.packed = [
-            math.prod(value.type.shape) // s.vnni * word if is_packed else 0
-            for value, is_packed in zip(factors, packs, strict=True)
-        ]
-
-
 @dataclasses.dataclass
 class _Group:
     """Products that are computed together.
 
     Attributes:
-        members: The products.
+        members: The products, with their factors.
         shared: The factors that all of them read.
         packed: The bytes that packing takes for all of them.
     """
 
-    members: list[_Member]
+    members: dict[Operation, dict[Value, int]]
     shared: set[Value]
     packed: int
 
@@ -75,41 +53,53 @@ def group_products(block: Block, views: Views, target: Target, decisions: Decisi
     marked = [op for op in places if op.name == "linalg.generic" and SCHEDULE_ATTRIBUTE in op.attributes]
     groups: list[_Group] = []
     for op in marked if len(marked) > 1 else ():
-        product = _Member(op, views)
-        if not groups or not _joins(product, groups[-1], target, places):
-            groups.append(_Group([product], set(product.sources), sum(product.packed)))
+        factors = _factors(op, views)
+        if not groups or not _joins(op, factors, groups[-1], target, places):
+            groups.append(_Group({op: factors}, set(factors), sum(factors.values())))
     for number, group in enumerate(group for group in groups if len(group.members) > 1):
         mark = attribute_of(number)
-        for member in group.members:
-            member.op.attributes[TOGETHER_ATTRIBUTE] = mark
+        for op in group.members:
+            op.attributes[TOGETHER_ATTRIBUTE] = mark
         decisions.add(partial(_decision, group))
 
 
+def _factors(op: Operation, views: Views) -> dict[Value, int]:
+    """Return what the factors of a marked product are forms of, left and right, and bytes to pack each."""
+    product = Product.of(op, views)
+    contraction, s = product.contraction, product.schedule
+    word = 4 if s.vnni > 1 else element_bytes(contraction.element)
+    packs = s.pack_left and not s.prepacked_left, s.pack and not s.prepacked
+    found: dict[Value, int] = {}
+    for factor, is_packed in zip((contraction.left, contraction.right), packs, strict=True):
+        source, size = unreshaped(factor.value), math.prod(factor.value.type.shape) // s.vnni * word
+        found[source] = found.get(source, 0) + size * is_packed
+    return found
+
+
 def _decision(group: _Group) -> Decision:
-    left = all(member.sources[0] in group.shared for member in group.members)
+    left = all(next(iter(factors)) in group.shared for factors in group.members.values())
     which = f"{len(group.members)} products, one loop over the pieces of all"
     reason = f"they share {'a left' if left else 'a'} factor, which is read while it is near"
-    operations = computed(member.op for member in group.members)
-    return Decision("products", operations, (), (Choice("together", which, reason),))
+    return Decision("products", computed(group.members), (), (Choice("together", which, reason),))
 
 
-def _joins(product: _Member, group: _Group, target: Target, places: dict[Operation, int]) -> bool:
-    """Return whether ``product`` is computed with ``group``; if so, it now stands right behind it."""
-    shared = group.shared & set(product.sources)
-    packed = group.packed + sum(
-        size for source, size in zip(product.sources, product.packed, strict=True) if source not in shared
-    )
+def _joins(
+    op: Operation, factors: dict[Value, int], group: _Group, target: Target, places: dict[Operation, int]
+) -> bool:
+    """Return whether ``op`` is computed with ``group``; if so, it now stands right behind it."""
+    shared = group.shared & factors.keys()
+    packed = group.packed + sum(size for source, size in factors.items() if source not in shared)
     if not shared or len(group.members) == MOST_TOGETHER or packed > target.l3_bytes // TOGETHER_SHARE:
         return False
-    last = group.members[-1].op
-    rising = _rising(product.op, places, places[last])
+    behind = last = [*group.members][-1]
+    rising = _rising(op, places, places[behind])
     if rising is None:
         return False
-    for op in rising:
-        op.move_after(last)
-        places[op] = places[group.members[-1].op]
-        last = op
-    group.members.append(product)
+    for each in rising:
+        each.move_after(last)
+        places[each] = places[behind]
+        last = each
+    group.members[op] = factors
     group.shared, group.packed = shared, packed
     return True
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT
+from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT, byte_width
 from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
@@ -23,6 +23,9 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
 )
 from mind_mlir.lowering.schedule.contraction.packing import Packing
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
+from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.schedule.linalg_view.values import CASTS
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
@@ -33,16 +36,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
     from mind_mlir.target import Target
 
-#: LLVM's names for the conversions of factors.
-_CONVERSIONS = {
-    "arith.extf": "fpext",
-    "arith.extsi": "sext",
-    "arith.extui": "zext",
-    "arith.truncf": "fptrunc",
-    "arith.trunci": "trunc",
-    "arith.sitofp": "sitofp",
-    "arith.uitofp": "uitofp",
-}
 #: Factors, as kernels take them, that dot products take: which kind, how many are in a word, and how elements
 #: become those of words.
 _VNNI = {
@@ -146,6 +139,13 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
     def axis(loop: Loop) -> Axis:
         return loop.extent, loop.left if is_left else loop.right
 
+    panels = -(-lines.extent // kernel.columns)
+    together, batches = s.packings, 1
+    if is_left:
+        copied = 2 * lines.extent * inner.extent * byte_width(kernel.element)
+        together = split(panels, copied * BYTE_NS).step
+    elif g.batch:
+        together, batches = panels, s.packings
     return Packing(
         kernel,
         first=g.first[0 if is_left else 1],
@@ -153,6 +153,9 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
         inner=axis(inner),
         outer=tuple(axis(loop) for loop in outer),
         batch=tuple(axis(loop) for loop in g.batch),
+        together=together,
+        batches=batches,
+        by_steps=not is_left and g.packs_steps and kernel.info != SUMS,
     )
 
 
@@ -187,7 +190,7 @@ def _conversions(operand: Operand, *, half: bool = True) -> str:
     one for a ``half``.
     """
     element = str(operand.element)
-    names = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
+    names = [f"{CASTS[op.name]} {op.results[0].type}" for op in operand.casts]
     if element in ("bf16", "f16"):
         how = SHORT if element == "bf16" else "bitcast f16:fpext" if half else HALF
         element, names[0] = "i16", names[0].replace("fpext", how)

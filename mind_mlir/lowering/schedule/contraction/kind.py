@@ -40,14 +40,12 @@ class ProductNest:
         original: The operation.
         view: It with as few loops as it can have, reading through transpositions.
         contraction: What ``view`` is; None where it is a product no longer.
-        by_rows: Whether it is rather computed as sums along contiguous rows of both factors.
         constants: Constants that only products read.
     """
 
     original: View
     view: View
     contraction: Contraction | None
-    by_rows: bool
     constants: Container[Value]
 
     @property
@@ -89,11 +87,10 @@ def _match(site: Site) -> ProductNest | Refusal | None:
     if view is None or contraction is None or 0 in view.extents:
         return None
     constants = site.scope.constants
-    by_rows = is_by_rows(contraction, constants)
-    if by_rows and site.groups.would_take(view, vector_dims(view)):
+    if is_by_rows(contraction, constants) and site.groups.would_take(view, vector_dims(view)):
         # Else its large factor would be written, and read again, all of it.
         return Refusal("sums along rows, in the nest that computes what it reads")
-    return ProductNest(view, view, contraction, by_rows, constants)
+    return ProductNest(view, view, contraction, constants)
 
 
 def _prepare(nest: ProductNest, site: Site) -> ProductNest:
@@ -104,13 +101,12 @@ def _prepare(nest: ProductNest, site: Site) -> ProductNest:
     if contraction is None:
         view = _materialized(original, site)
         contraction = match_contraction(view)
-    by_rows = contraction is None or is_by_rows(contraction, nest.constants)
-    return ProductNest(original, view, contraction, by_rows, nest.constants)
+    return ProductNest(original, view, contraction, nest.constants)
 
 
 def _choose(nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
     """Return how the product is tiled, or along which loops its sums run in vectors."""
-    if nest.contraction is not None and not nest.by_rows:
+    if nest.contraction is not None and not is_by_rows(nest.contraction, nest.constants):
         return _scheduled(nest.contraction, target, nest.constants)
     dims = vector_dims(nest.view)
     return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")

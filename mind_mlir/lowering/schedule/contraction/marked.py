@@ -10,20 +10,21 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.choice import choices_of
-from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides, tiled_loops_of
+from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, TiledLoop, geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
+from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant
-from mind_mlir.lowering.schedule.linalg_view.view import Access, Views, generic_attributes
+from mind_mlir.lowering.schedule.linalg_view.view import View, Views, generic_attributes
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, TiledLoop
-    from mind_mlir.lowering.schedule.emission.decision import Choice
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.linalg_view.view import Access
 
 #: The schedule of a contraction, a dictionary.
 SCHEDULE_ATTRIBUTE = "mind.product"
@@ -73,18 +74,25 @@ class Product:
         if start is not None:
             init = tensor.EmptyOp(list(init.type.shape), self.contraction.element).result
             attributes[START_ATTRIBUTE] = start
-        operands, loops = [*inputs, init], len(view.extents)
-        op = generic_like(view.op, operands, view.accesses, loops, view.reductions, attributes)
-        return op.results[0]
+        return emit_view(dataclasses.replace(view, operands=(*inputs, init)), attributes).results[0]
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
-        return choices_of(self.schedule)
+        strategy = next(each for each in STRATEGIES if each.name == self.schedule.strategy)
+        return (Choice("strategy", strategy.name, strategy.when), *self.schedule.choices())
 
     @property
     def tiled_loops(self) -> tuple[TiledLoop, ...]:
-        """The loops over its result, in the order in which macro-tiles are numbered."""
-        return tiled_loops_of(self.loops, self.schedule)
+        """The loops over its result, in the order in which macro-tiles are numbered: innermost first."""
+        loops, schedule = self.loops, self.schedule
+        rows, *others = loops.rows
+        planes, *around = others or (ONCE,)
+        return (
+            TiledLoop(rows.extent, schedule.mc, rows.out),
+            TiledLoop(planes.extent, schedule.planes, planes.out),
+            TiledLoop(loops.columns.extent, schedule.nc, loops.columns.out),
+            *(TiledLoop(loop.extent, 1, loop.out) for loop in (*around, *loops.batch)),
+        )
 
 
 def _read_part(value: Value, access: Access, extents: Sequence[int]) -> Value:
@@ -103,39 +111,41 @@ def _read_part(value: Value, access: Access, extents: Sequence[int]) -> Value:
     return tensor.ExtractSliceOp(type_, value, [], [], [], zeros, shape, ones).result
 
 
-def generic_like(
-    source: Operation,
-    operands: Sequence[Value],
-    accesses: Sequence[Access],
-    loops: int,
-    reductions: Container[int],
+def emit_view(
+    view: View,
     attributes: Mapping[str, Attribute] = MappingProxyType({}),
     convert: Callable[[list[Value]], list[Value]] = list,
 ) -> Operation:
-    """Emit a `linalg.generic` that does to elements what ``source`` does, at the insertion point.
+    """Emit a `linalg.generic` over the operands and loops of ``view`` that does what its operation does.
 
     Args:
-        source: An operation with one init.
-        operands: Of the new one.
-        accesses: How each operand is indexed.
-        loops: How many loops there are.
-        reductions: Which of them sum.
+        view: An operation with one init, whose operands and loops may be others by now.
         attributes: Further attributes.
-        convert: Emits what makes elements of ``source`` of those of the new one.
+        convert: Emits what makes elements of the old operands of those of the new ones.
     """
-    all_attributes = {**generic_attributes(accesses, loops, reductions, 1), **attributes}
-    op = ir.Operation.create("linalg.generic", [operands[-1].type], operands, all_attributes, regions=1)
+    own = generic_attributes(view.accesses, len(view.extents), view.reductions, 1)
+    operands = list(view.operands)
+    op = ir.Operation.create(
+        "linalg.generic", [operands[-1].type], operands, {**own, **attributes}, regions=1
+    )
     types = [operand.type.element_type for operand in operands]
-    block = op.regions[0].blocks.append(*types, arg_locs=[source.location] * len(types))
+    block = op.regions[0].blocks.append(*types, arg_locs=[view.op.location] * len(types))
     with ir.InsertionPoint(block):
-        body = source.regions[0].blocks[0]
-        inside = dict(zip(body.arguments, convert(list(block.arguments)), strict=True))
-        for each in body.operations:
+        inside = dict(zip(view.body.arguments, convert(list(block.arguments)), strict=True))
+        for each in view.body.operations:
             clone = each.operation.clone().operation
             for index, operand in enumerate(each.operation.operands):
                 clone.operands[index] = inside.get(operand, operand)
             inside |= zip(each.operation.results, clone.results, strict=True)
     return op
+
+
+def replace_operation(view: View, convert: Callable[[list[Value]], list[Value]] = list) -> None:
+    """Emit ``view`` in the place of its operation, which has other operands (see `emit_view`)."""
+    with ir.InsertionPoint(view.op), view.op.location:
+        new = emit_view(view, convert=convert)
+    view.op.results[0].replace_all_uses_with(new.results[0])
+    view.op.erase()
 
 
 def planned_strides(op: Operation) -> list[tuple[int, ...]]:

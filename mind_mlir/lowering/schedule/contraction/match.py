@@ -32,15 +32,12 @@ class Operand:
 
     def contiguous(self, dim: int) -> bool:
         """Return whether steps along ``dim`` are steps to the next element and nothing else."""
-        return bool(self.access) and self.access[-1].dim == dim and not self._indexed(self.access[:-1], dim)
+        uses = [index.uses(dim) for index in self.access]
+        return sum(uses) == 1 and self.access[-1].dim == dim
 
     def uses(self, dim: int) -> bool:
         """Return whether the operand is indexed by ``dim``."""
-        return self._indexed(self.access, dim)
-
-    @staticmethod
-    def _indexed(access: Access, dim: int) -> bool:
-        return any(index.uses(dim) for index in access)
+        return any(index.uses(dim) for index in self.access)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,15 +130,9 @@ def _with_roles(
         inner=tuple(dim for dim in view.reductions if dim != k),
         floating=product.floating,
     )
-    fits = right.contiguous(n) or _packable(contraction)
+    is_packable = right.contiguous(k) and any(index.dim == n for index in right.access)
+    fits = right.contiguous(n) or is_packable
     return contraction if fits and _has_kernel(contraction) else None
-
-
-def _packable(contraction: Contraction) -> bool:
-    """Return whether the right factor is contiguous along ``k`` and has a plain ``n``."""
-    right = contraction.right
-    plain = any(index.dim == contraction.n for index in right.access)
-    return plain and right.contiguous(contraction.k)
 
 
 def _has_kernel(contraction: Contraction) -> bool:

@@ -12,16 +12,22 @@ not, the product works on memory that is as planned, and elements are copied.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.constant_factors import reads_of
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, generic_like, planned_strides
+from mind_mlir.lowering.schedule.contraction.marked import (
+    START_ATTRIBUTE,
+    Product,
+    emit_view,
+    planned_strides,
+    replace_operation,
+)
 from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.linalg_view.values import filler, permutation_of, transposed
 from mind_mlir.lowering.schedule.movement.transposition import match_transposition
 from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, linalg, memref, tensor
 from mind_mlir.mlir.memory import reinterpreted
@@ -49,9 +55,18 @@ def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand]
             continue
         if all(absorbs(use) for use in op.results[0].uses):
             continue
-        transposed = _transposed(product, view)
-        if match_contraction(transposed) is not None:
-            _replace(op, product, transposed)
+        new = _in_order(product, permutation_of(op))
+        if match_contraction(new) is None:
+            continue
+        start = filler(product.inits[0])
+        assert start is not None
+        with ir.InsertionPoint(product.op), product.op.location:
+            empty = tensor.EmptyOp(list(new.shapes[2]), start.type).result
+            init = linalg.fill(start, outs=[empty])
+            result = emit_view(dataclasses.replace(new, operands=(*product.inputs, init))).results[0]
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+        product.op.erase()
 
 
 def _product(transposition: View, views: Views) -> View | None:
@@ -66,32 +81,15 @@ def _product(transposition: View, views: Views) -> View | None:
     return view
 
 
-def _transposed(product: View, transposition: View) -> View:
-    """Return ``product`` with its result indexed as ``transposition`` has it; it still has its own init."""
-    source, result = transposition.accesses
-    order = [next(place for place, each in enumerate(source) if each.dim == index.dim) for index in result]
-    out, shape = product.accesses[2], product.shapes[2]
+def _in_order(product: View, order: list[int]) -> View:
+    """Return ``product`` with the dimensions of its result in another order; it still has its own init."""
+    *accesses, out = product.accesses
+    *shapes, shape = product.shapes
     return dataclasses.replace(
         product,
-        accesses=(*product.accesses[:2], tuple(out[place] for place in order)),
-        shapes=(*product.shapes[:2], tuple(shape[place] for place in order)),
+        accesses=(*accesses, tuple(out[place] for place in order)),
+        shapes=(*shapes, tuple(shape[place] for place in order)),
     )
-
-
-def _replace(transposition: Operation, product: View, transposed: View) -> None:
-    """Emit ``transposed`` in the place of both."""
-    start = filler(product.inits[0])
-    assert start is not None
-    with ir.InsertionPoint(product.op), product.op.location:
-        empty = tensor.EmptyOp(list(transposed.shapes[2]), start.type).result
-        init = linalg.fill(start, outs=[empty])
-        operands = [*product.inputs, init]
-        new = generic_like(
-            product.op, operands, transposed.accesses, len(product.extents), product.reductions
-        )
-    transposition.results[0].replace_all_uses_with(new.results[0])
-    transposition.erase()
-    product.op.erase()
 
 
 #: A row of a factor that is shorter is nothing to pack along.
@@ -110,7 +108,7 @@ def split_transposes(function: Operation, views: Views) -> None:
         value = transpose.results[0]
         source = transpose.operands[0]
         shape = list(ir.RankedTensorType(source.type).shape)
-        order = [int(axis) for axis in transpose.attributes["permutation"]]
+        order = permutation_of(transpose)
         last = order[-1]
         rest = [axis for axis in range(len(shape)) if axis != last]
         if last == len(shape) - 1 or shape[-1] >= _SHORT_ROW or [*rest, last] == order:
@@ -120,24 +118,17 @@ def split_transposes(function: Operation, views: Views) -> None:
             continue
         with ir.InsertionPoint(transpose), transpose.location:
             matrix = _with_last(source, last)
+        places = [order.index(axis) for axis in (*rest, last)]
         for user in dict.fromkeys(use.owner.operation for use in uses):
-            _read_from(user, value, matrix, [order.index(axis) for axis in (*rest, last)], views)
+            view = views.of(user)
+            assert view is not None, "factors are those of products"
+            forms = {
+                number: (matrix, tuple(access[place] for place in places), tuple(matrix.type.shape))
+                for number, access in enumerate(view.accesses)
+                if view.operands[number] == value
+            }
+            replace_operation(view.reading(forms))
         transpose.erase()
-
-
-def _read_from(user: Operation, value: Value, source: Value, order: list[int], views: Views) -> None:
-    """Let a product read ``source``, whose dimensions are those of ``value`` in ``order``, in its place."""
-    view = views.of(user)
-    assert view is not None, "factors are those of products"
-    operands = [source if operand == value else operand for operand in view.operands]
-    accesses = [
-        tuple(access[place] for place in order) if operand == value else access
-        for operand, access in zip(view.operands, view.accesses, strict=True)
-    ]
-    with ir.InsertionPoint(user), user.location:
-        new = generic_like(user, operands, accesses, len(view.extents), view.reductions)
-    user.results[0].replace_all_uses_with(new.results[0])
-    user.erase()
 
 
 def _with_last(source: Value, last: int) -> Value:
@@ -145,24 +136,12 @@ def _with_last(source: Value, last: int) -> Value:
 
     Products read through transposes, but not through what gives the result its shape back.
     """
-    type_ = ir.RankedTensorType(source.type)
-    shape, element = list(type_.shape), type_.element_type
-    groups = [group for group in (range(last), range(last, last + 1), range(last + 1, len(shape))) if group]
-    merged = [math.prod(shape[axis] for axis in group) for group in groups]
-    order = [place for place, group in enumerate(groups) if last not in group]
-    order.append(groups.index(range(last, last + 1)))
-    flat = tensor.CollapseShapeOp(
-        ir.RankedTensorType.get(merged, element), source, [list(group) for group in groups]
-    ).result
-    empty = tensor.EmptyOp([merged[place] for place in order], element).result
-    moved = linalg.transpose(flat, outs=[empty], permutation=order).results[0]
-    result = [*shape[:last], *shape[last + 1 :], shape[last]]
-    starts = [sum(len(groups[each]) for each in order[:place]) for place in range(len(order) + 1)]
-    parts = [list(range(*pair)) for pair in itertools.pairwise(starts)]
-    found: Value = tensor.ExpandShapeOp(
-        ir.RankedTensorType.get(result, element), moved, parts, [], result
-    ).result
-    return found
+    shape = list(source.type.shape)
+    outer, extent, inner = shape[:last], shape[last], shape[last + 1 :]
+    merged = [*([math.prod(outer)] if outer else []), extent, math.prod(inner)]
+    rank = len(merged)
+    moved = transposed(collapse_value(source, merged), [*range(rank - 2), rank - 1, rank - 2])
+    return expand_value(moved, [*outer, *inner, extent])
 
 
 def make_factors_dense(function: Operation, views: Views) -> None:
@@ -182,16 +161,15 @@ def _copy(value: Value) -> None:
     value.replace_all_uses_except(copy, copy.owner.operation)
 
 
-def lay_out(op: Operation, views: Views) -> None:
-    """Give the marked product ``op``, on memory, operands that its schedule is for."""
-    view = views.of(op)
-    assert view is not None, "what has been marked is a contraction"
-    contraction = match_contraction(view)
-    assert contraction is not None, "what has been marked is a contraction"
+def laid_out(op: Operation, views: Views) -> Product:
+    """Give the marked product ``op``, on memory, operands that its schedule is for; return it."""
+    product = Product.of(op, views)
+    contraction = product.contraction
     planned, found = planned_strides(op), memory_strides(contraction)
-    if planned == found or geometry(contraction, planned).form == geometry(contraction, found).form:
-        return
-    places = [view.accesses.index(factor.access) for factor in (contraction.left, contraction.right)]
+    if planned == found or geometry(contraction, planned).form == product.loops.form:
+        return product
+    accesses = contraction.view.accesses
+    places = [accesses.index(factor.access) for factor in (contraction.left, contraction.right)]
     for place, wanted, strides in zip((*places, 2), planned, found, strict=True):
         if wanted == strides:
             continue
@@ -204,6 +182,7 @@ def lay_out(op: Operation, views: Views) -> None:
             with ir.InsertionPoint.after(op), op.location:
                 memref.copy(own, value)
         op.operands[place] = own
+    return Product.of(op, views)
 
 
 def _memory(value: Value, strides: Strides) -> Value:

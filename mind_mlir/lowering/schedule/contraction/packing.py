@@ -26,6 +26,9 @@ class Packing:
         inner: The innermost loop over steps.
         outer: The other loops over steps, innermost first.
         batch: The loops over batches, innermost first.
+        together: How many panels, or steps of all panels, are packed at once.
+        batches: Of how many batches in a chunk.
+        by_steps: Whether chunks are some steps of all panels.
     """
 
     kernel: PackKernel
@@ -34,6 +37,9 @@ class Packing:
     inner: Axis
     outer: tuple[Axis, ...] = ()
     batch: tuple[Axis, ...] = ()
+    together: int = dataclasses.field(default=1, compare=False)
+    batches: int = dataclasses.field(default=1, compare=False)
+    by_steps: bool = dataclasses.field(default=False, compare=False)
 
     @property
     def steps(self) -> int:

@@ -72,18 +72,29 @@ def emit_chunks(
 
     So many iterations ``together`` make up a chunk; no thread is woken for ``brief`` ones.
     """
-    total = math.prod(counts)
 
-    def one(number: Index) -> list[Value]:
+    def one(number: Index) -> None:
         body(e.digits(number, counts))
+
+    def several(first: Index, end: Index) -> None:
+        if together == 1:
+            one(first)
+        else:
+            e.each((first, end, 1), one)
+
+    emit_ranges(e, math.prod(counts), together, several, brief=brief)
+
+
+def emit_ranges(
+    e: Emitter, extent: int, size: int, body: Callable[[Index, Index], object], *, brief: bool = False
+) -> None:
+    """Emit ``body``, given where they begin and end, for chunks of ``size`` iterations of a loop."""
+
+    def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
+        body(first, end)
         return []
 
-    def several(first: Index, end: Index, _: list[Value]) -> list[Value]:
-        if together == 1:
-            return one(first)
-        return e.loop((first, end, 1), [], lambda number, _: one(number))
-
-    e.chunks(Split(together, -(-total // together), "", brief), total, [], several)
+    e.chunks(Split(size, -(-extent // size), "", brief), extent, [], chunk)
 
 
 def least(e: Emitter, extent: int, digit: Index, size: int) -> Index:

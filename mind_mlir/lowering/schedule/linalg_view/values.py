@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type, Value, ir
+from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type, Value, ir, linalg, tensor
 from mind_mlir.mlir.values import attributes_of, definition, terminator_of
 
 if TYPE_CHECKING:
@@ -72,9 +72,22 @@ def is_filled_with(value: Value, *numbers: Attribute) -> bool:
     return found is not None and found in numbers
 
 
+def transposed(value: Value, order: Sequence[int]) -> Value:
+    """Emit the tensor ``value`` with its dimensions in another order: ``order`` says which ones."""
+    type_ = ir.RankedTensorType(value.type)
+    empty = tensor.EmptyOp([type_.shape[axis] for axis in order], type_.element_type).result
+    found: Value = linalg.transpose(value, outs=[empty], permutation=list(order)).results[0]
+    return found
+
+
+def permutation_of(transpose: Operation) -> list[int]:
+    """Return for each dimension of the result of `linalg.transpose`, which one it is of what that reads."""
+    return list(ir.DenseI64ArrayAttr(transpose.attributes["permutation"]))
+
+
 def inverse_permutation(transpose: Operation) -> list[int]:
     """Return for each dimension of what `linalg.transpose` reads, which one of its result it becomes."""
-    permutation = list(ir.DenseI64ArrayAttr(transpose.attributes["permutation"]))
+    permutation = permutation_of(transpose)
     return [permutation.index(place) for place in range(len(permutation))]
 
 
@@ -120,18 +133,16 @@ def _is_unused(op: Operation, *names: str) -> bool:
     return op.name.startswith(names) and len(op.results) > 0 and not any(used(each) for each in op.results)
 
 
-#: Conversions of numbers.
-CASTS = frozenset(
-    (
-        "arith.extf",
-        "arith.extsi",
-        "arith.extui",
-        "arith.truncf",
-        "arith.trunci",
-        "arith.sitofp",
-        "arith.uitofp",
-    )
-)
+#: Conversions of numbers, and what LLVM calls them.
+CASTS = {
+    "arith.extf": "fpext",
+    "arith.extsi": "sext",
+    "arith.extui": "zext",
+    "arith.truncf": "fptrunc",
+    "arith.trunci": "trunc",
+    "arith.sitofp": "sitofp",
+    "arith.uitofp": "uitofp",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +180,7 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
     multiply = definition(terms[0])
     if multiply is None or multiply.name != add.name.replace("add", "mul"):
         return None
-    chains = [_casts(operand) for operand in multiply.operands]
+    chains = [uncast(operand) for operand in multiply.operands]
     sources = [source for source, _ in chains]
     if sources == [arguments[1], arguments[0]]:
         chains.reverse()
@@ -178,7 +189,8 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
     return MultiplyAdd(add.name == "arith.addf", (chains[0][1], chains[1][1]))
 
 
-def _casts(value: Value) -> tuple[Value, tuple[Operation, ...]]:
+def uncast(value: Value) -> tuple[Value, tuple[Operation, ...]]:
+    """Return what the number ``value`` is converted from, and the conversions, first one first."""
     chain: list[Operation] = []
     while (op := definition(value)) is not None and op.name in CASTS:
         chain.append(op)

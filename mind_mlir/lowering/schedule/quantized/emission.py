@@ -15,7 +15,8 @@ from mind_mlir.lowering.schedule.contraction.kernels.library import (
     marked_operations,
 )
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import block_bytes
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.contraction.schedule import round_up
+from mind_mlir.lowering.schedule.emission.split import emit_ranges, split
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct, schedule_of
 from mind_mlir.mlir.bindings import Module, Operation, Value, ir, memref
@@ -42,29 +43,24 @@ class _Emission:
     """Emits one product at the insertion point."""
 
     def __init__(self, op: Operation, emitter: Emitter, library: Library) -> None:
-        self._p, self._s = QuantizedProduct.of(op), schedule_of(op)
+        self._p, self._s = p, s = QuantizedProduct.of(op), schedule_of(op)
         self._e, self._library = emitter, library
         self._buffers = [Buffer.of(value) for value in op.operands]
+        #: The whole steps of a row.
+        self._steps = p.depth // BLOCK // s.blocks
+        arranged = p.activations(s)
+        row = (self._steps + (arranged.rest > 0)) * arranged.step.bytes
+        #: The bytes of a row of activations: rows of f32 are no multiple of a page apart.
+        self._row = row if p.integers else row + ALIGNMENT
+        #: The elements of a packed strip.
+        self._strip = s.panels * (block_bytes(s.lanes, zeros=p.zeros) if p.integers else BLOCK * s.lanes)
 
     def emit(self) -> None:
         """Emit the product."""
         e, s, p = self._e, self._s, self._p
         left = self._arranged()
         chunk, extent = (self._packed, p.columns) if s.panels else (self._in_place, p.columns // s.columns)
-        cut = Split(s.nc, -(-extent // s.nc), "", s.brief)
-        e.chunks(cut, extent, [], lambda first, end, _: chunk(left, first, end))
-
-    @property
-    def _steps(self) -> int:
-        """The whole steps of a row."""
-        return self._p.depth // BLOCK // self._s.blocks
-
-    @property
-    def _row(self) -> int:
-        """The bytes of a row of activations: rows of f32 are no multiple of a page apart."""
-        kernel = self._p.activations(self._s)
-        row = (self._steps + (kernel.rest > 0)) * kernel.step.bytes
-        return row if self._p.integers else row + ALIGNMENT
+        emit_ranges(e, extent, s.nc, lambda first, end: chunk(left, first, end), brief=s.brief)
 
     def _arranged(self) -> Value:
         """Emit activations as kernels of products take them; return where they begin."""
@@ -73,7 +69,7 @@ class _Emission:
         base = Buffer.of(memref.AllocOp(ir.MemRefType.get([p.rows * row], byte), [], []).result).base
         kernel = p.activations(self._s)
 
-        def rows(first: Index, end: Index, _: list[Value]) -> list[Value]:
+        def rows(first: Index, end: Index) -> None:
             numbers = {
                 "source_first": self._e.add(x.first, self._e.mul(first, x.strides[0])),
                 "target_first": self._e.mul(first, row),
@@ -83,55 +79,41 @@ class _Emission:
                 "target_row": row,
             }
             self._library.call_with(self._e, kernel, (x.base, base), numbers)
-            return []
 
-        self._e.chunks(split(p.rows, p.rows * p.depth * ARRANGED_NS), p.rows, [], rows)
+        cut = split(p.rows, p.rows * p.depth * ARRANGED_NS)
+        emit_ranges(self._e, p.rows, cut.step, rows, brief=cut.brief)
         return base
 
-    def _by_rows(self, call: Callable[[Index, int], None]) -> list[Value]:
+    def _by_rows(self, call: Callable[[Index, int], None]) -> None:
         """Emit ``call`` for some rows of activations after others."""
         e, s, p = self._e, self._s, self._p
-        whole = p.rows // s.rows
+        whole, rest = divmod(p.rows, s.rows)
+        e.each((0, whole, 1), lambda number: call(e.mul(number, s.rows), s.rows))
+        if rest:
+            call(whole * s.rows, rest)
 
-        def rows(at: Index, count: int) -> list[Value]:
-            call(at, count)
-            return []
-
-        e.loop((0, whole, 1), [], lambda number, _: rows(e.mul(number, s.rows), s.rows))
-        return rows(whole * s.rows, p.rows % s.rows) if p.rows % s.rows else []
-
-    def _in_place(self, left: Value, first: Index, end: Index) -> list[Value]:
+    def _in_place(self, left: Value, first: Index, end: Index) -> None:
         """Emit columns from ``first`` to ``end`` of each stream, whose weights are read as they lie."""
-        return self._by_rows(lambda at, count: self._product(left, (at, count), (first, end)))
+        self._by_rows(lambda at, count: self._product(left, (at, count), (first, end)))
 
     # Packed weights
 
-    def _packed(self, left: Value, first: Index, end: Index) -> list[Value]:
+    def _packed(self, left: Value, first: Index, end: Index) -> None:
         """Emit the columns from ``first`` to ``end``, some blocks of all of them after others."""
         e, s, p = self._e, self._s, self._p
         element = ir.IntegerType.get_signless(8) if p.integers else ir.F32Type.get()
-        columns = -(-s.nc // s.columns) * s.columns
-        size = columns // s.lanes * self._strip
+        size = round_up(s.nc, s.columns) // s.lanes * self._strip
         is_shared = p.columns > s.nc
         panels = Buffer.of(macro_tile_memory(ir.MemRefType.get([size], element), is_shared=is_shared))
         blocks = p.depth // BLOCK
 
-        def some(number: Index, _: list[Value]) -> list[Value]:
+        def some(number: Index) -> None:
             start = e.mul(number, s.panels)
             live = s.panels if blocks % s.panels == 0 else e.minimum(e.sub(blocks, start), s.panels)
             self._pack(panels, (first, end), (start, live))
             self._tiles((left, panels), (first, end), (start, live))
-            return []
 
-        return e.loop((0, -(-blocks // s.panels), 1), [], some)
-
-    @property
-    def _strip(self) -> int:
-        """The elements of a packed strip."""
-        s, p = self._s, self._p
-        if p.integers:
-            return s.panels * block_bytes(s.lanes, zeros=p.zeros)
-        return s.panels * BLOCK * s.lanes
+        e.each((0, -(-blocks // s.panels), 1), some)
 
     def _pack(self, panels: Buffer, columns: tuple[Index, Index], blocks: tuple[Index, Index]) -> None:
         e, s, p = self._e, self._s, self._p
@@ -141,7 +123,7 @@ class _Emission:
         count = e.sub(end, first)
         strips = e.floordiv(e.add(count, s.lanes - 1), s.lanes)
 
-        def strip(number: Index, _: list[Value]) -> list[Value]:
+        def strip(number: Index) -> None:
             column = e.mul(number, s.lanes)
             target = e.mul(number, self._strip)
             if not p.integers:  # strips of a panel lie side by side
@@ -156,9 +138,8 @@ class _Emission:
                 "target_step": s.columns,
             }
             self._library.call_with(self._e, kernel, [*buffers, panels.base], numbers)
-            return []
 
-        e.loop((0, strips, 1), [], strip)
+        e.each((0, strips, 1), strip)
 
     def _tiles(
         self, factors: tuple[Value, Buffer], columns: tuple[Index, Index], blocks: tuple[Index, Index]

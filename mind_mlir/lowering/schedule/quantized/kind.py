@@ -6,22 +6,18 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct
-from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
+from mind_mlir.lowering.schedule.quantized.schedule import quantized_schedule
 from mind_mlir.mlir.records import record_attribute
 from mind_mlir.ops.quantized_lowering import FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.kind import Site
-    from mind_mlir.target import Target
+    from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
 
 
 def _match(site: Site) -> QuantizedProduct | None:
     """Return the operation as a product with weights of few bits if it is one."""
     return QuantizedProduct.of(site.op) if FORMAT_ATTRIBUTE in site.op.attributes else None
-
-
-def _choose(nest: QuantizedProduct, target: Target) -> QuantizedSchedule:
-    return quantized_schedule(nest.format.name, nest.extents, integers=nest.integers, target=target)
 
 
 def _emit(nest: QuantizedProduct, schedule: QuantizedSchedule, site: Site) -> None:
@@ -31,4 +27,4 @@ def _emit(nest: QuantizedProduct, schedule: QuantizedSchedule, site: Site) -> No
 
 
 #: Products with weights of few bits, which are marked with how they are computed and stay.
-QUANTIZED = Kind("quantised product", _match, _choose, _emit)
+QUANTIZED = Kind("quantised product", _match, quantized_schedule, _emit)

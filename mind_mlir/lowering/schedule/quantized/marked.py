@@ -15,15 +15,14 @@ from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKerne
 from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import PanelKernel, TileKernel
 from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
+from mind_mlir.lowering.schedule.kind import OperationNest
 from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
-from mind_mlir.mlir.bindings import Operation, Type, Value, ir
+from mind_mlir.mlir.bindings import Operation, Type, ir
 from mind_mlir.mlir.records import read_record
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
 
 #: The schedule of a quantised product, a dictionary.
@@ -31,11 +30,10 @@ QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantizedProduct:
+class QuantizedProduct(OperationNest):
     """A product with weights of few bits: an operation, read.
 
     Attributes:
-        op: The operation.
         format: The format of its weights.
         integers: Whether activations become integers of 8 bits.
         rows: Rows of activations.
@@ -48,7 +46,6 @@ class QuantizedProduct:
         zeros: Whether there are zero points.
     """
 
-    op: Operation
     format: WeightFormat
     integers: bool
     rows: int
@@ -78,16 +75,6 @@ class QuantizedProduct:
             groups=0 if scales is None else scales.shape[1],
             zeros=len(parameters) > 1,
         )
-
-    @property
-    def reads(self) -> Sequence[Value]:
-        """What it reads."""
-        return list(self.op.operands)
-
-    @property
-    def computes(self) -> Sequence[Operation]:
-        """The operation."""
-        return [self.op]
 
     @property
     def extents(self) -> tuple[int, int, int]:

@@ -11,10 +11,11 @@ from mind_mlir.lowering.schedule.contraction.schedule import instructions
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.emission.split import split
-from mind_mlir.ops.quantized_formats import BLOCK, FORMATS
+from mind_mlir.ops.quantized_formats import BLOCK
 from mind_mlir.target.record import X86_64
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.quantized.marked import QuantizedProduct
     from mind_mlir.target import Target
 
 
@@ -70,25 +71,19 @@ class QuantizedSchedule:
         )
 
 
-def quantized_schedule(
-    format_name: str, shape: tuple[int, int, int], *, integers: bool, target: Target
-) -> QuantizedSchedule:
-    """Return the schedule of a product with weights of a format, of activations that may become integers.
-
-    The shape is rows of activations, rows of weights, and elements that are summed over.
-    """
-    rows, columns, depth = shape
+def quantized_schedule(product: QuantizedProduct, target: Target) -> QuantizedSchedule:
+    """Return the schedule of a product with weights of few bits."""
+    (rows, columns, depth), integers = product.extents, product.integers
     dots = _dots(target) if integers else ""
-    row_bytes = depth * FORMATS[format_name].bits // 8
+    row_bytes = depth * product.format.bits // 8
     nanoseconds = columns * max(row_bytes * BYTE_NS, depth * rows * costs.FEW_BIT_NS)
     in_bytes = dots == FOUR and target.masks and target.lanes(32) == 16
-    if rows >= (costs.BYTE_PANELS_FROM if in_bytes else costs.FLOAT_PANELS_FROM) and (
-        in_bytes or not integers
-    ):
-        return _panels(shape, nanoseconds, dots, target)
+    fewest = costs.BYTE_PANELS_FROM if in_bytes else costs.FLOAT_PANELS_FROM
+    if rows >= fewest and (in_bytes or not integers):
+        return _panels(product, nanoseconds, dots, target)
     lanes, blocks = target.lanes(32), 1
     if integers:
-        lanes, blocks = _step(format_name, depth // BLOCK, lanes, dots)
+        lanes, blocks = _step(product, lanes, dots)
     most_rows, most_columns = costs.FEW_BIT_TILES.get(target.vector_registers, costs.FEW_BIT_TILES[16])
     streams = min(columns, costs.STREAMS if rows == 1 else most_columns)
     cut = split(columns // streams, nanoseconds)
@@ -105,19 +100,17 @@ def quantized_schedule(
     )
 
 
-def _panels(shape: tuple[int, int, int], nanoseconds: float, dots: str, target: Target) -> QuantizedSchedule:
+def _panels(product: QuantizedProduct, nanoseconds: float, dots: str, target: Target) -> QuantizedSchedule:
     """Return the schedule of a product of many rows, by packed weights."""
-    _, columns, depth = shape
-    rows, vectors = (
-        costs.INTEGER_TILE if dots else costs.FLOAT_TILES.get(target.vector_registers, costs.FLOAT_TILES[16])
-    )
-    blocks, most = depth // BLOCK, costs.INTEGER_BLOCKS if dots else costs.FLOAT_BLOCKS
+    floats = costs.FLOAT_TILES.get(target.vector_registers, costs.FLOAT_TILES[16])
+    rows, vectors = costs.INTEGER_TILE if dots else floats
+    blocks, most = product.depth // BLOCK, costs.INTEGER_BLOCKS if dots else costs.FLOAT_BLOCKS
     return QuantizedSchedule(
         lanes=target.lanes(32),
         blocks=1,
         rows=rows,
         columns=vectors * target.lanes(32),
-        nc=min(costs.PANEL_COLUMNS, columns),
+        nc=min(costs.PANEL_COLUMNS, product.columns),
         brief=nanoseconds < WAKING_NS,
         dots=dots,
         panels=-(-blocks // -(-blocks // most)),
@@ -131,9 +124,9 @@ def _dots(target: Target) -> str:
     return TWO if target.machine == X86_64 else ONE
 
 
-def _step(format_name: str, blocks: int, lanes: int, dots: str) -> tuple[int, int]:
+def _step(product: QuantizedProduct, lanes: int, dots: str) -> tuple[int, int]:
     """Return the lanes of a vector of integers, and the blocks in a step, of which there is one at least."""
-    several = 2 if FORMATS[format_name].bits == 8 else 4
-    if lanes == 16 and dots == FOUR and blocks >= several:
+    several = 2 if product.format.bits == 8 else 4
+    if lanes == 16 and dots == FOUR and product.depth // BLOCK >= several:
         return 16, several
     return min(lanes, 8), 1

@@ -9,10 +9,9 @@ whoever else uses it.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.marked import generic_like
+from mind_mlir.lowering.schedule.contraction.marked import emit_view
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
 from mind_mlir.lowering.schedule.linalg_view.layout import runs_of
@@ -53,10 +52,15 @@ class DividedLoops:
             index.dim: group for index, group in zip(view.accesses[number], division.groups, strict=True)
         }
         #: The new loops that each old loop becomes, and that each loop of the division is.
-        groups = [self._divided.get(dim, (-1,)) for dim in range(len(view.extents))]
-        numbers = itertools.count()
-        self._new = [[next(numbers) for _ in group] for group in groups]
-        self._inner = {place: new for new, place in enumerate(itertools.chain(*groups)) if place >= 0}
+        self._new: dict[int, range] = {}
+        self._inner: dict[int, int] = {}
+        self._extents: list[int] = []
+        for dim, extent in enumerate(view.extents):
+            group = self._divided.get(dim, ())
+            first = len(self._extents)
+            self._extents += [division.shape[place] for place in group] or [extent]
+            self._new[dim] = range(first, len(self._extents))
+            self._inner |= zip(group, self._new[dim], strict=False)
 
     def are_possible(self) -> bool:
         """Return whether the dimensions of all operands can be divided as the loops are."""
@@ -84,7 +88,7 @@ class DividedLoops:
             if index.dim is not None:
                 found += (Linear(((new, 1),)) for new in self._new[index.dim])
             else:
-                found.append(_renamed(index, {dim: new[0] for dim, new in enumerate(self._new)}))
+                found.append(_renamed(index, {dim: new[0] for dim, new in self._new.items()}))
         return tuple(found)
 
     def emit(self) -> Operation:
@@ -98,8 +102,14 @@ class DividedLoops:
             shape, groups = self.shape(place)
             operands.append(_divided(value, shape, groups))
             accesses.append(self._access(access))
-        reductions = {new for dim in self._view.reductions for new in self._new[dim]}
-        return generic_like(self._view.op, operands, accesses, sum(map(len, self._new)), reductions)
+        new = dataclasses.replace(
+            self._view,
+            operands=tuple(operands),
+            accesses=tuple(accesses),
+            extents=tuple(self._extents),
+            reductions=tuple(new for dim in self._view.reductions for new in self._new[dim]),
+        )
+        return emit_view(new)
 
 
 def _renamed(index: Linear, loops: Mapping[int, int]) -> Linear:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
-from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES, strategy_of, table
+from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES, choose_schedule, table
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
 from mind_mlir.target import Target
 
@@ -49,7 +49,9 @@ def test_strategies_have_names_of_their_own() -> None:
     ids=lambda each: each if isinstance(each, str) else f"{each.m}x{each.n}x{each.k}",
 )
 def test_a_shape_takes_the_first_strategy_that_is_for_it(product: ProductCase, name: str) -> None:
-    strategy = strategy_of(product)
-    assert strategy.name == name
-    assert strategy.schedule(product).strategy == name
-    assert not any(other.takes(product) for other in STRATEGIES[: STRATEGIES.index(strategy)])
+    names = [each.name for each in STRATEGIES]
+    schedules = [each.schedule(product) for each in STRATEGIES[: names.index(name) + 1]]
+    assert schedules[-1] == choose_schedule(product)
+    assert schedules[-1] is not None
+    assert schedules[-1].strategy == name
+    assert schedules[:-1] == [None] * names.index(name)

@@ -7,7 +7,7 @@ import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, tensor_type
 
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
-from mind_mlir.lowering.schedule.contraction.choice import strategy_of
+from mind_mlir.lowering.schedule.contraction.choice import choose_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
 from mind_mlir.target import Target
 
@@ -74,7 +74,7 @@ def test_a_weight_is_neither_packed_nor_copied(transposed: bool) -> None:
 def chosen(m: int, n: int, k: int, *, transposed: bool = False, hoist_depth: int = 0) -> str:
     right = (k, 1) if transposed else (1, n)
     loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
-    name = strategy_of(ProductCase(loops, 32, AVX512, hoist_depth=hoist_depth)).name
+    name = choose_schedule(ProductCase(loops, 32, AVX512, hoist_depth=hoist_depth)).strategy
     return name if name in ("sweep", "dots") else ""
 
 

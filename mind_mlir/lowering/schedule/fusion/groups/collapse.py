@@ -217,7 +217,7 @@ def _runs(fine: list[int], coarse: list[int]) -> list[list[int]]:
     place = 0
     for extent in coarse:
         first, count = place, 1
-        while count != extent:
+        while count != extent or place == first:
             count *= fine[place]
             place += 1
         runs.append(list(range(first, place)))
