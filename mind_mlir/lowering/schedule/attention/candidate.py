@@ -7,19 +7,20 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.marked import Factors
+from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
-from mind_mlir.lowering.schedule.attention.reading import element_of, match_product
+from mind_mlir.lowering.schedule.attention.reading import match_product
 from mind_mlir.lowering.schedule.attention.schedule import FEWEST, WIDEST
+from mind_mlir.lowering.schedule.linalg_view.layout import reassociation
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
-from mind_mlir.lowering.schedule.scalars.axes import SplitError, reassociation, substituted
+from mind_mlir.lowering.schedule.scalars.axes import Source, SplitError, substituted
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs
-    from mind_mlir.lowering.schedule.scalars.axes import Axes, Source
+    from mind_mlir.lowering.schedule.scalars.axes import Axes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,13 +131,13 @@ class Product:
         """Where the dimension is that only the values have."""
         return self.env[self.root.width]
 
-    def target(self, axes: Axes) -> tuple[Value, Access]:
+    def target(self, axes: Axes) -> Source:
         """Return what it is in the end, and how that is indexed.
 
         It may be transposed or reshaped, and rounded to narrower floats.
         """
         value = self.root.view.op.results[0]
-        access = substituted(self.root.view.accesses[2], self.env)
+        access = substituted(self.root.view.accesses[-1], self.env)
         while len(uses := list(value.uses)) == 1:
             user = uses[0].owner.operation
             if user.name == "linalg.transpose" and uses[0].operand_number == 0:
@@ -150,23 +151,24 @@ class Product:
             elif not _is_narrowing(user):
                 break
             value = user.results[0]
-        return value, access
+        return Source(value, access)
 
-    def result(self, axes: Axes) -> ir.Type:
-        """Return the element type of the output: of one that many queries add to, of its sums."""
-        is_complete = self.root.by_row and not self.root.sums
-        return element_of(self.target(axes)[0] if is_complete else self.root.view.op.results[0])
+    def written(self, axes: Axes) -> Source:
+        """Return it as it is computed: an index for each dimension, that of the width last.
 
-    def access(self, axes: Axes) -> Access:
-        """Return how the output is computed: an index for each dimension, that of the width last."""
+        One that many queries add to has elements of its sums.
+        """
+        whole = self.root.view.op.results[0]
         if self.root.sums:
             batches = (Linear(((axis, 1),)) for axis in range(axes.batches))
-            return (*batches, self.env[self.root.outer], self.width)
+            return Source(whole, (*batches, self.env[self.root.outer], self.width))
+        target = self.target(axes)
         indices: list[Linear] = []
-        for index in self.target(axes)[1]:
+        for index in target.access:
             terms = sorted(index.terms, key=lambda term: -term[1])
             indices += [Linear(((axis, 1),)) for axis, _ in terms] or [Linear(())]
-        return (*(index for index in indices if index != self.width), self.width)
+        access = (*(index for index in indices if index != self.width), self.width)
+        return Source(target.value if self.root.by_row else whole, access)
 
 
 def _is_narrowing(op: Operation) -> bool:
@@ -244,26 +246,20 @@ class Attention:
         """The operations that the attention replaces, in order."""
         return list(dict.fromkeys((*self.graphs.visited, *self._results)))
 
-    @property
-    def factors(self) -> Factors:
-        """Its tensors, as they are by now."""
+    @cached_property
+    def factors(self) -> Factors[Source]:
+        """Its tensors."""
         graphs, program, axes = self.graphs, self.program, self.graphs.axes
-        used = [graphs.scores[node.number] for node in program.scores]
-        summed = [score.depth for score in used]
-        summed += [each.width.terms[0][0] for each in self.products]
-        order = [*range(graphs.column + 1), *summed]
+        scores = [graphs.scores[node.number] for node in program.scores]
+        sums = [*(each.depth for each in scores), *(each.width.terms[0][0] for each in self.products)]
+        order = [*range(graphs.column + 1), *sums]
         moved = {old: Linear(((new, 1),)) for new, old in enumerate(order)}
-        scores = [
-            dataclasses.replace(each, queries=each.queries.at(moved), keys=each.keys.at(moved))
-            for each in used
+        operands = [
+            *(each.at(moved) for score in scores for each in (score.queries, score.keys)),
+            *(graphs.inputs[node.number] for node in program.inputs),
+            *(each.values.at(moved) for each in self.products),
+            *(each.written(axes).at(moved) for each in self.products),
+            *(Source(each.value, each.access) for each in self.kept),
         ]
-        return Factors(
-            extents=tuple(axes.extents[axis] for axis in order),
-            scores=tuple(scores),
-            inputs=tuple(graphs.inputs[node.number] for node in program.inputs),
-            values=tuple(each.values.at(moved) for each in self.products),
-            outputs=tuple(
-                (substituted(each.access(axes), moved), each.result(axes)) for each in self.products
-            ),
-            kept=tuple((each.access, element_of(each.value)) for each in self.kept),
-        )
+        extents = [axes.extents[axis] for axis in order]
+        return Factors(program, [score.scale for score in scores], extents, operands)

@@ -7,13 +7,11 @@ threads see; then each thread sums some keys of all of these tiles, in the order
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.attention.marked import batches_of
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.lowering.schedule.movement.transposition import transpose
 from mind_mlir.mlir.bindings import Value, arith
 
@@ -107,40 +105,30 @@ class HeadsTogether:
         self._e = nest.e
         self._nest = nest
         self._rooms = rooms
-        self._own = batches_of(nest.kept[0].access, nest.row)
-        self._summed = [dim for dim in range(nest.row) if dim not in self._own]
-        self._heads, self._members = (
-            math.prod(nest.extents[dim] for dim in dims) for dims in (self._own, self._summed)
-        )
+        self._summed = nest.summed
+        self._own = [dim for dim in range(nest.row) if dim not in nest.summed]
+        self._members, self._heads = nest.members, nest.heads // nest.members
         self._within = min(self._members, nest.schedule.together)
         self._across = nest.schedule.together // self._within
 
     def emit(self, head: Head) -> None:
         """Emit all heads, given what emits a block of queries of one."""
-        e, nest, s = self._e, self._nest, self._nest.schedule
-        count = -(-s.together // s.units)
+        e, nest = self._e, self._nest
         shared = self._rooms.shared()
-        whole = self._rooms.own(shared, parallel=False) if count == 1 else None
+        chunks = self._rooms.chunks(nest.schedule.together, shared)
 
         def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
-            def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
-                own = whole or self._rooms.own(shared, parallel=True)
+            def one(_: Index, number: Index, own: Scratch) -> None:
+                env, there = self._place(number, first)
+                _where(e, there, lambda: head(env, queries, self._rooms.part(own, shared, number)))
 
-                def one(number: Index, _: list[Value]) -> list[Value]:
-                    env, there = self._place(number, first)
-                    _where(e, there, lambda: head(env, queries, self._rooms.part(own, shared, number)))
-                    return []
-
-                return e.loop((start, end, 1), [], one)
-
-            e.chunks(Split(s.units, count, "", s.brief), s.together, [], chunk)
+            chunks(one)
             for out, node in zip(nest.kept, nest.program.kept, strict=True):
                 self._sum(out, shared["array", nest.program.places[node]], first, queries)
             return []
 
         def rows(first: Index, member: Index) -> list[Value]:
-            blocks = -(-nest.queries // s.queries)
-            return e.loop((0, blocks, 1), [], lambda queries, _: step((first, member), queries))
+            return e.loop((0, nest.blocks, 1), [], lambda queries, _: step((first, member), queries))
 
         def parts(first: Index, _: list[Value]) -> list[Value]:
             return e.loop((0, self._members, self._within), [], lambda member, _: rows(first, member))

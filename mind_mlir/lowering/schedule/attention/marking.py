@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
-from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, Factors, batches_of, mark
+from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
-from mind_mlir.lowering.schedule.attention.reading import element_of
-from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, Shape, choose_attention_schedule
+from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, choose_attention_schedule
 from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.attention.candidate import Attention, Product
-    from mind_mlir.lowering.schedule.attention.program import AttentionProgram
+    from mind_mlir.lowering.schedule.attention.factors import Factors
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
-    from mind_mlir.lowering.schedule.scalars.axes import Axes
+    from mind_mlir.lowering.schedule.scalars.axes import Axes, Source
     from mind_mlir.target import Target
 
 
@@ -42,24 +40,22 @@ def mark_attentions(
     Returns:
         What is said of each marked operation, by its first result.
     """
-    chosen: dict[int, tuple[AttentionSchedule, Shape]] = {}
+    chosen: dict[int, AttentionSchedule] = {}
 
     def fits(attention: Attention) -> bool:
         deliver()
-        shape = _shape(attention.program, attention.factors)
-        schedule = choose_attention_schedule(shape, target)
+        schedule = choose_attention_schedule(attention.factors, target)
         if schedule is not None:
-            chosen[attention.place] = schedule, shape
+            chosen[attention.place] = schedule
         return schedule is not None
 
     found: dict[Value, Callable[[], Decision]] = {}
     ones: dict[Type, Value] = {}
     for attention in find_attentions(block, views, ones, fits):
-        factors, (schedule, shape) = attention.factors, chosen[attention.place]
-        stored = element_of(factors.values[0].value)
-        kernels.update(dict.fromkeys(AttentionKernels(attention.program, schedule, stored).all(factors)))
-        operations = computed(attention.operations)
-        found[_replace(attention, factors, schedule)] = partial(_decision, operations, schedule, shape)
+        factors, schedule = attention.factors, chosen[attention.place]
+        kernels.update(dict.fromkeys(AttentionKernels(factors, schedule).all()))
+        decision = partial(_decision, computed(attention.operations), schedule, factors)
+        found[_replace(attention, schedule)] = decision
     if found or ones:
         erase_unused(block, ("linalg.", "tensor.", "arith.constant"))
     # What nobody reads, as an output whose own reader became an attention, is gone.
@@ -67,55 +63,24 @@ def mark_attentions(
     return {result: found[result] for result in there}
 
 
-def _decision(operations: tuple[Computed, ...], schedule: AttentionSchedule, shape: Shape) -> Decision:
-    extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)
-    return Decision("attention", operations, extents, schedule.choices(shape))
+def _decision(
+    operations: tuple[Computed, ...], schedule: AttentionSchedule, factors: Factors[Source]
+) -> Decision:
+    extents = (factors.heads, factors.queries, factors.keys, *factors.sizes)
+    return Decision("attention", operations, extents, schedule.choices(factors.keys))
 
 
-def _shape(program: AttentionProgram, factors: Factors) -> Shape:
-    row = program.row
-    batches, (queries, keys, *rest) = factors.extents[:row], factors.extents[row:]
-    kept = [batches_of(access, row) for access, _ in factors.kept]
-    members = [extent for dim, extent in enumerate(batches) if kept and dim not in kept[0]]
-    depths, short = len(factors.scores), str(factors.values[0].value.type.element_type) == "bf16"
-    return Shape(
-        program=program,
-        batch=math.prod(batches),
-        queries=queries,
-        keys=keys,
-        depths=tuple(rest[:depths]),
-        widths=tuple(rest[depths:]),
-        members=math.prod(members),
-        short=short,
-        pairs=short and _in_pairs(program, factors),
-    )
-
-
-def _in_pairs(program: AttentionProgram, factors: Factors) -> bool:
-    """Return whether two terms of each product may go into a word.
-
-    Keys are read where they lie: their features are contiguous, and of an even number. The terms of outputs
-    are numbers of bf16, and computed by the last pass over the scores; none of them is a result itself.
-    """
-    for dim, score in enumerate(factors.scores, program.row + 2):
-        if score.keys.access[-1].dim != dim or factors.extents[dim] % 2:
-            return False
-    terms, computed = set(program.terms), program.stages[-1].stores.keys()
-    are_short = all(node.name == "arith.extf" and str(node.operands[0].type) == "bf16" for node in terms)
-    return are_short and terms <= computed and terms.isdisjoint(program.kept)
-
-
-def _replace(attention: Attention, factors: Factors, schedule: AttentionSchedule) -> Value:
+def _replace(attention: Attention, schedule: AttentionSchedule) -> Value:
     """Put a marked operation in the place of the products of ``attention``; return its first result."""
     axes = attention.graphs.axes
     with ir.InsertionPoint(attention.first), attention.products[-1].root.view.op.location:
-        results = mark(attention.program, factors, schedule)
+        results = mark(attention.factors, schedule)
         for product, result in zip(attention.products, results, strict=False):
             if product.root.sums:
                 old, new = product.root.view.op.results[0], _summed(result, product, axes)
             else:
-                old, access = product.target(axes)
-                new = _transposed(_rounded(result, old.type.element_type), access)
+                target = product.target(axes)
+                old, new = target.value, _transposed(_rounded(result, target.element), target.access)
             old.replace_all_uses_with(_reshaped(new, list(old.type.shape)))
         for kept, result in zip(attention.kept, results[len(attention.products) :], strict=True):
             kept.value.replace_all_uses_with(_reshaped(result, list(kept.value.type.shape)))
@@ -130,7 +95,7 @@ def _summed(value: Value, product: Product, axes: Axes) -> Value:
     first = tensor.ExtractSliceOp(part, value, [], [], [], zeros, list(part.shape), ones).result
     flat = collapse_value(first, outer)
     summed = {axis for each in product.root.view.reductions for axis, _ in product.env[each].terms}
-    places = [place for place, index in enumerate(product.access(axes)) if index.dim in summed]
+    places = [place for place, index in enumerate(product.written(axes).access) if index.dim in summed]
     if not places:
         return flat
     shape = [extent for place, extent in enumerate(outer) if place not in places]

@@ -11,7 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, Root, roots_of
-from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs, element_of, match_product
+from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs, match_product
 from mind_mlir.lowering.schedule.attention.sums import sums_of, with_elements, with_returned, with_sums
 from mind_mlir.lowering.schedule.linalg_view.view import Linear, Views
 from mind_mlir.lowering.schedule.scalars.axes import Axes, SplitError, substituted
@@ -21,7 +21,8 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.attention.marked import Factors
+    from mind_mlir.lowering.schedule.attention.factors import Factors
+    from mind_mlir.lowering.schedule.scalars.axes import Source
     from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 
@@ -110,9 +111,9 @@ class _Search:
     def is_in_place(self, attention: Attention) -> bool:
         """Return whether all that an attention reads is there before the first of its products."""
         factors, places = attention.factors, self._views.places
-        ops = (definition(source.value) for source in factors.sources)
+        ops = (definition(source.value) for source in factors.read)
         read = [places[op.operation] for op in ops if op is not None and op.operation in places]
-        return max(read, default=-1) < attention.place and _has_kernels(factors, attention.graphs.row)
+        return max(read, default=-1) < attention.place and _has_kernels(factors)
 
 
 def _attention(root: Root, views: BlockViews) -> Attention | None:
@@ -167,20 +168,19 @@ def _joined(attention: Attention, root: Root) -> Attention | None:
     return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
 
 
-def _has_kernels(factors: Factors, row: int) -> bool:
+def _has_kernels(factors: Factors[Source]) -> bool:
     """Return whether the kernels read and write such tensors.
 
     Queries are contiguous along their depth or from query to query, values and outputs along their width;
     and all have elements of one type.
     """
-    for depth, score in enumerate(factors.scores, row + 2):
-        if score.queries.access[-1].dim not in (depth, row):
-            return False
-    width = row + 2 + len(factors.scores)
-    for dim, (values, (output, _)) in enumerate(zip(factors.values, factors.outputs, strict=True), width):
-        if not values.access[-1].dim == output[-1].dim == dim:
-            return False
-    return len({str(element_of(source.value)) for source in (*factors.pairs, *factors.values)}) == 1
+    pairs = [each for score in factors.scores for each in (score.queries, score.keys)]
+    return (
+        all(each.queries.access[-1].dim in (each.dim, factors.row) for each in factors.scores)
+        and all(each.values.access[-1].dim == each.out.access[-1].dim == each.dim for each in factors.outputs)
+        and {each.element for each in (*pairs, *(each.values for each in factors.outputs))}
+        == {factors.stored}
+    )
 
 
 def _is_closed(attention: Attention, covered: set[Operation]) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.schedule.contraction.kernels.library import private_memory
+from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.mlir.bindings import Type, Value, ir, memref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     Key: TypeAlias = "tuple[str, int]"
     #: The memory of a thread.
     Scratch: TypeAlias = "Mapping[Key, Value]"
+    #: Emits a unit of work: is given the first one of its chunk, its own number, and memory.
+    Unit: TypeAlias = "Callable[[Index, Index, Scratch], object]"
 
 #: Keys whose terms are summed one after the other.
 TERMS = 32
@@ -61,12 +64,35 @@ class Rooms:
         rooms = {key: self._rooms[key] for key in keys}
         return {key: _emitted(room._replace(rows=s.together * room.rows)) for key, room in rooms.items()}
 
-    def own(self, shared: Scratch, *, parallel: bool) -> Scratch:
-        """Emit the rooms of a thread, but for those that are ``shared``."""
-        return {
-            key: shared[key] if key in shared else _emitted(room, private=parallel)
-            for key, room in self._rooms.items()
-        }
+    def chunks(self, units: int, shared: Scratch) -> Callable[[Unit], None]:
+        """Return what emits ``units`` of work in chunks, the units of threads, which have rooms of their own.
+
+        All rooms but those that are ``shared``; where there is one chunk, they are emitted here.
+        """
+        e, s = self._nest.e, self._nest.schedule
+        cut = Split(s.units, -(-units // s.units), "", s.brief)
+
+        def rooms(*, private: bool) -> Scratch:
+            own = self._rooms.items()
+            return {
+                key: shared[key] if key in shared else _emitted(room, private=private) for key, room in own
+            }
+
+        whole = rooms(private=False) if cut.count == 1 else None
+
+        def emit(unit: Unit) -> None:
+            def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
+                own = whole or rooms(private=True)
+
+                def one(number: Index, _: list[Value]) -> list[Value]:
+                    unit(first, number, own)
+                    return []
+
+                return e.loop((first, end, 1), [], one)
+
+            e.chunks(cut, units, [], chunk)
+
+        return emit
 
     def part(self, own: Scratch, shared: Scratch, head: Index) -> Scratch:
         """Emit the rooms of a thread for the head of that number: it has its part of what is shared."""
@@ -81,7 +107,7 @@ class Rooms:
 def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
     """Return the rooms, in the order in which they are emitted."""
     s, element, word = nest.schedule, nest.element, ir.IntegerType.get_signless(32)
-    square, columns = nest.kernels.queries(transposed=True).square, s.out_vectors * s.lanes
+    square, columns = nest.kernels.queries(nest.scores[0]).square, s.out_vectors * s.lanes
     per, type_ = (2, word) if s.pairs else (1, element)
     queries = [
         (("queries", each.number), Room(_up(each.depth // per, square) + s.pairs, s.queries, type_))
@@ -90,14 +116,14 @@ def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
     rows = [((name, 0), Room(1, s.queries, element)) for name in ("row", "greatest", "sums")]
     if s.pairs:
         for each in nest.outputs:
-            words = _up(each.width, columns) // columns * each.words
+            words = _up(each.width, columns) // columns * nest.words(each)
             yield ("values", each.number), Room(words + 1, columns, word)
     yield from (*queries, *rows) if s.pairs else (*rows, *queries)
     yield ("least", 0), Room(len(nest.scores), 1, word)
     for place in range(len(nest.program.places)):
         yield ("array", place), Room(s.keys, s.queries, element)
     for node in nest.program.column_terms if s.pairs else ():
-        room = Room(2 * nest.value_words, s.queries, ir.IntegerType.get_signless(16))
+        room = Room(_up(nest.keys, 2), s.queries, ir.IntegerType.get_signless(16))
         yield ("halves", nest.program.places[node]), room
     for node in nest.tiled:  # a condition is a byte
         stored = ir.IntegerType.get_signless(8) if str(node.type) == "i1" else node.type

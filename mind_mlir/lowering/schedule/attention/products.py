@@ -4,127 +4,140 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.marked import is_constant
+from mind_mlir.lowering.schedule.attention.marked import unscaled
 from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
-from mind_mlir.lowering.schedule.linalg_view.values import repeat
-from mind_mlir.mlir.bindings import Operation, Value, arith
+from mind_mlir.lowering.schedule.linalg_view.buffers import Lanes
+from mind_mlir.lowering.schedule.scalars.values import ScalarValues
+from mind_mlir.mlir.bindings import Value, arith
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.nest import (
-        AttentionNest,
-        OutputOperands,
-        QueryBlock,
-        ScoreOperands,
-    )
-    from mind_mlir.lowering.schedule.attention.words import Words
+    from mind_mlir.lowering.schedule.attention.block import QueryBlock
+    from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers
+    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
+    from mind_mlir.lowering.schedule.linalg_view.view import Env
+    from mind_mlir.lowering.schedule.scalars.graph import Scalar
+    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
 
 
 class AttentionProducts:
-    """Emits the products of a block of queries.
+    """Emits the products of blocks of queries, and the last pass over scores, before outputs.
 
-    Args:
-        words: What packs factors in words of two terms, if they are such.
+    Attributes:
+        terms: How many terms of a product are one step.
     """
 
-    def __init__(self, nest: AttentionNest, words: Words | None) -> None:
+    terms = 1
+
+    def __init__(self, nest: AttentionNest) -> None:
         self._e = nest.e
         self._nest = nest
-        self._words = words
 
-    def pack_queries(self, block: QueryBlock, score: ScoreOperands) -> None:
+    def pack_queries(self, block: QueryBlock, score: ScoreBuffers) -> None:
         """Emit what brings queries into columns, scaled if they are."""
-        nest, queries, env = self._nest, score.queries, block.env
-        kernel = nest.kernels.queries(transposed=queries.access[-1].dim != nest.row)
+        nest, queries = self._nest, score.queries
+        kernel = nest.kernels.queries(score)
         target = block.own["queries", score.number]
         stride = queries.strides.get(nest.row if kernel.transposes else score.dim, 1)
-        bounds = block.live, score.depth, stride
-        if self._words is None:
-            nest.calls.pack(kernel, (queries.base, queries.at(self._e, env)), target, bounds)
-        else:
-            self._words.pack(kernel, queries, env, target, bounds, target.type.shape[0] - 1)
+        self._pack(kernel, queries, block.env, target, (block.live, score.depth, stride))
         if score.scale is not None:
             self._scale(score.scale, target, score.depth)
 
-    def _scale(self, scale: Operation, queries: Value, depth: int) -> None:
+    def _pack(
+        self, kernel: PackKernel, source: Buffer, env: Env, target: Value, bounds: tuple[Index, Index, int]
+    ) -> None:
+        """Emit a packing of what begins at ``env``."""
+        self._nest.calls.pack(kernel, (source.base, source.at(self._e, env)), target, bounds)
+
+    def _scale(self, scale: Scalar, queries: Value, depth: int) -> None:
         """Emit what scales so many rows of packed queries."""
-        lanes = self._nest.lanes
-        type_ = lanes.type(lanes.element)
+        nest, count = self._nest, self._nest.lanes.count
+        single = Lanes(self._e, count, 1, nest.element)
 
         def row(index: Index, _: list[Value]) -> list[Value]:
-            for c in range(lanes.vectors):
-                at = [index, c * lanes.count]
-                value = lanes.load(queries, at)
-                operands = [
-                    self._e.splat(type_, each.owner.attributes["value"]) if is_constant(each) else value
-                    for each in scale.operands
-                ]
-                lanes.store(repeat(scale, operands, (lanes.count,))[0], queries, at)
+            for c in range(nest.lanes.vectors):
+                at, elements = [index, c * count], ScalarValues(single, nest.row)
+                elements.know(unscaled(scale), [single.load(queries, at)])
+                single.store(elements.vectors(scale)[0], queries, at)
             return []
 
         self._e.loop((0, depth, 1), [], row)
 
-    def score(self, block: QueryBlock, score: ScoreOperands, first: Index, count: Index) -> None:
+    def score(self, block: QueryBlock, score: ScoreBuffers, first: Index, count: Index) -> None:
         """Emit the scores of ``count`` keys, from key ``first`` on."""
-        nest, words, keys, size = self._nest, self._words, score.keys, self._nest.schedule.queries
-        pair = 1 if words is None else 2
+        nest, keys, size = self._nest, score.keys, self._nest.schedule.queries
         start = keys.at(self._e, {**block.env, nest.column: first})
         left = Matrix(
-            keys.base, start, keys.strides.get(nest.column, 0), pair * keys.strides.get(score.dim, 0)
+            keys.base, start, keys.strides.get(nest.column, 0), self.terms * keys.strides.get(score.dim, 0)
         )
         out = Matrix.of(block.own["array", score.number], size)
         nest.calls.product(
             [nest.kernels.score(dot) for dot in nest.kernels.dots],
             (count, size),
-            nest.calls.blocks(score.depth // pair),
+            nest.calls.blocks(score.depth // self.terms),
             (left, Matrix.of(block.own["queries", score.number], size, size), out),
-            info=None if words is None else words.info_of_score(score, block.own),
+            info=self._score_info(block.own, score),
             adds=self._e.flag(False),
         )
 
+    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> None:
+        """Emit the last pass over so many keys, and what outputs need to know of it."""
+        block.run(stage, (0, count))
+
     def output(
-        self,
-        block: QueryBlock,
-        output: OutputOperands,
-        array: int,
-        keys: tuple[Index, Index],
-        adds: Value,
-        info: Value | None = None,
+        self, block: QueryBlock, output: OutputBuffers, array: int, keys: tuple[Index, Index], adds: Value
     ) -> None:
         """Emit the product of what scores became, an array, and values: of the first key and so many.
 
-        An output with rows for queries is added to what there is where ``adds``. ``info`` is the packing info
-        of the array, if it has words.
+        An output with rows for queries is added to what there is where ``adds``.
         """
-        e, nest, own, words = self._e, self._nest, block.own, self._words
-        first, count = keys
+        e, nest, (first, count) = self._e, self._nest, keys
         rows, steps = (block.live, count) if output.by_row else (count, block.live)
-        env = {**block.env, nest.column: first}
-        if words is not None:
-            if not output.by_row:
-                words.pack_values(output, block.live, block.env, own)
-            steps = e.floordiv(e.add(steps, 1), 2)
+        steps = self._steps(block, output, steps)
         if not output.by_row:  # keys have what earlier blocks of queries added; where keys are skipped, zeros
             is_later = e.flag(True) if nest.schedule.skips else e.compare("ne", block.env[nest.row], 0)
             adds = is_later if nest.schedule.skips else arith.OrIOp(adds, is_later).result
         blocks = nest.calls.blocks(steps)
-        if words is not None:
-            left, right = words.factors(block, output, array)
-        else:
-            size, values = nest.schedule.queries, output.values
-            left = Matrix.of(own["array", array], *((1, size) if output.by_row else (size, 1)))
-            panel = nest.schedule.out_vectors * nest.lanes.count
-            right = Matrix(values.base, values.at(e, env), panel, values.strides.get(output.summed, 0))
+        env = {**block.env, nest.column: first}
+        left, right = self._factors(block, output, array, env)
         if output.rounds:
-            room = own["output", output.number]
+            room = block.own["output", output.number]
             out = Matrix.of(room, room.type.shape[1])
         else:
             out = Matrix(output.out.base, output.out.at(e, env), output.out.strides.get(output.rows, 0))
         nest.calls.product(
-            [nest.kernels.output(output.width, dot, by_row=output.by_row) for dot in nest.kernels.dots],
+            [nest.kernels.output(output, dot) for dot in nest.kernels.dots],
             (rows, output.width),
             blocks,
             (left, right, out),
             adds,
-            None if words is None or info is None else (info, words.info_of(own["values", output.number])),
+            self._output_info(block.own, output),
         )
+
+    # What is otherwise where factors are words.
+
+    def prepare(self, env: Env, own: Scratch) -> None:
+        """Emit what is done once for all queries of a head."""
+
+    def _steps(self, block: QueryBlock, output: OutputBuffers, terms: Index) -> Index:
+        """Return in how many steps so many terms of an output are summed; emits what these take."""
+        return terms
+
+    def _factors(
+        self, block: QueryBlock, output: OutputBuffers, array: int, env: Env
+    ) -> tuple[Matrix, Matrix]:
+        """Emit where the factors of an output lie: those of an array, and values."""
+        nest, size, values = self._nest, self._nest.schedule.queries, output.values
+        left = Matrix.of(block.own["array", array], *((1, size) if output.by_row else (size, 1)))
+        panel = nest.schedule.out_vectors * nest.lanes.count
+        return left, Matrix(values.base, values.at(self._e, env), panel, values.strides.get(output.summed, 0))
+
+    def _score_info(self, own: Scratch, score: ScoreBuffers) -> tuple[Value, Value] | None:
+        """Emit the packing info of both factors of scores, if they have any."""
+        return None
+
+    def _output_info(self, own: Scratch, output: OutputBuffers) -> tuple[Value, Value] | None:
+        """Emit the same of an output."""
+        return None

@@ -32,26 +32,17 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scale:
-    """An operation of an element and a number, in this order or, if ``swapped``, in the other one."""
-
-    op: Operation
-    number: Attribute
-    swapped: bool
-
-
-@dataclasses.dataclass(frozen=True)
 class Score:
     """Sums of products: of a row of ``queries`` and one of ``keys``, along axis ``depth``.
 
-    Queries are scaled on their way, if ``scale`` says how.
+    Queries are scaled on their way, if ``scale`` says how, an operation of an input and a number.
     """
 
     op: Operation
     queries: Source
     keys: Source
     depth: int
-    scale: Scale | None = None
+    scale: Scalar | None = None
 
 
 #: Operations of an element and a number, and where the number may stand.
@@ -61,7 +52,7 @@ _FLOATS = ("f32", "f64")
 _LIMIT = 192
 
 
-def match_scale(view: View) -> tuple[int, Scale] | None:
+def match_scale(view: View) -> tuple[int, Scalar] | None:
     """Return which operand ``view`` scales by a number, and how; None if it computes anything else.
 
     The number makes nothing greater: what is finite stays so.
@@ -80,7 +71,9 @@ def match_scale(view: View) -> tuple[int, Scale] | None:
             continue
         magnitude = abs(float(ir.FloatAttr(value).value))
         if magnitude <= 1 if op.name == "arith.mulf" else magnitude >= 1:
-            return argument.arg_number, Scale(op, value, place == 0)
+            scalars = Scalars()
+            pair = scalars.leaf("query", "input", argument.type, (), 0), scalars.constant(value)
+            return argument.arg_number, scalars.op(op, pair if place else pair[::-1])
     return None
 
 
@@ -277,7 +270,7 @@ class ScoreGraphs:
         element, number = element_of(view.inits[0]), len(self.scores) - 1
         return self._scalars.leaf(key, "product", element, axes_of(access), number)
 
-    def _unscaled(self, source: Source) -> tuple[Source, Scale | None]:
+    def _unscaled(self, source: Source) -> tuple[Source, Scalar | None]:
         """Return what ``source`` is scaled from by a number, if nothing else needs it, and how."""
         is_needed = definition(source.value) is None or len(list(source.value.uses)) != 1
         view = None if is_needed else self.views.of(source.value)

@@ -11,7 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, Product, Root
-from mind_mlir.lowering.schedule.attention.marked import batches_of
+from mind_mlir.lowering.schedule.attention.factors import batches_of
 from mind_mlir.lowering.schedule.attention.reading import element_of, match_reduction
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.lowering.schedule.scalars.axes import Source, SplitError, substituted

@@ -10,20 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.memory import TERMS
+from mind_mlir.lowering.schedule.attention.products import AttentionProducts
 from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.attention.block import At, QueryBlock
     from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.nest import (
-        AttentionNest,
-        OutputOperands,
-        QueryBlock,
-        ScoreOperands,
-    )
-    from mind_mlir.lowering.schedule.attention.passes import At, ScorePasses
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
@@ -32,18 +28,20 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
 
 
-class Words:
-    """Emits the packing of factors, and the last pass over the scores."""
+class WordProducts(AttentionProducts):
+    """Emits products of words, the packing of their factors, and the last pass over the scores."""
 
-    def __init__(self, nest: AttentionNest, passes: ScorePasses) -> None:
-        self._e = nest.e
-        self._nest = nest
-        self._passes = passes
+    terms = 2
+
+    def __init__(self, nest: AttentionNest) -> None:
+        super().__init__(nest)
         self._half = ir.IntegerType.get_signless(16)
         self._word = ir.IntegerType.get_signless(32)
         self._halves = nest.e.vector_type(2 * nest.lanes.count, self._half)
         self._words = nest.lanes.type(self._word)
         self._is_even = nest.keys % 2 == 0  # then so is the number of keys in each block of them
+        #: The packing info of terms of the outputs of a block.
+        self._info: dict[Scalar, Value] = {}
 
     def prepare(self, env: Env, own: Scratch) -> None:
         """Emit what is done once for all queries of a head.
@@ -54,36 +52,36 @@ class Words:
             self._reduce_keys(score, env, own)
         for output in self._nest.outputs:
             if output.by_row:
-                self.pack_values(output, self._nest.keys, env, own)
+                self._pack_values(output, self._nest.keys, env, own)
 
-    def pack_values(self, output: OutputOperands, count: Index, env: Env, own: Scratch) -> None:
+    def _pack_values(self, output: OutputBuffers, count: Index, env: Env, own: Scratch) -> None:
         """Emit the packing of the values of an output, of which so many rows begin at ``env``."""
         bounds = output.width, count, output.values.strides.get(output.summed, 0)
-        room = own["values", output.number]
-        self.pack(self._nest.kernels.values(), output.values, env, room, bounds, output.words)
+        room, words = own["values", output.number], self._nest.words(output)
+        self._pack(self._nest.kernels.values(), output.values, env, room, bounds, words)
 
-    def pack(
+    def _pack(
         self,
         kernel: PackKernel,
         source: Buffer,
         env: Env,
         target: Value,
         bounds: tuple[Index, Index, int],
-        words: int,
+        words: int | None = None,
     ) -> None:
-        """Emit a packing into panels of so many words; the last row of ``target`` has the packing info."""
+        """Emit a packing into panels of so many words, or one; the last row has the packing info."""
         e = self._e
         rows, columns = target.type.shape
         self._store_info(e.number(self._word, NO_MAGNITUDE), target, rows - 1)
         start, first = source.at(e, env), metadata_of(target)[1]
         places: dict[str, Index] = {
             "target_first": first,
-            "panel": words * columns,
+            "panel": (words or rows - 1) * columns,
             "info_first": e.add(first, (rows - 1) * columns),
         }
         self._nest.calls.pack(kernel, (source.base, start), target, bounds, **places)
 
-    def _reduce_keys(self, score: ScoreOperands, env: Env, own: Scratch) -> None:
+    def _reduce_keys(self, score: ScoreBuffers, env: Env, own: Scratch) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
         e, lanes, keys = self._e, self._nest.lanes, score.keys
         size = 2 * lanes.count
@@ -117,27 +115,35 @@ class Words:
     def _store_info(self, info: Value, room: Value, row: int) -> None:
         memref.StoreOp(info, room, [self._e.index(row), self._e.index(0)])
 
-    def info_of(self, room: Value) -> Value:
+    def _info_of(self, room: Value) -> Value:
         """Emit the packing info of a factor."""
         return self._nest.lanes.element_at(room, [room.type.shape[0] - 1, 0])
 
-    def info_of_score(self, score: ScoreOperands, own: Scratch) -> tuple[Value, Value]:
-        """Emit the packing info of both factors of scores."""
-        queries = self.info_of(own["queries", score.number])
+    def _score_info(self, own: Scratch, score: ScoreBuffers) -> tuple[Value, Value]:
+        queries = self._info_of(own["queries", score.number])
         return queries, self._nest.lanes.element_at(own["least", 0], [score.number, 0])
 
-    def factors(self, block: QueryBlock, output: OutputOperands, array: int) -> tuple[Matrix, Matrix]:
-        """Emit where the factors of an output lie: those of an array, and values."""
-        own, queries = block.own, self._nest.schedule.queries
+    def _output_info(self, own: Scratch, output: OutputBuffers) -> tuple[Value, Value]:
+        return self._info[output.program.term], self._info_of(own["values", output.number])
+
+    def _steps(self, block: QueryBlock, output: OutputBuffers, terms: Index) -> Index:
+        if not output.by_row:
+            self._pack_values(output, block.live, block.env, block.own)
+        return self._e.floordiv(self._e.add(terms, 1), 2)
+
+    def _factors(
+        self, block: QueryBlock, output: OutputBuffers, array: int, env: Env
+    ) -> tuple[Matrix, Matrix]:
+        own, queries, values = block.own, self._nest.schedule.queries, block.own["values", output.number]
         if output.by_row:
             left = Matrix.of(own["array", array], 1, queries)
         else:
             left = Matrix.of(own["halves", array], queries, 2)
-        columns = own["values", output.number].type.shape[1]
-        return left, Matrix.of(own["values", output.number], output.words * columns, columns)
+        columns = values.type.shape[1]
+        return left, Matrix.of(values, self._nest.words(output) * columns, columns)
 
-    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> dict[Scalar, Value]:
-        """Emit the last pass over so many keys: terms in words; return the packing info of each of them.
+    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> None:
+        """Emit the last pass over so many keys: terms in words, and the packing info of each of them.
 
         Words of two keys take half of the rows of an array; a key without another one has zero beside it.
         Two queries lie side by side in memory of their own. Elements that are results stay as they are.
@@ -170,10 +176,10 @@ class Words:
 
         def some(start: Index, carried: list[Value]) -> list[Value]:
             end = e.minimum(e.add(start, TERMS), count)
-            return self._passes.each(block, stage, 0, (start, end, 2), carried, two)
+            return block.each(stage, 0, (start, end, 2), carried, two)
 
         info = e.loop((0, count, TERMS), [e.number(self._halves, -1)] * len(terms), some)
-        return {term: self._reduced(info) for term, info in zip(terms, info, strict=True)}
+        self._info = {term: self._reduced(least) for term, least in zip(terms, info, strict=True)}
 
     def _paired(
         self,

@@ -1,12 +1,10 @@
-"""Passes over the scores of an attention, and elements of other tensors that they read, some in tiles."""
+"""A block of queries, passes over its scores, and elements of other tensors that they read, some in tiles."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.attention.memory import TERMS
-from mind_mlir.lowering.schedule.attention.nest import QueryBlock
 from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.scalars.graph import ordered
@@ -27,29 +25,43 @@ if TYPE_CHECKING:
     At: TypeAlias = Callable[[Index], ScalarValues]
 
 
-class ScorePasses:
-    """Emits passes over the scores of a block of queries."""
+class QueryBlock:
+    """A block of queries of one head.
 
-    def __init__(self, nest: AttentionNest) -> None:
-        self._e = nest.e
-        self._nest = nest
+    Args:
+        known: What is known of their elements, if anything.
 
-    def block(self, env: Env, live: Index, own: Scratch) -> QueryBlock:
-        """Return a block of queries of which nothing is known but where it is."""
-        block = QueryBlock(env, live, own, ScalarValues(self._nest.lanes, self._nest.row))
-        return dataclasses.replace(block, elements=self._inside(block, env, 0))
+    Attributes:
+        nest: The attention.
+        env: The dimensions that are known; of the queries, the first one.
+        live: How many queries there are.
+        own: Memory.
+        elements: What is known of them.
+    """
 
-    def run(self, block: QueryBlock, stage: ScalarPass, keys: tuple[Index, Index]) -> list[Value]:
+    def __init__(
+        self, nest: AttentionNest, env: Env, live: Index, own: Scratch, known: ScalarValues | None = None
+    ) -> None:
+        self._e, self.nest = nest.e, nest
+        self.env, self.live, self.own = env, live, own
+        self.elements = known or ScalarValues(nest.lanes, nest.row)
+        self.elements = self._inside(env, 0)
+
+    def within(self) -> QueryBlock:
+        """Return the same block, of which more may become known."""
+        return QueryBlock(self.nest, self.env, self.live, self.own, self.elements)
+
+    def run(self, stage: ScalarPass, keys: tuple[Index, Index]) -> list[Value]:
         """Emit a pass over some keys, given the first one and how many there are.
 
         What it reduces is then known of the block, and returned.
         """
-        e, lanes, count = self._e, self._nest.lanes, keys[1]
+        e, lanes, count = self._e, self.nest.lanes, keys[1]
         if not stage.roots:
             return []
-        block.elements.compute(stage.roots, stage.before, self._nest.column)
+        self.elements.compute(stage.roots, stage.before, self.nest.column)
         folds = [row for row in stage.folds for _ in range(lanes.vectors)]
-        combiners = [self._nest.program.fold(row) for row in folds]
+        combiners = [self.nest.program.fold(row) for row in folds]
         neutral = [fold.nothing(e, lanes.type(row.type)) for fold, row in zip(combiners, folds, strict=True)]
         folded = Accumulators(e, combiners, neutral)
 
@@ -58,25 +70,24 @@ class ScorePasses:
             terms = [value for row in stage.folds for value in elements.vectors(row.operands[0])]
             kept = [(array, elements.vectors(node)) for node, array in stage.stores.items()]
             for array, values in kept:
-                lanes.store_row(values, block.own["array", array], local)
+                lanes.store_row(values, self.own["array", array], local)
             return folded.join(carried, terms)
 
         def some(start: Index, carried: list[Value]) -> list[Value]:
             end = e.minimum(e.add(start, TERMS), count)
-            return folded.join(carried, self.each(block, stage, keys[0], (start, end, 1), neutral, one))
+            return folded.join(carried, self.each(stage, keys[0], (start, end, 1), neutral, one))
 
         sums = any(row.combiner == "arith.addf" for row in stage.folds)
         if sums or self._tiled(stage):
             results = e.loop((0, count, TERMS), neutral, some)
         else:
-            results = self.each(block, stage, keys[0], (0, count, 1), neutral, one)
+            results = self.each(stage, keys[0], (0, count, 1), neutral, one)
         for number, row in enumerate(stage.folds):
-            block.elements.know(row, results[number * lanes.vectors : (number + 1) * lanes.vectors])
+            self.elements.know(row, results[number * lanes.vectors : (number + 1) * lanes.vectors])
         return results
 
     def each(
         self,
-        block: QueryBlock,
         stage: ScalarPass,
         first: Index,
         bounds: Bounds,
@@ -88,22 +99,22 @@ class ScorePasses:
         The body is given what returns the elements of a key, and the number of one.
         """
         e, start, end = self._e, *bounds[:2]
-        env = {**block.env, self._nest.column: e.add(first, start)}
+        env = {**self.env, self.nest.column: e.add(first, start)}
         for node in self._tiled(stage):
-            self._emit_tile(node, block, env, e.sub(end, start))
+            self._emit_tile(node, env, e.sub(end, start))
 
         def at(local: Index) -> ScalarValues:
-            env = {**block.env, self._nest.column: e.add(first, local)}
-            elements = self._inside(block, env, e.sub(local, start))
+            env = {**self.env, self.nest.column: e.add(first, local)}
+            elements = self._inside(env, e.sub(local, start))
             for node, array in stage.before.items():
-                elements.know(node, self._stored(block, node, array, local))
+                elements.know(node, self._stored(node, array, local))
             return elements
 
         return e.loop(bounds, carried, lambda local, inside: body(at, local, inside))
 
-    def _stored(self, block: QueryBlock, node: Scalar, array: int, local: Index) -> list[Value]:
+    def _stored(self, node: Scalar, array: int, local: Index) -> list[Value]:
         """Emit what an array has of a key."""
-        found = self._nest.lanes.row(block.own["array", array], local)
+        found = self.nest.lanes.row(self.own["array", array], local)
         mark = self._marks(node)
         for each in found if mark else ():
             each.owner.attributes[mark] = ir.UnitAttr.get()
@@ -111,33 +122,33 @@ class ScorePasses:
 
     def _marks(self, node: Scalar) -> str:
         """Return what is known of the numbers of bf16 that ``node`` is, or is a sum of products of."""
-        if str(self._nest.stored) == "bf16" and node.kind == "product":
+        if str(self.nest.stored) == "bf16" and node.kind == "product":
             return PLAIN_ATTRIBUTE
         is_short = node.name == "arith.extf" and str(node.operands[0].type) == "bf16"
         return EXACT_ATTRIBUTE if is_short else ""
 
     # Elements of inputs.
 
-    def _inside(self, block: QueryBlock, env: Env, tile: Index) -> ScalarValues:
-        """Return what is known of a block at a key, the one number ``tile`` of those that were transposed."""
-        return block.elements.inside(env, lambda node: self._read(block, node, env, tile))
+    def _inside(self, env: Env, tile: Index) -> ScalarValues:
+        """Return what is known at a key, the one number ``tile`` of those that were transposed."""
+        return self.elements.inside(env, lambda node: self._read(node, env, tile))
 
-    def _read(self, block: QueryBlock, node: Scalar, env: Env, tile: Index) -> Value | list[Value]:
-        e, nest, lanes, buffer = self._e, self._nest, self._nest.lanes, self._nest.inputs[node.number]
+    def _read(self, node: Scalar, env: Env, tile: Index) -> Value | list[Value]:
+        e, nest, lanes, buffer = self._e, self.nest, self.nest.lanes, self.nest.inputs[node]
         if nest.row not in node.axes:
             return lanes.element_at(buffer.value, buffer.indices(e, env))
         if node in nest.tiled:
             if nest.column not in node.axes:  # the same for all keys, and read before the first of them
                 tile = 0
-                self._emit_tile(node, block, env, 1)
-            found = lanes.row(block.own["tiles", node.number], tile)
+                self._emit_tile(node, env, 1)
+            found = lanes.row(self.own["tiles", node.number], tile)
             return [self._condition(each) for each in found] if str(node.type) == "i1" else found
         *outer, last = buffer.indices(e, env)
         return [
             lanes.load(
                 buffer.value,
                 [*outer, e.add(last, first)],
-                e.sub(block.live, first) if nest.is_ragged else None,
+                e.sub(self.live, first) if nest.is_ragged else None,
             )
             for first in range(0, lanes.vectors * lanes.count, lanes.count)
         ]
@@ -149,12 +160,12 @@ class ScorePasses:
     def _tiled(self, stage: ScalarPass) -> list[Scalar]:
         """Return the inputs that are transposed some keys at a time, and that a pass needs."""
         needed = ordered(stage.roots, stop=stage.before, folds=False)
-        return [each for each in self._nest.tiled if self._nest.column in each.axes and each in needed]
+        return [each for each in self.nest.tiled if self.nest.column in each.axes and each in needed]
 
-    def _emit_tile(self, node: Scalar, block: QueryBlock, env: Env, count: Index) -> None:
+    def _emit_tile(self, node: Scalar, env: Env, count: Index) -> None:
         """Emit the tile of an input, for ``count`` keys from the one of ``env`` on."""
-        nest, buffer = self._nest, self._nest.inputs[node.number]
-        kernel = nest.kernels.tile(node, buffer.access)
+        nest, buffer = self.nest, self.nest.inputs[node]
+        kernel = nest.kernels.tile(node)
         step = buffer.strides.get(nest.row if kernel.transposes else nest.column, 0)
         source = buffer.base, buffer.at(self._e, env)
-        nest.calls.pack(kernel, source, block.own["tiles", node.number], (block.live, count, step))
+        nest.calls.pack(kernel, source, self.own["tiles", node.number], (self.live, count, step))
