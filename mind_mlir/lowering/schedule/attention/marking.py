@@ -18,11 +18,12 @@ from mind_mlir.support.interrupts import deliver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.attention.candidate import Attention, Product
     from mind_mlir.lowering.schedule.attention.factors import Factors
+    from mind_mlir.lowering.schedule.attention.found import Attention, Product
+    from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs
     from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
-    from mind_mlir.lowering.schedule.scalars.axes import Axes, Source
+    from mind_mlir.lowering.schedule.scalars.axes import Source
     from mind_mlir.target import Target
 
 
@@ -72,22 +73,23 @@ def _decision(
 
 def _replace(attention: Attention, schedule: AttentionSchedule) -> Value:
     """Put a marked operation in the place of the products of ``attention``; return its first result."""
-    axes = attention.graphs.axes
+    graphs = attention.graphs
     with ir.InsertionPoint(attention.first), attention.products[-1].root.view.op.location:
         results = mark(attention.factors, schedule)
         for product, result in zip(attention.products, results, strict=False):
             if product.root.sums:
-                old, new = product.root.view.op.results[0], _summed(result, product, axes)
+                old, new = product.root.view.op.results[0], _summed(result, product, graphs)
             else:
-                target = product.target(axes)
+                target = product.target(graphs)
                 old, new = target.value, _transposed(_rounded(result, target.element), target.access)
             old.replace_all_uses_with(_reshaped(new, list(old.type.shape)))
         for kept, result in zip(attention.kept, results[len(attention.products) :], strict=True):
-            kept.value.replace_all_uses_with(_reshaped(result, list(kept.value.type.shape)))
+            old = kept.source.value
+            old.replace_all_uses_with(_reshaped(result, list(old.type.shape)))
     return results[0]
 
 
-def _summed(value: Value, product: Product, axes: Axes) -> Value:
+def _summed(value: Value, product: Product, graphs: ScoreGraphs) -> Value:
     """Emit sums over all else, given sums over rows or columns as a product with ones."""
     element, outer = value.type.element_type, list(value.type.shape)[:-1]
     part = ir.RankedTensorType.get([*outer, 1], element)
@@ -95,7 +97,7 @@ def _summed(value: Value, product: Product, axes: Axes) -> Value:
     first = tensor.ExtractSliceOp(part, value, [], [], [], zeros, list(part.shape), ones).result
     flat = collapse_value(first, outer)
     summed = {axis for each in product.root.view.reductions for axis, _ in product.env[each].terms}
-    places = [place for place, index in enumerate(product.written(axes).access) if index.dim in summed]
+    places = [place for place, index in enumerate(product.written(graphs).access) if index.dim in summed]
     if not places:
         return flat
     shape = [extent for place, extent in enumerate(outer) if place not in places]

@@ -7,21 +7,19 @@ values. Outputs of the same scores are computed together where nothing of one is
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.candidate import Attention, Product, Root, roots_of
-from mind_mlir.lowering.schedule.attention.reading import BlockViews, ScoreGraphs, match_product
-from mind_mlir.lowering.schedule.attention.sums import sums_of, with_elements, with_returned, with_sums
-from mind_mlir.lowering.schedule.linalg_view.view import Linear, Views
-from mind_mlir.lowering.schedule.scalars.axes import Axes, SplitError, substituted
-from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, ordered
+from mind_mlir.lowering.schedule.attention.candidate import Root, roots_of, sums_of
+from mind_mlir.lowering.schedule.attention.found import attention_of
+from mind_mlir.lowering.schedule.attention.reading import BlockViews
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mind_mlir.lowering.schedule.attention.factors import Factors
+    from mind_mlir.lowering.schedule.attention.found import Attention
+    from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.lowering.schedule.scalars.axes import Source
     from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
@@ -33,9 +31,9 @@ def find_attentions(
 
     Constants that they need, of each element type, are added to ``ones``.
     """
-    search = _Search(BlockViews(block, views))
+    search = _Search(BlockViews(block, views), ones)
     search.find_products()
-    search.add_others(ones)
+    search.add_others()
     found = [each for each in search.found if search.is_in_place(each) and fits(each)]
     while True:
         covered = {op for each in found for op in each.operations}
@@ -52,26 +50,26 @@ class _Search:
         found: The attentions so far, each of which may become one with more outputs.
     """
 
-    def __init__(self, views: BlockViews) -> None:
+    def __init__(self, views: BlockViews, ones: dict[Type, Value]) -> None:
         self.found: list[Attention] = []
-        self._views = views
+        self._views, self._ones = views, ones
 
     def find_products(self) -> None:
         """Find products that are outputs."""
         of_score: dict[Operation, int] = {}
         for op in self._views.places:
             for root in roots_of(op, self._views):
-                attention = _attention(root, self._views)
+                attention = attention_of(root, self._views)
                 if attention is None:
                     continue
                 scores = attention.scores
                 before = next((of_score[score] for score in scores if score in of_score), None)
-                if before is None or not self._becomes(before, _joined(self.found[before], root)):
+                if before is None or not self._takes(before, root):
                     of_score |= dict.fromkeys(scores, len(self.found))
                     self.found.append(attention)
                 break
 
-    def add_others(self, ones: dict[Type, Value]) -> None:
+    def add_others(self) -> None:
         """Add to attentions whose scores something else needs, if that is known, sums and elements."""
         covered = self._covered()
         others = [number for number, each in enumerate(self.found) if not _is_closed(each, covered)]
@@ -80,22 +78,25 @@ class _Search:
         ops = list(self._views.places)
         sums = [sums_of(op, self._views) for op in ops if op not in covered]
         roots = [root for root in sums if root is not None]
-        self._add_sums([root for root in roots if not root.is_along_rows], others, ones)
+        self._add_sums([root for root in roots if not root.is_along_rows], others)
         for number in others:
-            self._becomes(number, with_returned(self.found[number], list(ops[-1].operands)))
+            self._becomes(number, _with_returned(self.found[number], list(ops[-1].operands)))
         # Unless what has been added is computed from them.
-        self._add_sums([root for root in roots if root.is_along_rows], others, ones)
+        self._add_sums([root for root in roots if root.is_along_rows], others)
         covered = self._covered()
         for number in others:
             if not _is_closed(self.found[number], covered):
-                self._becomes(number, with_elements(self.found[number], covered))
+                self._becomes(number, _with_elements(self.found[number], covered))
 
-    def _add_sums(self, roots: list[Root], others: list[int], ones: dict[Type, Value]) -> None:
+    def _add_sums(self, roots: list[Root], others: list[int]) -> None:
         covered = self._covered()
         for root in roots:
-            for number in [] if root.view.op in covered else reversed(others):
-                if self._becomes(number, with_sums(self.found[number], root, ones)):
-                    break
+            if root.view.op not in covered:
+                any(self._takes(number, root) for number in reversed(others))
+
+    def _takes(self, number: int, root: Root) -> bool:
+        """Let ``root`` be a result of an attention, if it can, and return whether it is."""
+        return self._becomes(number, self.found[number].with_root(root, self._ones))
 
     def _covered(self) -> set[Operation]:
         """Return what the attentions take the place of."""
@@ -116,56 +117,24 @@ class _Search:
         return max(read, default=-1) < attention.place and _has_kernels(factors)
 
 
-def _attention(root: Root, views: BlockViews) -> Attention | None:
-    """Return ``root`` as an attention with a single output, or None."""
-    batches = [extent for extent in (root.view.extents[dim] for dim in root.batch) if extent != 1]
-    for _ in range(8):
-        extents = [*batches, *(root.view.extents[dim] for dim in root.domain())]
-        graphs = ScoreGraphs(views, Axes(extents, len(batches)))
-        try:
-            return Attention(graphs, (_product(root, graphs),))
-        except SplitError as split:
-            batches[split.axis : split.axis + 1] = split.extents
-        except OpaqueError:
-            return None
-    return None
+def _with_returned(attention: Attention, returned: Iterable[Value]) -> Attention:
+    """Return ``attention`` with those of the values ``returned`` that have an element for each score."""
+    for value in returned:
+        attention = attention.with_element(value) or attention
+    return attention
 
 
-def _product(root: Root, graphs: ScoreGraphs) -> Product:
-    """Return ``root`` as an output of scores.
+def _with_elements(attention: Attention, covered: set[Operation]) -> Attention | None:
+    """Return ``attention`` with all elements that anything but what is ``covered`` needs as a tensor.
 
-    Raises:
-        OpaqueError: It is not computed from scores, with reductions of their rows on the way.
-        SplitError: A batch dimension is several.
+    None if something else is needed.
     """
-    view, factor, axes = root.view, root.factor, graphs.axes
-    batches = axes.batches_in([view.extents[dim] for dim in root.batch])
-    sizes = [view.extents[dim] for dim in root.domain()]
-    if batches is None or sizes != axes.extents[graphs.row : graphs.row + 2]:
-        raise OpaqueError
-    env = dict(zip(root.batch, batches, strict=True))
-    env |= {dim: Linear(((axis, 1),)) for axis, dim in enumerate(root.domain(), graphs.row)}
-    node = graphs.build(view.operands[factor], substituted(view.accesses[factor], env))
-    reduces = any(each.kind == "fold" for each in ordered([node]))
-    product = match_product(view)
-    if product is None or not reduces or not {graphs.row, graphs.column} <= node.axes:
-        raise OpaqueError
-    env[root.width] = Linear(((axes.add(view.extents[root.width]), 1),))
-    node = graphs.converted(product.casts[factor], node)
-    other = substituted(view.accesses[1 - factor], env)
-    return Product(root, node, env, axes.source(view.operands[1 - factor], other))
-
-
-def _joined(attention: Attention, root: Root) -> Attention | None:
-    """Return ``attention`` with ``root``, if that is an output of the same scores."""
-    graphs = attention.graphs.copy()
-    try:
-        product = _product(root, graphs)
-    except (OpaqueError, SplitError):
-        return None
-    if set(attention.program.scores).isdisjoint(ordered([product.node])):
-        return None
-    return dataclasses.replace(attention, graphs=graphs, products=(*attention.products, product))
+    found: Attention | None = attention
+    for op in attention.graphs.visited:
+        for value in op.results:
+            if found is not None and any(use.owner.operation not in covered for use in value.uses):
+                found = found.with_element(value)
+    return found
 
 
 def _has_kernels(factors: Factors[Source]) -> bool:

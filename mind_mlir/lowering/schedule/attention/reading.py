@@ -1,14 +1,14 @@
 """Reads tensors as graphs of scalars over the axes of scores.
 
-Scores are products of queries, which may be scaled on their way, and keys.
+Scores are products of queries, which may be scaled on their way, and keys: sums along a dimension of both.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.attention.factors import ScoreFactors
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import (
@@ -29,20 +29,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.folds.reductions import Combiner
     from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd
-
-
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """Sums of products: of a row of ``queries`` and one of ``keys``, along axis ``depth``.
-
-    Queries are scaled on their way, if ``scale`` says how, an operation of an input and a number.
-    """
-
-    op: Operation
-    queries: Source
-    keys: Source
-    depth: int
-    scale: Scalar | None = None
 
 
 #: Operations of an element and a number, and where the number may stand.
@@ -141,7 +127,8 @@ class ScoreGraphs:
             reduced, the keys; those of products follow.
 
     Attributes:
-        scores: The scores so far.
+        scores: The factors of the scores so far.
+        products: The products that these are.
         inputs: The inputs so far.
         visited: The operations that graphs have taken the place of and that depend on scores.
     """
@@ -149,7 +136,8 @@ class ScoreGraphs:
     def __init__(self, views: BlockViews, axes: Axes) -> None:
         self.views, self.axes = views, axes
         self.row, self.column = axes.batches, axes.batches + 1
-        self.scores: list[Score] = []
+        self.scores: list[ScoreFactors[Source]] = []
+        self.products: list[Operation] = []
         self.inputs: list[Source] = []
         self.visited: dict[Operation, None] = {}
         self._scalars = Scalars()
@@ -158,7 +146,8 @@ class ScoreGraphs:
     def copy(self) -> ScoreGraphs:
         """Return one that knows as much, and whose graphs share scalars with these."""
         other = ScoreGraphs(self.views, self.axes.copy())
-        other.scores, other.inputs = list(self.scores), list(self.inputs)
+        other.scores, other.products = list(self.scores), list(self.products)
+        other.inputs = list(self.inputs)
         other.visited, other._built = dict(self.visited), dict(self._built)
         other._scalars = self._scalars.copy()
         return other
@@ -176,6 +165,19 @@ class ScoreGraphs:
                 raise OpaqueError
             self._built[key] = self._build(value, access)
         return self._built[key]
+
+    def access(self, shape: Sequence[int]) -> Access:
+        """Return how a tensor of ``shape`` has an element for each score: batches in order, row, column.
+
+        Several batches may stand in one dimension, and dimensions of one anywhere.
+
+        Raises:
+            OpaqueError: It has not.
+        """
+        batches = self.axes.batches_in(shape[:-2])
+        if batches is None or list(shape[-2:]) != self.axes.extents[self.row : self.column + 1]:
+            raise OpaqueError
+        return (*batches, Linear(((self.row, 1),)), Linear(((self.column, 1),)))
 
     def term(self, view: View, number: int, env: Mapping[int, Linear]) -> Scalar:
         """Return what ``view`` reduces to its result ``number``, where ``env`` says its dimensions.
@@ -255,7 +257,7 @@ class ScoreGraphs:
         known = self._scalars.known(key)
         if known is not None:
             return known
-        depth = self.axes.add(view.extents[dim])
+        depth, number = self.axes.add(view.extents[dim]), len(self.scores)
         env[dim] = Linear(((depth, 1),))
         factors = [
             self.axes.source(operand, substituted(indices, env))
@@ -266,9 +268,9 @@ class ScoreGraphs:
         if len(queries) != 1 or len(keys) != 1:
             raise OpaqueError
         unscaled, scale = self._unscaled(queries[0])
-        self.scores.append(Score(view.op, unscaled, keys[0], depth, scale))
-        element, number = element_of(view.inits[0]), len(self.scores) - 1
-        return self._scalars.leaf(key, "product", element, axes_of(access), number)
+        self.scores.append(ScoreFactors(number, unscaled, keys[0], scale, depth, view.extents[dim]))
+        self.products.append(view.op)
+        return self._scalars.leaf(key, "product", element_of(view.inits[0]), axes_of(access), number)
 
     def _unscaled(self, source: Source) -> tuple[Source, Scalar | None]:
         """Return what ``source`` is scaled from by a number, if nothing else needs it, and how."""
