@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.attention.memory import TERMS
+from mind_mlir.lowering.schedule.attention.nest import TERMS
 from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.scalars.graph import ordered
@@ -14,12 +14,11 @@ from mind_mlir.mlir.bindings import Value, arith, ir
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Scratch
+    from mind_mlir.lowering.schedule.attention.program import ScorePass
     from mind_mlir.lowering.schedule.emission.emitter import Bounds, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
-    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
 
     #: Returns the elements of a key, given its number.
     At: TypeAlias = Callable[[Index], ScalarValues]
@@ -51,7 +50,7 @@ class QueryBlock:
         """Return the same block, of which more may become known."""
         return QueryBlock(self.nest, self.env, self.live, self.own, self.elements)
 
-    def run(self, stage: ScalarPass, keys: tuple[Index, Index]) -> list[Value]:
+    def run(self, stage: ScorePass, keys: tuple[Index, Index]) -> list[Value]:
         """Emit a pass over some keys, given the first one and how many there are.
 
         What it reduces is then known of the block, and returned.
@@ -88,7 +87,7 @@ class QueryBlock:
 
     def each(
         self,
-        stage: ScalarPass,
+        stage: ScorePass,
         first: Index,
         bounds: Bounds,
         carried: list[Value],
@@ -157,7 +156,7 @@ class QueryBlock:
         """Emit conditions of the bytes that they are in memory."""
         return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, self._e.number(bytes_.type, 0)).result
 
-    def _tiled(self, stage: ScalarPass) -> list[Scalar]:
+    def _tiled(self, stage: ScorePass) -> list[Scalar]:
         """Return the inputs that are transposed some keys at a time, and that a pass needs."""
         needed = ordered(stage.roots, stop=stage.before, folds=False)
         return [each for each in self.nest.tiled if self.nest.column in each.axes and each in needed]

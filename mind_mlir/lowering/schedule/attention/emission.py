@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Rooms
-from mind_mlir.lowering.schedule.attention.nest import AttentionNest
+from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Rooms
 from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
 from mind_mlir.lowering.schedule.attention.products import AttentionProducts
 from mind_mlir.lowering.schedule.attention.words import WordProducts
@@ -24,7 +23,7 @@ from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
 from mind_mlir.mlir.bindings import Module, Value, arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.attention.nest import Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
 

@@ -17,7 +17,7 @@ from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.candidate import Root
+    from mind_mlir.lowering.schedule.attention.match import Root
     from mind_mlir.lowering.schedule.attention.reading import BlockViews
 
 #: Columns of ones that sums are products with: whole vectors of every target.

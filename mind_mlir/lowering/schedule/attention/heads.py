@@ -18,8 +18,7 @@ from mind_mlir.mlir.bindings import Value, arith
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Rooms, Scratch
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Rooms, Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env

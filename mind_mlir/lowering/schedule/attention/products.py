@@ -12,14 +12,13 @@ from mind_mlir.mlir.bindings import Value, arith
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.block import QueryBlock
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
+    from mind_mlir.lowering.schedule.attention.program import ScorePass
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
-    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
 
 
 class AttentionProducts:
@@ -82,7 +81,7 @@ class AttentionProducts:
             adds=self._e.flag(False),
         )
 
-    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> None:
+    def last_pass(self, block: QueryBlock, stage: ScorePass, count: Index) -> None:
         """Emit the last pass over so many keys, and what outputs need to know of it."""
         block.run(stage, (0, count))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.memory import TERMS
+from mind_mlir.lowering.schedule.attention.nest import TERMS
 from mind_mlir.lowering.schedule.attention.products import AttentionProducts
 from mind_mlir.lowering.schedule.contraction.kernels.calls import Matrix
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
@@ -18,14 +18,13 @@ from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.block import At, QueryBlock
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
+    from mind_mlir.lowering.schedule.attention.program import ScorePass
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
-    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
 
 
 class WordProducts(AttentionProducts):
@@ -142,7 +141,7 @@ class WordProducts(AttentionProducts):
         columns = values.type.shape[1]
         return left, Matrix.of(values, self._nest.words(output) * columns, columns)
 
-    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> None:
+    def last_pass(self, block: QueryBlock, stage: ScorePass, count: Index) -> None:
         """Emit the last pass over so many keys: terms in words, and the packing info of each of them.
 
         Words of two keys take half of the rows of an array; a key without another one has zero beside it.
