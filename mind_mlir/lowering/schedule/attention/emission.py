@@ -7,7 +7,7 @@ Scores, and what becomes of them, are memory of a thread: ``[key][query]``, a bl
 from __future__ import annotations
 
 import math
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
@@ -15,8 +15,7 @@ from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, wr
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Rooms
 from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
-from mind_mlir.lowering.schedule.attention.products import AttentionProducts
-from mind_mlir.lowering.schedule.attention.words import WordProducts
+from mind_mlir.lowering.schedule.attention.words import WordBlock
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
@@ -45,7 +44,7 @@ class AttentionEmission:
         self._e = nest.e
         self._nest = nest
         self._rooms = Rooms(nest)
-        self._products = (WordProducts if nest.schedule.pairs else AttentionProducts)(nest)
+        self._block_type = WordBlock if nest.schedule.pairs else QueryBlock
 
     def emit(self) -> None:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
@@ -78,7 +77,7 @@ class AttentionEmission:
 
     def _prepare(self, env: Env, block: Index, own: Scratch, *others: tuple[Index, Index]) -> None:
         """Emit what words of a head need once: before its first block, and where ``others`` are the same."""
-        prepare = partial(self._products.prepare, env, own)
+        prepare = self._block_type(self._nest, env, self._nest.queries, own).prepare
         if isinstance(block, int) or not self._nest.schedule.pairs:  # it is the only one, or emits nothing
             prepare()
         else:
@@ -90,9 +89,9 @@ class AttentionEmission:
         e, nest, s = self._e, self._nest, self._nest.schedule
         first = e.mul(number, s.queries)
         live = e.minimum(e.sub(nest.queries, first), s.queries) if nest.is_ragged else s.queries
-        block = QueryBlock(nest, {**env, nest.row: first}, live, own)
+        block = self._block_type(nest, {**env, nest.row: first}, live, own)
         for score in nest.scores:
-            self._products.pack_queries(block, score)
+            block.pack_queries(score)
         limit = visible_keys(nest, first, live)
         if finite is not None:
             finite = arith.AndIOp(finite, all_finite(nest, block.env, nest.row, first, live)).result
@@ -107,14 +106,14 @@ class AttentionEmission:
         """Emit all keys before ``limit`` at once."""
         nest, places = self._nest, self._nest.program.places
         for score in nest.scores:
-            self._products.score(block, score, 0, limit)
+            block.score(score, 0, limit)
         *stages, last = nest.program.stages
         for stage in stages:
             block.run(stage, (0, limit))
-        self._products.last_pass(block, last, limit)
+        block.last_pass(last, limit)
         for output in nest.outputs:
             array = places[output.program.term]
-            self._products.output(block, output, array, (0, limit), self._e.flag(False))
+            block.output(output, array, (0, limit), self._e.flag(False))
             finish(block, output, limit)
         if not nest.schedule.together:
             for out, node in zip(nest.kept, nest.program.kept, strict=True):
@@ -145,7 +144,7 @@ class AttentionEmission:
         (score,), (output,), (begin, following, *_) = nest.scores, nest.outputs, nest.program.stages
         here = block.within()
         keys = first, nest.e.minimum(nest.e.sub(limit, first), nest.schedule.keys)
-        self._products.score(here, score, *keys)
+        here.score(score, *keys)
         maxima = []
         (row,) = begin.folds
         for at, value in zip(self._vectors(), here.run(begin, keys), strict=True):
@@ -161,7 +160,7 @@ class AttentionEmission:
             lanes.store(total, own["sums", 0], at)
         later = nest.e.compare("ne", first, 0)
         shrink(here, output, later)
-        self._products.output(here, output, 0, keys, later)
+        here.output(output, 0, keys, later)
         return []
 
     def _vectors(self) -> list[list[Index]]:
