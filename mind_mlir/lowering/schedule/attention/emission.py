@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Rooms
+from mind_mlir.lowering.schedule.attention.nest import AttentionNest
 from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
 from mind_mlir.lowering.schedule.attention.words import WordBlock
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
@@ -43,14 +43,13 @@ class AttentionEmission:
     def __init__(self, nest: AttentionNest) -> None:
         self._e = nest.e
         self._nest = nest
-        self._rooms = Rooms(nest)
         self._block_type = WordBlock if nest.schedule.pairs else QueryBlock
 
     def emit(self) -> None:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
         e, nest = self._e, self._nest
         if nest.schedule.together:
-            HeadsTogether(nest, self._rooms).emit(self._prepared_block)
+            HeadsTogether(nest).emit(self._prepared_block)
             return
         by_row = nest.program.by_row
         counts = [nest.blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
@@ -68,7 +67,7 @@ class AttentionEmission:
                 finite = all_finite(nest, env, nest.column, 0, nest.keys)
             e.loop((0, nest.blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
 
-        self._rooms.chunks(math.prod(counts), {})(one)
+        nest.chunks(math.prod(counts), {})(one)
 
     def _prepared_block(self, env: Env, block: Index, own: Scratch) -> None:
         """Emit a block of queries of one of several heads that are computed side by side."""

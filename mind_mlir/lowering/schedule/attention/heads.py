@@ -18,7 +18,7 @@ from mind_mlir.mlir.bindings import Value, arith
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Rooms, Scratch
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
@@ -100,10 +100,9 @@ class HeadsTogether:
     ``within`` of the latter are computed together.
     """
 
-    def __init__(self, nest: AttentionNest, rooms: Rooms) -> None:
+    def __init__(self, nest: AttentionNest) -> None:
         self._e = nest.e
         self._nest = nest
-        self._rooms = rooms
         self._summed = nest.summed
         self._own = [dim for dim in range(nest.row) if dim not in nest.summed]
         self._members, self._heads = nest.members, nest.heads // nest.members
@@ -113,13 +112,13 @@ class HeadsTogether:
     def emit(self, head: Head) -> None:
         """Emit all heads, given what emits a block of queries of one."""
         e, nest = self._e, self._nest
-        shared = self._rooms.shared()
-        chunks = self._rooms.chunks(nest.schedule.together, shared)
+        shared = nest.shared()
+        chunks = nest.chunks(nest.schedule.together, shared)
 
         def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
             def one(_: Index, number: Index, own: Scratch) -> None:
                 env, there = self._place(number, first)
-                _where(e, there, lambda: head(env, queries, self._rooms.part(own, shared, number)))
+                _where(e, there, lambda: head(env, queries, nest.part(own, shared, number)))
 
             chunks(one)
             for out, node in zip(nest.kept, nest.program.kept, strict=True):
@@ -129,10 +128,9 @@ class HeadsTogether:
         def rows(first: Index, member: Index) -> list[Value]:
             return e.loop((0, nest.blocks, 1), [], lambda queries, _: step((first, member), queries))
 
-        def parts(first: Index, _: list[Value]) -> list[Value]:
-            return e.loop((0, self._members, self._within), [], lambda member, _: rows(first, member))
-
-        e.loop((0, self._heads, self._across), [], parts)
+        members = (0, self._members, self._within)
+        heads = (0, self._heads, self._across)
+        e.loop(heads, [], lambda first, _: e.loop(members, [], lambda member, _: rows(first, member)))
 
     def _place(self, number: Index, first: tuple[Index, Index]) -> tuple[Env, list[tuple[Index, int]]]:
         """Return the batches of one of the heads computed together, and bounds within which there is one."""

@@ -43,7 +43,7 @@ def find_attentions(
     search.add_others()
     found = [each for each in search.found if search.is_in_place(each) and fits(each)]
     while True:
-        covered = {op for each in found for op in each.operations}
+        covered = _covered(found)
         kept = [each for each in found if _is_closed(each, covered)]
         if len(kept) == len(found):
             return sorted(kept, key=lambda each: each.place)
@@ -78,7 +78,7 @@ class _Search:
 
     def add_others(self) -> None:
         """Add to attentions whose scores something else needs, if that is known, sums and elements."""
-        covered = self._covered()
+        covered = _covered(self.found)
         others = [number for number, each in enumerate(self.found) if not _is_closed(each, covered)]
         if not others:
             return
@@ -90,13 +90,13 @@ class _Search:
             self._becomes(number, _with_returned(self.found[number], list(ops[-1].operands)))
         # Unless what has been added is computed from them.
         self._add_sums([root for root in roots if root.is_along_rows], others)
-        covered = self._covered()
+        covered = _covered(self.found)
         for number in others:
             if not _is_closed(self.found[number], covered):
                 self._becomes(number, _with_elements(self.found[number], covered))
 
     def _add_sums(self, roots: list[Root], others: list[int]) -> None:
-        covered = self._covered()
+        covered = _covered(self.found)
         for root in roots:
             if root.view.op not in covered:
                 any(self._takes(number, root) for number in reversed(others))
@@ -104,10 +104,6 @@ class _Search:
     def _takes(self, number: int, root: Root) -> bool:
         """Let ``root`` be a result of an attention, if it can, and return whether it is."""
         return self._becomes(number, self.found[number].with_root(root, self._ones))
-
-    def _covered(self) -> set[Operation]:
-        """Return what the attentions take the place of."""
-        return {op for each in self.found for op in each.operations}
 
     def _becomes(self, number: int, joined: Attention | None) -> bool:
         """Let an attention be what ``joined`` is, if that is there in place, and return whether it is."""
@@ -157,6 +153,11 @@ def _has_kernels(factors: Factors[Source]) -> bool:
         and {each.element for each in (*pairs, *(each.values for each in factors.outputs))}
         == {factors.stored}
     )
+
+
+def _covered(found: Iterable[Attention]) -> set[Operation]:
+    """Return what attentions take the place of."""
+    return {op for each in found for op in each.operations}
 
 
 def _is_closed(attention: Attention, covered: set[Operation]) -> bool:

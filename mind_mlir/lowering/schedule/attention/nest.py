@@ -38,6 +38,18 @@ if TYPE_CHECKING:
     Unit: TypeAlias = "Callable[[Index, Index, Scratch], object]"
 
 
+#: Keys whose terms are summed one after the other.
+TERMS = 32
+
+
+class Room(NamedTuple):
+    """What a room has place for."""
+
+    rows: int
+    columns: int
+    type: Type
+
+
 class AttentionNest(Factors[Buffer]):
     """One attention on memory.
 
@@ -59,6 +71,7 @@ class AttentionNest(Factors[Buffer]):
         self.kernels = AttentionKernels(self, s)
         self.calls = KernelCalls(emitter, library, self.element, ACCUMULATED // (1 + s.pairs))
         self.tiled = [node for node in self.inputs if self.kernels.has_tiles(node)]
+        self._rooms = dict(_rooms(self))
 
     @property
     def is_ragged(self) -> bool:
@@ -74,66 +87,23 @@ class AttentionNest(Factors[Buffer]):
         """Return the words in a column of the values of an output: of two keys, or of two queries."""
         return -(-self.keys // 2) if output.by_row else self.schedule.queries // 2
 
-
-def _extents(op: Operation, accesses: Sequence[Access]) -> list[int]:
-    """Return the extent of each dimension of a marked operation."""
-    extents = [1] * len(ir.ArrayAttr(op.attributes["iterator_types"]))  # nobody has to index one of one
-    for operand, access in zip(op.operands, accesses, strict=True):
-        for extent, index in zip(operand.type.shape, access, strict=True):
-            if index.dim is not None:
-                extents[index.dim] = extent
-    return extents
-
-
-#: Keys whose terms are summed one after the other.
-TERMS = 32
-
-
-class Room(NamedTuple):
-    """What a room has place for."""
-
-    rows: int
-    columns: int
-    type: Type
-
-
-class Rooms:
-    """The rooms of a thread, and those that all threads see, for some heads one after the other.
-
-    ============= ===========================================================================================
-    ``values``    the values of an output in words, panel after panel, and a row for packing info: those of a
-                  block of queries where the output has rows for keys
-    ``queries``   the rows of a kind of scores, ``[depth][query]``; of words, a row more, for packing info
-    ``row``       a number for each query
-    ``greatest``  the greatest score of each query so far
-    ``sums``      the sum of each query so far
-    ``least``     packing info of the keys of each kind of scores
-    ``array``     scores and what becomes of them, ``[key][query]``
-    ``halves``    what becomes of scores as bf16, ``[key][query]``, by the array that has it otherwise
-    ``tiles``     elements of an input that were transposed, ``[key][query]``
-    ``output``    the sums of an output that is rounded when it is complete, ``[query][column]``
-    ============= ===========================================================================================
-    """
-
-    def __init__(self, nest: AttentionNest) -> None:
-        self._nest = nest
-        self._rooms = dict(_rooms(nest))
+    # The rooms of a thread, and those that all threads see, for some heads one after the other.
 
     def shared(self) -> Scratch:
         """Emit the rooms that all threads see: arrays that are summed, and what is prepared once a head."""
-        nest, s = self._nest, self._nest.schedule
-        keys = [("array", nest.program.places[node]) for node in nest.program.kept]
-        if s.pairs:
-            keys += [*(("values", each.number) for each in nest.outputs if each.by_row), ("least", 0)]
+        keys = [("array", self.program.places[node]) for node in self.program.kept]
+        if self.schedule.pairs:
+            keys += [*(("values", each.number) for each in self.outputs if each.by_row), ("least", 0)]
+        together = self.schedule.together
         rooms = {key: self._rooms[key] for key in keys}
-        return {key: _emitted(room._replace(rows=s.together * room.rows)) for key, room in rooms.items()}
+        return {key: _emitted(room._replace(rows=together * room.rows)) for key, room in rooms.items()}
 
     def chunks(self, units: int, shared: Scratch) -> Callable[[Unit], None]:
         """Return what emits ``units`` of work in chunks, the units of threads, which have rooms of their own.
 
         All rooms but those that are ``shared``; where there is one chunk, they are emitted here.
         """
-        e, s = self._nest.e, self._nest.schedule
+        e, s = self.e, self.schedule
         cut = Split(s.units, -(-units // s.units), "", s.brief)
 
         def rooms(*, private: bool) -> Scratch:
@@ -160,16 +130,40 @@ class Rooms:
 
     def part(self, own: Scratch, shared: Scratch, head: Index) -> Scratch:
         """Emit the rooms of a thread for the head of that number: it has its part of what is shared."""
-        e = self._nest.e
         parts = dict(own)
         for key, room in shared.items():
             rows = self._rooms[key].rows
-            parts[key] = _rows(room, e.index(e.mul(head, rows)), rows)
+            parts[key] = _rows(room, self.e.index(self.e.mul(head, rows)), rows)
         return parts
 
 
+def _extents(op: Operation, accesses: Sequence[Access]) -> list[int]:
+    """Return the extent of each dimension of a marked operation."""
+    extents = [1] * len(ir.ArrayAttr(op.attributes["iterator_types"]))  # nobody has to index one of one
+    for operand, access in zip(op.operands, accesses, strict=True):
+        for extent, index in zip(operand.type.shape, access, strict=True):
+            if index.dim is not None:
+                extents[index.dim] = extent
+    return extents
+
+
 def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
-    """Return the rooms, in the order in which they are emitted."""
+    """Return the rooms of a thread, in the order in which they are emitted.
+
+    ============= ===========================================================================================
+    ``values``    the values of an output in words, panel after panel, and a row for packing info: those of a
+                  block of queries where the output has rows for keys
+    ``queries``   the rows of a kind of scores, ``[depth][query]``; of words, a row more, for packing info
+    ``row``       a number for each query
+    ``greatest``  the greatest score of each query so far
+    ``sums``      the sum of each query so far
+    ``least``     packing info of the keys of each kind of scores
+    ``array``     scores and what becomes of them, ``[key][query]``
+    ``halves``    what becomes of scores as bf16, ``[key][query]``, by the array that has it otherwise
+    ``tiles``     elements of an input that were transposed, ``[key][query]``
+    ``output``    the sums of an output that is rounded when it is complete, ``[query][column]``
+    ============= ===========================================================================================
+    """
     s, element, word = nest.schedule, nest.element, ir.IntegerType.get_signless(32)
     square, columns = nest.kernels.queries(nest.scores[0]).square, s.out_vectors * s.lanes
     per, type_ = (2, word) if s.pairs else (1, element)
