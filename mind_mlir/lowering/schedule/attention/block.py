@@ -194,14 +194,13 @@ class QueryBlock:
         nest, count = self.nest, self.nest.lanes.count
         single = Lanes(self._e, count, 1, nest.element)
 
-        def row(index: Index, _: list[Value]) -> list[Value]:
+        def row(index: Index) -> None:
             for c in range(nest.lanes.vectors):
                 at, elements = [index, c * count], ScalarValues(single, nest.row)
                 elements.know(unscaled(scale), [single.load(queries, at)])
                 single.store(elements.vectors(scale)[0], queries, at)
-            return []
 
-        self._e.loop((0, depth, 1), [], row)
+        self._e.each((0, depth, 1), row)
 
     def score(self, score: ScoreBuffers, first: Index, count: Index) -> None:
         """Emit the scores of ``count`` keys, from key ``first`` on."""

@@ -49,7 +49,7 @@ class AttentionEmission:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
         e, nest = self._e, self._nest
         if nest.schedule.together:
-            HeadsTogether(nest).emit(self._prepared_block)
+            HeadsTogether(nest).emit(self._next_block)
             return
         by_row = nest.program.by_row
         counts = [nest.blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
@@ -57,33 +57,29 @@ class AttentionEmission:
         def one(first: Index, number: Index, own: Scratch) -> None:
             digits = e.digits(number, counts)
             env = dict(zip(reversed(range(nest.row)), digits[1:], strict=True))
-            self._prepare(env, digits[0], own, (number, first))
             if by_row:
-                self._block(env, digits[0], own)
+                self._next_block(env, digits[0], own, (number, first))
                 return
+            self._block_type(nest, env, nest.queries, own).prepare()
             finite = None
             if nest.schedule.skips:
                 clear(nest, env)
                 finite = all_finite(nest, env, nest.column, 0, nest.keys)
-            e.loop((0, nest.blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
+            e.each((0, nest.blocks, 1), lambda block: self._block(env, block, own, finite))
 
         nest.chunks(math.prod(counts), {})(one)
 
-    def _prepared_block(self, env: Env, block: Index, own: Scratch) -> None:
-        """Emit a block of queries of one of several heads that are computed side by side."""
-        self._prepare(env, block, own)
-        self._block(env, block, own)
-
-    def _prepare(self, env: Env, block: Index, own: Scratch, *others: tuple[Index, Index]) -> None:
-        """Emit what words of a head need once: before its first block, and where ``others`` are the same."""
+    def _next_block(self, env: Env, block: Index, own: Scratch, *same: tuple[Index, Index]) -> None:
+        """Emit a block of queries, and before the first one, or where ``same`` are, what its head needs."""
         prepare = self._block_type(self._nest, env, self._nest.queries, own).prepare
-        if isinstance(block, int) or not self._nest.schedule.pairs:  # it is the only one, or emits nothing
+        if isinstance(block, int) or not self._nest.schedule.pairs:  # it is the only one, or needs nothing
             prepare()
         else:
-            equal = [self._e.compare("eq", *each) for each in (*others, (block, 0))]
+            equal = [self._e.compare("eq", *each) for each in (*same, (block, 0))]
             self._e.when(reduce(lambda left, right: arith.OrIOp(left, right).result, equal), prepare)
+        self._block(env, block, own)
 
-    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None = None) -> list[Value]:
+    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None = None) -> None:
         """Emit the block of queries of a number; ``finite`` says whether all keys are, if that matters."""
         e, nest, s = self._e, self._nest, self._nest.schedule
         first = e.mul(number, s.queries)
@@ -99,7 +95,6 @@ class AttentionEmission:
             self._by_blocks(block, limit)
         else:
             self._whole(block, limit)
-        return []
 
     def _whole(self, block: QueryBlock, limit: Index) -> None:
         """Emit all keys before ``limit`` at once."""
@@ -130,14 +125,12 @@ class AttentionEmission:
             lanes.store(fold.begin()[0], own["greatest", 0], at)
             lanes.store(lanes.splat(0.0), own["sums", 0], at)
         bounds = (0, limit, nest.schedule.keys)
-        nest.e.loop(bounds, [], lambda first, _: self._some_keys(block, fold, first, limit))
+        nest.e.each(bounds, lambda first: self._some_keys(block, fold, first, limit))
         for stage, name in ((begin, "greatest"), (following, "sums")):
             block.elements.know(stage.folds[0], lanes.row(own[name, 0], 0))
         finish(block, nest.outputs[0], limit)
 
-    def _some_keys(
-        self, block: QueryBlock, fold: OnlineExponentials, first: Index, limit: Index
-    ) -> list[Value]:
+    def _some_keys(self, block: QueryBlock, fold: OnlineExponentials, first: Index, limit: Index) -> None:
         """Emit a block of keys, from key ``first`` on."""
         nest, lanes, own = self._nest, self._nest.lanes, block.own
         (score,), (output,), (begin, following, *_) = nest.scores, nest.outputs, nest.program.stages
@@ -160,7 +153,6 @@ class AttentionEmission:
         later = nest.e.compare("ne", first, 0)
         shrink(here, output, later)
         here.output(output, 0, keys, later)
-        return []
 
     def _vectors(self) -> list[list[Index]]:
         """Return where vectors of queries are in a room of one row."""

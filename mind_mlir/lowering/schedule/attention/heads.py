@@ -49,13 +49,12 @@ def write_elements(
     """Emit the rows of a tensor for a block of queries, of some keys, which are squares."""
     e, lanes = nest.e, nest.lanes
 
-    def square(key: Index, _: list[Value]) -> list[Value]:
+    def square(key: Index) -> None:
         for c in range(0, lanes.vectors * lanes.count, lanes.count):
             for lane, value in enumerate(transpose(_sums(nest, tiles, key, c))):
                 row = e.add(env[nest.row], c + lane)
                 here = {**env, nest.row: row, nest.column: key}
                 _where(e, [(row, nest.queries)] * nest.is_ragged, partial(put, value, here))
-        return []
 
     def put(value: Value, here: Env) -> None:
         live = e.sub(nest.keys, here[nest.column]) if nest.keys % lanes.count else None
@@ -65,7 +64,7 @@ def write_elements(
             value = arith.AddFOp(value, arith.SelectOp(tiles.adds, old, lanes.splat(0.0)).result).result
         lanes.store(e.cast(value, out.element), out.value, indices, live)
 
-    e.loop((*keys, lanes.count), [], square)
+    e.each((*keys, lanes.count), square)
 
 
 def _sums(nest: AttentionNest, tiles: Tiles, key: Index, query: int) -> list[Value]:
@@ -115,7 +114,7 @@ class HeadsTogether:
         shared = nest.shared()
         chunks = nest.chunks(nest.schedule.together, shared)
 
-        def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
+        def step(first: tuple[Index, Index], queries: Index) -> None:
             def one(_: Index, number: Index, own: Scratch) -> None:
                 env, there = self._place(number, first)
                 _where(e, there, lambda: head(env, queries, nest.part(own, shared, number)))
@@ -123,14 +122,13 @@ class HeadsTogether:
             chunks(one)
             for out, node in zip(nest.kept, nest.program.kept, strict=True):
                 self._sum(out, shared["array", nest.program.places[node]], first, queries)
-            return []
 
-        def rows(first: Index, member: Index) -> list[Value]:
-            return e.loop((0, nest.blocks, 1), [], lambda queries, _: step((first, member), queries))
+        def rows(first: Index, member: Index) -> None:
+            e.each((0, nest.blocks, 1), partial(step, (first, member)))
 
         members = (0, self._members, self._within)
         heads = (0, self._heads, self._across)
-        e.loop(heads, [], lambda first, _: e.loop(members, [], lambda member, _: rows(first, member)))
+        e.each(heads, lambda first: e.each(members, partial(rows, first)))
 
     def _place(self, number: Index, first: tuple[Index, Index]) -> tuple[Env, list[tuple[Index, int]]]:
         """Return the batches of one of the heads computed together, and bounds within which there is one."""
@@ -164,13 +162,13 @@ class HeadsTogether:
         def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
             keys = (e.mul(start, lanes.count), e.mul(end, lanes.count))
 
-            def head(place: Index, _: list[Value]) -> list[Value]:
+            def head(place: Index) -> None:
                 batch = e.add(first[0], place)
                 env = {**self._digits(batch, self._own), nest.row: rows}
                 found = Tiles(tiles, e.mul(place, within * nest.keys), several, adds)
                 _where(e, self._bounds(batch), lambda: write_elements(nest, out, found, env, keys))
-                return []
 
-            return e.loop((0, self._across, 1), [], head)
+            e.each((0, self._across, 1), head)
+            return []
 
         e.chunks(cut, squares, [], chunk)

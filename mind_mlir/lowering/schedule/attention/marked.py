@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, choose_attention_schedule
-from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, computed
+from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
@@ -67,20 +67,13 @@ def mark_attentions(
     for attention in find_attentions(block, views, ones, fits):
         factors, schedule = attention.factors, chosen[attention.place]
         kernels.update(dict.fromkeys(AttentionKernels(factors, schedule).all()))
-        decision = partial(_decision, computed(attention.operations), schedule, factors)
+        decision = partial(schedule.decision, factors, computed(attention.operations))
         found[_replace(attention, schedule)] = decision
     if found or ones:
         erase_unused(block, ("linalg.", "tensor.", "arith.constant"))
     # What nobody reads, as an output whose own reader became an attention, is gone.
     there = [op.results[0] for op in block.operations if ATTENTION_ATTRIBUTE in op.attributes]
     return {result: found[result] for result in there}
-
-
-def _decision(
-    operations: tuple[Computed, ...], schedule: AttentionSchedule, factors: Factors[Source]
-) -> Decision:
-    extents = (factors.heads, factors.queries, factors.keys, *factors.sizes)
-    return Decision("attention", operations, extents, schedule.choices(factors.keys))
 
 
 def _replace(attention: Attention, schedule: AttentionSchedule) -> Value:

@@ -117,12 +117,8 @@ class AttentionNest(Factors[Buffer]):
         def emit(unit: Unit) -> None:
             def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
                 own = whole or rooms(private=True)
-
-                def one(number: Index, _: list[Value]) -> list[Value]:
-                    unit(first, number, own)
-                    return []
-
-                return e.loop((first, end, 1), [], one)
+                e.each((first, end, 1), lambda number: unit(first, number, own))
+                return []
 
             e.chunks(cut, units, [], chunk)
 

@@ -39,14 +39,13 @@ def clear(nest: AttentionNest, env: Env) -> None:
     """Emit zeros where outputs have rows for keys, some of which no query may see."""
     nothing = nest.lanes.splat(0.0)
 
-    def key(index: Index, _: list[Value]) -> list[Value]:
+    def key(index: Index) -> None:
         for output in nest.outputs:
             for column in () if output.by_row else range(0, output.width, nest.lanes.count):
                 here = {**env, nest.column: index, output.dim: column}
                 nest.lanes.write(nothing, output.out, here, output.width - column)
-        return []
 
-    nest.e.loop((0, nest.keys, 1), [], key)
+    nest.e.each((0, nest.keys, 1), key)
 
 
 def all_finite(nest: AttentionNest, env: Env, rows: int, first: Index, count: Index) -> Value:
@@ -150,7 +149,7 @@ def _rows(
     """
     nest, e, lanes = block.nest, block.nest.e, block.nest.lanes
 
-    def row(local: Index, _: list[Value]) -> list[Value]:
+    def row(local: Index) -> None:
         factor = None
         if output.program.scaling is not None:
             factor = lanes.broadcast(lanes.element_at(block.own["row", 0], [0, local]))
@@ -166,6 +165,5 @@ def _rows(
                 lanes.store(value, block.own["output", output.number], [local, column])
             else:
                 lanes.write(value, output.out, env, left)
-        return []
 
-    e.loop((0, count, 1), [], row)
+    e.each((0, count, 1), row)

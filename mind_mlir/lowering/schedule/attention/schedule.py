@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
 from mind_mlir.lowering.schedule.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
+from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, chosen
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
@@ -66,14 +66,14 @@ class AttentionSchedule:
         """Queries that are computed at a time."""
         return self.lanes * self.vectors
 
-    def choices(self, keys: int) -> tuple[Choice, ...]:
-        """Return what was chosen where there are so many ``keys``, for people."""
+    def decision(self, factors: Factors[Source], operations: tuple[Computed, ...]) -> Decision:
+        """Return what was chosen for an attention that is ``operations``, for people."""
         blocks = "scores of a block stay in the cache; sums are scaled when the maximum grows"
         outputs = f"tiles of {self.out_rows} x {self.out_vectors * self.lanes}"
-        return chosen(
+        choices = chosen(
             ("queries", str(self.queries), "a vector register for each tile of scores"),
             ("keys", "all", "a row of scores at a time fits the cache")
-            if self.keys >= keys
+            if self.keys >= factors.keys
             else ("keys", f"{self.keys} at a time", blocks),
             ("scores", f"tiles of {self.rows} x {self.queries}", "fits the vector registers"),
             ("outputs", outputs, "fits the vector registers, and the result"),
@@ -84,6 +84,8 @@ class AttentionSchedule:
             self.skips
             and ("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query"),
         )
+        extents = (factors.heads, factors.queries, factors.keys, *factors.sizes)
+        return Decision("attention", operations, extents, choices)
 
 
 def choose_attention_schedule(factors: Factors[Source], target: Target) -> AttentionSchedule | None:

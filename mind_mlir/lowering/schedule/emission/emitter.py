@@ -121,6 +121,15 @@ class Emitter(Constants):
             loop.attributes[STREAMING_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, streaming)
         return list(loop.results)
 
+    def each(self, bounds: Bounds, body: Callable[[Index], object]) -> None:
+        """Emit a loop as `loop` does, which carries nothing."""
+
+        def one(index: Index, _: list[Value]) -> list[Value]:
+            body(index)
+            return []
+
+        self.loop(bounds, [], one)
+
     def _for(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> Operation:
         lower, upper, step = bounds
         loop = scf.ForOp(self.index(lower), self.index(upper), self.index(step), list(carried))
