@@ -149,7 +149,10 @@ class QueryBlock:
                 tile = 0
                 self._emit_tile(node, env, 1)
             found = lanes.row(self.own["tiles", node.number], tile)
-            return [self._condition(each) for each in found] if str(node.type) == "i1" else found
+            if str(node.type) != "i1":
+                return found
+            nothing = e.number(found[0].type, 0)  # conditions are bytes in memory
+            return [arith.CmpIOp(arith.CmpIPredicate.ne, each, nothing).result for each in found]
         *outer, last = buffer.indices(e, env)
         return [
             lanes.load(
@@ -159,10 +162,6 @@ class QueryBlock:
             )
             for first in range(0, lanes.vectors * lanes.count, lanes.count)
         ]
-
-    def _condition(self, bytes_: Value) -> Value:
-        """Emit conditions of the bytes that they are in memory."""
-        return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, self._e.number(bytes_.type, 0)).result
 
     def _tiled(self, stage: ScorePass) -> list[Scalar]:
         """Return the inputs that are transposed some keys at a time, and that a pass needs."""

@@ -112,18 +112,14 @@ class Factors(Generic[OperandT]):
         values = [next(rest) for _ in program.outputs]
         self.written = list(rest)
         self.stored = values[0].element
-        sides = (self.row, self.column)
-        self.outputs = [
-            OutputFactors(
-                *(number, output, factor, out),
-                *(sides if output.by_row else sides[::-1]),
-                *(dim, extents[dim]),
-                rounds=out.element != self.element,
+        self.outputs: list[OutputFactors[OperandT]] = []
+        given = zip(program.outputs, values, self.written, dims, strict=False)
+        for number, (output, factor, out, dim) in enumerate(given):
+            rows, summed = (self.row, self.column) if output.by_row else (self.column, self.row)
+            rounds = out.element != self.element
+            self.outputs.append(
+                OutputFactors(number, output, factor, out, rows, summed, dim, extents[dim], rounds)
             )
-            for number, (output, factor, out, dim) in enumerate(
-                zip(program.outputs, values, self.written, dims, strict=False)
-            )
-        ]
         self.kept = self.written[len(values) :]
 
     @property

@@ -145,7 +145,7 @@ class ScoreGraphs:
 
     def copy(self) -> ScoreGraphs:
         """Return one that knows as much, and whose graphs share scalars with these."""
-        other = ScoreGraphs(self.views, self.axes.copy())
+        other = ScoreGraphs(self.views, Axes(list(self.axes.extents), self.axes.batches))
         other.scores, other.products = list(self.scores), list(self.products)
         other.inputs = list(self.inputs)
         other.visited, other._built = dict(self.visited), dict(self._built)

@@ -66,10 +66,6 @@ class Axes:
     extents: list[int]
     batches: int
 
-    def copy(self) -> Axes:
-        """Return the same axes, to which others may be added."""
-        return Axes(list(self.extents), self.batches)
-
     def add(self, extent: int) -> int:
         """Return a new axis."""
         self.extents.append(extent)
