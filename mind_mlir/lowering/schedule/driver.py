@@ -6,7 +6,7 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.marking import mark_attentions
+from mind_mlir.lowering.schedule.attention.marked import mark_attentions
 from mind_mlir.lowering.schedule.contraction.constant_factors import constants_for_products
 from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
 from mind_mlir.lowering.schedule.contraction.grouped import group_products

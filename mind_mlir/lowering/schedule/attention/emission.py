@@ -6,29 +6,24 @@ Scores, and what becomes of them, are memory of a thread: ``[key][query]``, a bl
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Rooms
-from mind_mlir.lowering.schedule.attention.nest import AttentionNest, QueryBlock
+from mind_mlir.lowering.schedule.attention.nest import AttentionNest
 from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
-from mind_mlir.lowering.schedule.attention.passes import ScorePasses
-from mind_mlir.lowering.schedule.attention.products import AttentionProducts
-from mind_mlir.lowering.schedule.attention.words import Words
+from mind_mlir.lowering.schedule.attention.words import WordBlock
 from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
-from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
 from mind_mlir.mlir.bindings import Module, Value, arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.attention.nest import Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Index
-    from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
 def emit_attentions(module: Module) -> None:
@@ -48,66 +43,50 @@ class AttentionEmission:
     def __init__(self, nest: AttentionNest) -> None:
         self._e = nest.e
         self._nest = nest
-        self._rooms = Rooms(nest)
-        self._passes = ScorePasses(nest)
-        self._words = Words(nest, self._passes) if nest.schedule.pairs else None
-        self._products = AttentionProducts(nest, self._words)
+        self._block_type = WordBlock if nest.schedule.pairs else QueryBlock
 
     def emit(self) -> None:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
-        e, nest, s = self._e, self._nest, self._nest.schedule
-        if s.together:
-            HeadsTogether(nest, self._rooms).emit(self._prepared_block)
+        e, nest = self._e, self._nest
+        if nest.schedule.together:
+            HeadsTogether(nest).emit(self._next_block)
             return
         by_row = nest.program.by_row
-        blocks = -(-nest.queries // s.queries)
-        counts = [blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
-        total = math.prod(counts)
-        count = -(-total // s.units)
-        whole = self._rooms.own({}, parallel=False) if count == 1 else None
+        counts = [nest.blocks if by_row else 1, *reversed(nest.extents[: nest.row])]
 
-        def one(first: Index, number: Index, own: Scratch) -> list[Value]:
+        def one(first: Index, number: Index, own: Scratch) -> None:
             digits = e.digits(number, counts)
             env = dict(zip(reversed(range(nest.row)), digits[1:], strict=True))
-            self._prepare(env, digits[0], own, (number, first))
             if by_row:
-                return self._block(env, digits[0], own)
+                self._next_block(env, digits[0], own, (number, first))
+                return
+            self._block_type(nest, env, nest.queries, own).prepare()
             finite = None
-            if s.skips:
+            if nest.schedule.skips:
                 clear(nest, env)
                 finite = all_finite(nest, env, nest.column, 0, nest.keys)
-            return e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
+            e.each((0, nest.blocks, 1), lambda block: self._block(env, block, own, finite))
 
-        def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
-            own = whole or self._rooms.own({}, parallel=True)
-            return e.loop((first, end, 1), [], lambda number, _: one(first, number, own))
+        nest.chunks(math.prod(counts), {})(one)
 
-        e.chunks(Split(s.units, count, "", s.brief), total, [], chunk)
-
-    def _prepared_block(self, env: Env, block: Index, own: Scratch) -> None:
-        """Emit a block of queries of one of several heads that are computed side by side."""
-        self._prepare(env, block, own)
-        self._block(env, block, own)
-
-    def _prepare(self, env: Env, block: Index, own: Scratch, *others: tuple[Index, Index]) -> None:
-        """Emit what words of a head need once: before its first block, and where ``others`` are the same."""
-        if self._words is None:
-            return
-        prepare = partial(self._words.prepare, env, own)
-        if isinstance(block, int):  # it is the only one
+    def _next_block(self, env: Env, block: Index, own: Scratch, *same: tuple[Index, Index]) -> None:
+        """Emit a block of queries, and before the first one, or where ``same`` are, what its head needs."""
+        prepare = self._block_type(self._nest, env, self._nest.queries, own).prepare
+        if isinstance(block, int) or not self._nest.schedule.pairs:  # it is the only one, or needs nothing
             prepare()
         else:
-            equal = [self._e.compare("eq", *each) for each in (*others, (block, 0))]
+            equal = [self._e.compare("eq", *each) for each in (*same, (block, 0))]
             self._e.when(reduce(lambda left, right: arith.OrIOp(left, right).result, equal), prepare)
+        self._block(env, block, own)
 
-    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None = None) -> list[Value]:
+    def _block(self, env: Env, number: Index, own: Scratch, finite: Value | None = None) -> None:
         """Emit the block of queries of a number; ``finite`` says whether all keys are, if that matters."""
         e, nest, s = self._e, self._nest, self._nest.schedule
         first = e.mul(number, s.queries)
         live = e.minimum(e.sub(nest.queries, first), s.queries) if nest.is_ragged else s.queries
-        block = self._passes.block({**env, nest.row: first}, live, own)
+        block = self._block_type(nest, {**env, nest.row: first}, live, own)
         for score in nest.scores:
-            self._products.pack_queries(block, score)
+            block.pack_queries(score)
         limit = visible_keys(nest, first, live)
         if finite is not None:
             finite = arith.AndIOp(finite, all_finite(nest, block.env, nest.row, first, live)).result
@@ -116,27 +95,23 @@ class AttentionEmission:
             self._by_blocks(block, limit)
         else:
             self._whole(block, limit)
-        return []
 
     def _whole(self, block: QueryBlock, limit: Index) -> None:
         """Emit all keys before ``limit`` at once."""
-        nest, program = self._nest, self._nest.program
+        nest, places = self._nest, self._nest.program.places
         for score in nest.scores:
-            self._products.score(block, score, 0, limit)
-        info: dict[Scalar, Value] = {}
-        for stage in program.stages:
-            if self._words is not None and stage is program.stages[-1]:
-                info = self._words.last_pass(block, stage, limit)
-            else:
-                self._passes.run(block, stage, (0, limit))
+            block.score(score, 0, limit)
+        *stages, last = nest.program.stages
+        for stage in stages:
+            block.run(stage, (0, limit))
+        block.last_pass(last, limit)
         for output in nest.outputs:
-            term, adds = output.program.term, self._e.flag(False)
-            self._products.output(block, output, program.places[term], (0, limit), adds, info.get(term))
-            finish(nest, block, output, limit)
+            array = places[output.program.term]
+            block.output(output, array, (0, limit), self._e.flag(False))
+            finish(block, output, limit)
         if not nest.schedule.together:
-            for out, node in zip(nest.kept, program.kept, strict=True):
-                tiles = Tiles(block.own["array", program.places[node]])
-                write_elements(nest, out, tiles, block.env, (0, nest.keys))
+            for out, node in zip(nest.kept, nest.program.kept, strict=True):
+                write_elements(nest, out, Tiles(block.own["array", places[node]]), block.env, (0, nest.keys))
 
     def _by_blocks(self, block: QueryBlock, limit: Index) -> None:
         """Emit all keys before ``limit``, some at a time, as a stable softmax allows.
@@ -150,37 +125,34 @@ class AttentionEmission:
             lanes.store(fold.begin()[0], own["greatest", 0], at)
             lanes.store(lanes.splat(0.0), own["sums", 0], at)
         bounds = (0, limit, nest.schedule.keys)
-        nest.e.loop(bounds, [], lambda first, _: self._some_keys(block, fold, first, limit))
+        nest.e.each(bounds, lambda first: self._some_keys(block, fold, first, limit))
         for stage, name in ((begin, "greatest"), (following, "sums")):
             block.elements.know(stage.folds[0], lanes.row(own[name, 0], 0))
-        finish(nest, block, nest.outputs[0], limit)
+        finish(block, nest.outputs[0], limit)
 
-    def _some_keys(
-        self, block: QueryBlock, fold: OnlineExponentials, first: Index, limit: Index
-    ) -> list[Value]:
+    def _some_keys(self, block: QueryBlock, fold: OnlineExponentials, first: Index, limit: Index) -> None:
         """Emit a block of keys, from key ``first`` on."""
         nest, lanes, own = self._nest, self._nest.lanes, block.own
         (score,), (output,), (begin, following, *_) = nest.scores, nest.outputs, nest.program.stages
-        here = dataclasses.replace(block, elements=block.elements.inside({}))
+        here = block.within()
         keys = first, nest.e.minimum(nest.e.sub(limit, first), nest.schedule.keys)
-        self._products.score(here, score, *keys)
+        here.score(score, *keys)
         maxima = []
         (row,) = begin.folds
-        for at, value in zip(self._vectors(), self._passes.run(here, begin, keys), strict=True):
+        for at, value in zip(self._vectors(), here.run(begin, keys), strict=True):
             before = lanes.load(own["greatest", 0], at)
             greatest = nest.program.fold(row).combine(before, value)
             lanes.store(greatest, own["greatest", 0], at)
             maxima.append(fold.subtracted(greatest))
             lanes.store(fold.factor(before, maxima[-1]), own["row", 0], at)
         here.elements.know(row, maxima)
-        for at, value in zip(self._vectors(), self._passes.run(here, following, keys), strict=True):
+        for at, value in zip(self._vectors(), here.run(following, keys), strict=True):
             so_far, factor = (lanes.load(own[name, 0], at) for name in ("sums", "row"))
             total = arith.AddFOp(fold.scaled(so_far, factor), value).result
             lanes.store(total, own["sums", 0], at)
         later = nest.e.compare("ne", first, 0)
-        shrink(nest, here, output, later)
-        self._products.output(here, output, 0, keys, later)
-        return []
+        shrink(here, output, later)
+        here.output(output, 0, keys, later)
 
     def _vectors(self) -> list[list[Index]]:
         """Return where vectors of queries are in a room of one row."""

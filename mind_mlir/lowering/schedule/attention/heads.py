@@ -7,21 +7,18 @@ threads see; then each thread sums some keys of all of these tiles, in the order
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.attention.marked import batches_of
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.lowering.schedule.movement.transposition import transpose
 from mind_mlir.mlir.bindings import Value, arith
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Rooms, Scratch
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
@@ -52,13 +49,12 @@ def write_elements(
     """Emit the rows of a tensor for a block of queries, of some keys, which are squares."""
     e, lanes = nest.e, nest.lanes
 
-    def square(key: Index, _: list[Value]) -> list[Value]:
+    def square(key: Index) -> None:
         for c in range(0, lanes.vectors * lanes.count, lanes.count):
             for lane, value in enumerate(transpose(_sums(nest, tiles, key, c))):
                 row = e.add(env[nest.row], c + lane)
                 here = {**env, nest.row: row, nest.column: key}
                 _where(e, [(row, nest.queries)] * nest.is_ragged, partial(put, value, here))
-        return []
 
     def put(value: Value, here: Env) -> None:
         live = e.sub(nest.keys, here[nest.column]) if nest.keys % lanes.count else None
@@ -68,7 +64,7 @@ def write_elements(
             value = arith.AddFOp(value, arith.SelectOp(tiles.adds, old, lanes.splat(0.0)).result).result
         lanes.store(e.cast(value, out.element), out.value, indices, live)
 
-    e.loop((*keys, lanes.count), [], square)
+    e.each((*keys, lanes.count), square)
 
 
 def _sums(nest: AttentionNest, tiles: Tiles, key: Index, query: int) -> list[Value]:
@@ -103,49 +99,36 @@ class HeadsTogether:
     ``within`` of the latter are computed together.
     """
 
-    def __init__(self, nest: AttentionNest, rooms: Rooms) -> None:
+    def __init__(self, nest: AttentionNest) -> None:
         self._e = nest.e
         self._nest = nest
-        self._rooms = rooms
-        self._own = batches_of(nest.kept[0].access, nest.row)
-        self._summed = [dim for dim in range(nest.row) if dim not in self._own]
-        self._heads, self._members = (
-            math.prod(nest.extents[dim] for dim in dims) for dims in (self._own, self._summed)
-        )
+        self._summed = nest.summed
+        self._own = [dim for dim in range(nest.row) if dim not in nest.summed]
+        self._members, self._heads = nest.members, nest.heads // nest.members
         self._within = min(self._members, nest.schedule.together)
         self._across = nest.schedule.together // self._within
 
     def emit(self, head: Head) -> None:
         """Emit all heads, given what emits a block of queries of one."""
-        e, nest, s = self._e, self._nest, self._nest.schedule
-        count = -(-s.together // s.units)
-        shared = self._rooms.shared()
-        whole = self._rooms.own(shared, parallel=False) if count == 1 else None
+        e, nest = self._e, self._nest
+        shared = nest.shared()
+        chunks = nest.chunks(nest.schedule.together, shared)
 
-        def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
-            def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
-                own = whole or self._rooms.own(shared, parallel=True)
+        def step(first: tuple[Index, Index], queries: Index) -> None:
+            def one(_: Index, number: Index, own: Scratch) -> None:
+                env, there = self._place(number, first)
+                _where(e, there, lambda: head(env, queries, nest.part(own, shared, number)))
 
-                def one(number: Index, _: list[Value]) -> list[Value]:
-                    env, there = self._place(number, first)
-                    _where(e, there, lambda: head(env, queries, self._rooms.part(own, shared, number)))
-                    return []
-
-                return e.loop((start, end, 1), [], one)
-
-            e.chunks(Split(s.units, count, "", s.brief), s.together, [], chunk)
+            chunks(one)
             for out, node in zip(nest.kept, nest.program.kept, strict=True):
                 self._sum(out, shared["array", nest.program.places[node]], first, queries)
-            return []
 
-        def rows(first: Index, member: Index) -> list[Value]:
-            blocks = -(-nest.queries // s.queries)
-            return e.loop((0, blocks, 1), [], lambda queries, _: step((first, member), queries))
+        def rows(first: Index, member: Index) -> None:
+            e.each((0, nest.blocks, 1), partial(step, (first, member)))
 
-        def parts(first: Index, _: list[Value]) -> list[Value]:
-            return e.loop((0, self._members, self._within), [], lambda member, _: rows(first, member))
-
-        e.loop((0, self._heads, self._across), [], parts)
+        members = (0, self._members, self._within)
+        heads = (0, self._heads, self._across)
+        e.each(heads, lambda first: e.each(members, partial(rows, first)))
 
     def _place(self, number: Index, first: tuple[Index, Index]) -> tuple[Env, list[tuple[Index, int]]]:
         """Return the batches of one of the heads computed together, and bounds within which there is one."""
@@ -179,13 +162,13 @@ class HeadsTogether:
         def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
             keys = (e.mul(start, lanes.count), e.mul(end, lanes.count))
 
-            def head(place: Index, _: list[Value]) -> list[Value]:
+            def head(place: Index) -> None:
                 batch = e.add(first[0], place)
                 env = {**self._digits(batch, self._own), nest.row: rows}
                 found = Tiles(tiles, e.mul(place, within * nest.keys), several, adds)
                 _where(e, self._bounds(batch), lambda: write_elements(nest, out, found, env, keys))
-                return []
 
-            return e.loop((0, self._across, 1), [], head)
+            e.each((0, self._across, 1), head)
+            return []
 
         e.chunks(cut, squares, [], chunk)

@@ -2,29 +2,147 @@
 
 Scheduling leaves an attention on tensors a single `linalg.generic`; `attention.emission` makes loops of it
 once it is on memory. Its body is the graph of one element. Scores, reductions along rows and the terms of
-outputs are remainders in it: operations of two floats that nothing of MLIR simplifies. Its operands are
-queries and keys of each kind of scores, other inputs, values, outputs, and tensors of elements.
+outputs are remainders in it: operations of two floats that nothing of MLIR simplifies. Its operands are those
+of `Factors`.
 """
 
 from __future__ import annotations
 
-import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
+from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
-from mind_mlir.lowering.schedule.linalg_view.values import repeat
+from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, choose_attention_schedule
+from mind_mlir.lowering.schedule.emission.decision import Decision, computed
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
+from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
-from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
 from mind_mlir.mlir.values import terminator_of
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.reading import Score
+    from mind_mlir.lowering.schedule.attention.factors import Factors
+    from mind_mlir.lowering.schedule.attention.found import Attention, Product
+    from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
+    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
+    from mind_mlir.lowering.schedule.scalars.axes import Source
+    from mind_mlir.target import Target
+
+
+def mark_attentions(
+    block: Block, views: Views, target: Target, kernels: dict[Kernel, None]
+) -> dict[Value, Callable[[], Decision]]:
+    """Put marked operations in the place of the attentions in ``block``.
+
+    Args:
+        block: Linalg on tensors.
+        views: Makes views.
+        target: The processor.
+        kernels: The micro-kernels that they call are entered here.
+
+    Returns:
+        What is said of each marked operation, by its first result.
+    """
+    chosen: dict[int, AttentionSchedule] = {}
+
+    def fits(attention: Attention) -> bool:
+        deliver()
+        schedule = choose_attention_schedule(attention.factors, target)
+        if schedule is not None:
+            chosen[attention.place] = schedule
+        return schedule is not None
+
+    found: dict[Value, Callable[[], Decision]] = {}
+    ones: dict[Type, Value] = {}
+    for attention in find_attentions(block, views, ones, fits):
+        factors, schedule = attention.factors, chosen[attention.place]
+        kernels.update(dict.fromkeys(AttentionKernels(factors, schedule).all()))
+        decision = partial(schedule.decision, factors, computed(attention.operations))
+        found[_replace(attention, schedule)] = decision
+    if found or ones:
+        erase_unused(block, ("linalg.", "tensor.", "arith.constant"))
+    # What nobody reads, as an output whose own reader became an attention, is gone.
+    there = [op.results[0] for op in block.operations if ATTENTION_ATTRIBUTE in op.attributes]
+    return {result: found[result] for result in there}
+
+
+def _replace(attention: Attention, schedule: AttentionSchedule) -> Value:
+    """Put a marked operation in the place of the products of ``attention``; return its first result."""
+    graphs = attention.graphs
+    with ir.InsertionPoint(attention.first), attention.products[-1].root.view.op.location:
+        results = mark(attention.factors, schedule)
+        for product, result in zip(attention.products, results, strict=False):
+            if product.root.sums:
+                old, new = product.root.view.op.results[0], _summed(result, product, graphs)
+            else:
+                target = product.target(graphs)
+                old, new = target.value, _transposed(_rounded(result, target.element), target.access)
+            old.replace_all_uses_with(_reshaped(new, list(old.type.shape)))
+        for kept, result in zip(attention.kept, results[len(attention.products) :], strict=True):
+            old = kept.source.value
+            old.replace_all_uses_with(_reshaped(result, list(old.type.shape)))
+    return results[0]
+
+
+def _summed(value: Value, product: Product, graphs: ScoreGraphs) -> Value:
+    """Emit sums over all else, given sums over rows or columns as a product with ones."""
+    element, outer = value.type.element_type, list(value.type.shape)[:-1]
+    part = ir.RankedTensorType.get([*outer, 1], element)
+    zeros, ones = [0] * part.rank, [1] * part.rank
+    first = tensor.ExtractSliceOp(part, value, [], [], [], zeros, list(part.shape), ones).result
+    flat = collapse_value(first, outer)
+    summed = {axis for each in product.root.view.reductions for axis, _ in product.env[each].terms}
+    places = [place for place, index in enumerate(product.written(graphs).access) if index.dim in summed]
+    if not places:
+        return flat
+    shape = [extent for place, extent in enumerate(outer) if place not in places]
+    zero = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
+    init = linalg.fill(zero, outs=[tensor.EmptyOp(shape, element).result])
+    op = linalg.ReduceOp([ir.RankedTensorType.get(shape, element)], [flat], [init], places)
+    block = ir.Block.create_at_start(op.regions[0], [element] * 2, [op.location] * 2)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([arith.AddFOp(*block.arguments).result])
+    return op.results[0]
+
+
+def _transposed(value: Value, access: Access) -> Value:
+    """Emit ``value``, whose last dimension is the last one of all, in the order of ``access``."""
+    dims = [max((dim for dim, _ in index.terms), default=0) for index in access]
+    last = dims.index(max(dims))
+    if last == len(access) - 1:
+        return value
+    # Batches that stand in one index are several dimensions of the value.
+    place, rank = sum(max(1, len(index.terms)) for index in access[:last]), len(value.type.shape)
+    permutation = [*range(place), rank - 1, *range(place, rank - 1)]
+    init = tensor.EmptyOp([value.type.shape[each] for each in permutation], value.type.element_type).result
+    found: Value = linalg.transpose(value, outs=[init], permutation=permutation).results[0]
+    return found
+
+
+def _rounded(value: Value, element: Type) -> Value:
+    """Emit ``value`` with elements of a type, which may be narrower."""
+    if value.type.element_type == element:
+        return value
+    init = tensor.EmptyOp(list(value.type.shape), element).result
+    found: Value = linalg.copy(value, outs=[init])
+    return found
+
+
+def _reshaped(value: Value, shape: list[int]) -> Value:
+    """Emit ``value`` with batches in as many dimensions as ``shape`` has them."""
+    if list(value.type.shape) == shape:
+        return value
+    return expand_value(collapse_value(value, [extent for extent in shape if extent != 1]), shape)
 
 
 #: The schedule of an attention, a dictionary.
@@ -35,86 +153,52 @@ _SCORE = "mind.score"
 _ROW = "mind.row"
 
 
-@dataclasses.dataclass(frozen=True)
-class Factors:
-    """The tensors of an attention.
-
-    Attributes:
-        extents: Of all dimensions: batches, queries, keys, depths, widths.
-        scores: Each kind of scores.
-        inputs: What graphs read elements of.
-        values: What each output is a product with.
-        outputs: How each output is indexed, and its element type.
-        kept: The same of tensors of elements, whose type is that of the graph.
-    """
-
-    extents: tuple[int, ...]
-    scores: tuple[Score, ...]
-    inputs: tuple[Source, ...]
-    values: tuple[Source, ...]
-    outputs: tuple[tuple[Access, Type], ...]
-    kept: tuple[tuple[Access, Type], ...]
-
-    @property
-    def pairs(self) -> list[Source]:
-        """Queries and keys."""
-        return [each for score in self.scores for each in (score.queries, score.keys)]
-
-    @property
-    def sources(self) -> list[Source]:
-        """All that is read."""
-        return [*self.pairs, *self.inputs, *self.values]
-
-
-def batches_of(access: Access, row: int) -> tuple[int, ...]:
-    """Return the batches that something is indexed by, below ``row``."""
-    return tuple(axis for index in access for axis, _ in index.terms if axis < row)
-
-
-def mark(program: AttentionProgram, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
+def mark(factors: Factors[Source], schedule: AttentionSchedule) -> list[Value]:
     """Emit an attention as a marked operation at the insertion point and return its results.
 
     These are the outputs, then tensors of elements.
     """
-    sources, written = factors.sources, (*factors.outputs, *factors.kept)
     inits = [
         tensor.EmptyOp(
-            [1 if index.dim is None else factors.extents[index.dim] for index in access], element
+            [1 if index.dim is None else factors.extents[index.dim] for index in each.access], each.element
         ).result
-        for access, element in written
+        for each in factors.written
     ]
-    accesses = [*(source.access for source in sources), *(access for access, _ in written)]
-    dims = len(factors.extents)
-    attributes = generic_attributes(accesses, dims, range(program.row, dims), len(inits))
+    accesses, dims = [each.access for each in factors.operands], len(factors.extents)
+    attributes = generic_attributes(accesses, dims, range(factors.row, dims), len(inits))
     attributes[ATTENTION_ATTRIBUTE] = record_attribute(schedule)
-    operands = [*(source.value for source in sources), *inits]
+    operands = [*(source.value for source in factors.read), *inits]
     op = ir.Operation.create("linalg.generic", [init.type for init in inits], operands, attributes, regions=1)
     types = [operand.type.element_type for operand in operands]
     block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
     with ir.InsertionPoint(block):
-        _body(program, factors, block)
+        _body(factors, block)
     return list(op.results)
 
 
-def _body(program: AttentionProgram, factors: Factors, block: Block) -> None:
-    arguments = iter(block.arguments)
+def _body(factors: Factors[Source], block: Block) -> None:
+    program, arguments = factors.program, iter(block.arguments)
     done: dict[Scalar, Value] = {}
-    for number, (node, score) in enumerate(zip(program.scores, factors.scores, strict=True)):
+
+    def emit(nodes: Iterable[Scalar]) -> None:
+        for node in nodes:
+            if node not in done:
+                done[node] = _emitted(node, [done[operand] for operand in node.operands])
+
+    for node, score in zip(program.scores, factors.scores, strict=True):
         query, key = (_widened(next(arguments), node.type) for _ in range(2))
         if score.scale is not None:
-            operands = [query, arith.ConstantOp(node.type, score.scale.number).result]
-            (query,) = repeat(score.scale.op, operands[:: -1 if score.scale.swapped else 1], ())
+            done[unscaled(score.scale)] = query
+            emit(ordered([score.scale]))
+            query = done[score.scale]
         product = arith.RemFOp(query, key)
-        product.operation.attributes[_SCORE] = attribute_of(number)
+        product.operation.attributes[_SCORE] = attribute_of(score.number)
         done[node] = product.result
-    for node in program.inputs:
-        done[node] = next(arguments)
-    for node in program.nodes:
-        if node not in done:
-            done[node] = _emitted(node, [done[operand] for operand in node.operands])
+    done |= zip(program.inputs, arguments, strict=False)
+    emit(program.nodes)
     results = []
-    for output, (_, type_) in zip(program.outputs, factors.outputs, strict=True):
-        term = done[output.node]
+    for output in factors.outputs:
+        term, type_ = done[output.program.node], output.out.element
         sums = arith.RemFOp(term, _widened(next(arguments), term.type)).result
         results.append(sums if sums.type == type_ else arith.TruncFOp(type_, sums).result)
     linalg.YieldOp([*results, *(done[node] for node in program.kept)])
@@ -124,9 +208,9 @@ def _widened(value: Value, type_: Type) -> Value:
     return value if value.type == type_ else arith.ExtFOp(type_, value).result
 
 
-def is_constant(value: Value) -> bool:
-    """Return whether ``value`` is a number of the body."""
-    return not isinstance(value, ir.BlockArgument) and value.owner.operation.name == "arith.constant"
+def unscaled(scale: Scalar) -> Scalar:
+    """Return the element that a graph of an operation scales by a number."""
+    return next(each for each in scale.operands if each.kind != "constant")
 
 
 def _emitted(node: Scalar, operands: Sequence[Value]) -> Value:
@@ -143,25 +227,19 @@ def _emitted(node: Scalar, operands: Sequence[Value]) -> Value:
     return repeat(node.op, operands, ())[0]
 
 
-def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, list[Operation | None]]:
+def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, list[Scalar | None]]:
     """Return what the marked operation ``op``, whose operands are read at ``accesses``, computes.
 
-    And what scales the queries of each kind of scores, an operation with a constant, if anything.
+    And what scales the queries of each kind of scores, if anything.
     """
     block = op.regions[0].blocks[0]
     row = sum("parallel" in str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"]))
-    scales: dict[int, Operation | None] = {}
-    for each in block.operations:
-        if _SCORE in each.attributes:
-            query = each.operands[0]
-            scale = None if isinstance(query, ir.BlockArgument) else query.owner.operation
-            is_scaled = scale is not None and scale.name != "arith.extf"
-            scales[_number_of(each.operation)] = scale if is_scaled else None
-    scalars, first = Scalars(), 2 * len(scales)
+    scores = sorted((op.operation for op in block.operations if _SCORE in op.attributes), key=_number_of)
+    scalars = Scalars()
 
     def input_(number: int) -> Scalar:
         type_, axes = block.arguments[number].type, axes_of(accesses[number])
-        return scalars.leaf(("input", number), "input", type_, axes, number - first)
+        return scalars.leaf(("input", number), "input", type_, axes, number - 2 * len(scores))
 
     def marked(op: Operation) -> Scalar | None:
         if _ROW in op.attributes:
@@ -176,6 +254,8 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
         return scalars.leaf(("product", number), "product", op.results[0].type, used, number)
 
     scalar = body_reader(scalars, block, input_, lambda dim: dim, marked)
+    queries = [scalar(score.operands[0]) for score in scores]
+    scales = [None if query.name in ("input", "arith.extf") else query for query in queries]
     outputs, kept = [], []
     results = terminator_of(block).operands
     for result, access in zip(results, accesses[-len(results) :], strict=True):
@@ -186,8 +266,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
             rounded = result.owner.name == "arith.truncf"
             term = (result.owner.operands[0] if rounded else result).owner.operands[0]
             outputs.append(Output(scalar(term), by_row))
-    program = AttentionProgram(tuple(outputs), row, tuple(kept))
-    return program, [scales[number] for number in sorted(scales)]
+    return AttentionProgram(tuple(outputs), row, tuple(kept)), scales
 
 
 def _number_of(score: Operation) -> int:

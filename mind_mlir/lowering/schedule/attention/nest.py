@@ -1,181 +1,135 @@
-"""One attention on memory, taken apart: what all parts of its emission read."""
+"""One attention on memory, and the memory of each thread: what all parts of its emission read."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-from mind_mlir.lowering.schedule.contraction.kernels.library import KernelCalls
+from mind_mlir.lowering.schedule.contraction.kernels.library import KernelCalls, private_memory
 from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED
+from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
-from mind_mlir.mlir.bindings import Operation, ir
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir, memref
 from mind_mlir.mlir.records import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.program import Output
+    from mind_mlir.lowering.schedule.attention.factors import OutputFactors, ScoreFactors
     from mind_mlir.lowering.schedule.contraction.kernels.library import Library
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
-    from mind_mlir.lowering.schedule.scalars.values import ScalarValues
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.schedule.linalg_view.view import Access
+
+    ScoreBuffers = ScoreFactors[Buffer]
+    OutputBuffers = OutputFactors[Buffer]
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+
+    #: A room by what it is for, and by number.
+    Key: TypeAlias = "tuple[str, int]"
+    #: The memory of a thread.
+    Scratch: TypeAlias = "Mapping[Key, Value]"
+    #: Emits a unit of work: is given the first one of its chunk, its own number, and memory.
+    Unit: TypeAlias = "Callable[[Index, Index, Scratch], object]"
 
 
-@dataclasses.dataclass(frozen=True)
-class ScoreOperands:
-    """The operands of a kind of scores.
-
-    Attributes:
-        number: Which one.
-        queries: The rows.
-        keys: The columns.
-        scale: What scales the queries on their way, one operand of which is a constant.
-        dim: The dimension along which products are summed.
-        depth: Its extent.
-    """
-
-    number: int
-    queries: Buffer
-    keys: Buffer
-    scale: Operation | None
-    dim: int
-    depth: int
+#: Keys whose terms are summed one after the other.
+TERMS = 32
 
 
-@dataclasses.dataclass(frozen=True)
-class OutputOperands:
-    """The operands of an output.
+class Room(NamedTuple):
+    """What a room has place for."""
 
-    Attributes:
-        number: Which one.
-        program: What is computed.
-        values: What is multiplied.
-        out: The result.
-        rows: The dimension of its rows: of queries, or of keys.
-        summed: The other one of these.
-        dim: The dimension of its columns.
-        width: Its extent.
-        rounds: Whether sums are rounded when they are complete.
-        words: The words in a column of the values: of two keys, or of two queries.
-    """
-
-    number: int
-    program: Output
-    values: Buffer
-    out: Buffer
     rows: int
-    summed: int
-    dim: int
-    width: int
-    rounds: bool
-    words: int
-
-    @property
-    def by_row(self) -> bool:
-        """Whether it has a row for each query."""
-        return self.program.by_row
+    columns: int
+    type: Type
 
 
-@dataclasses.dataclass(frozen=True)
-class QueryBlock:
-    """A block of queries of one head.
-
-    Attributes:
-        env: The dimensions that are known; of the queries, the first one.
-        live: How many queries there are.
-        own: Memory.
-        elements: What is known of them.
-    """
-
-    env: Env
-    live: Index
-    own: Scratch
-    elements: ScalarValues
-
-
-class AttentionNest:
+class AttentionNest(Factors[Buffer]):
     """One attention on memory.
 
     Attributes:
         e: The emitter.
         calls: Calls kernels.
-        program: What it computes.
-        schedule: How.
+        schedule: How it is computed.
         kernels: The kernels that it calls.
-        row: The dimension of the queries.
-        column: The dimension of the keys.
-        extents: The extents of all dimensions.
-        element: The type of accumulators.
-        stored: The type of the elements of all factors.
         lanes: Vectors of buffers.
-        scores: The operands of each kind of scores.
-        inputs: The operands that elements of the graph are read from.
-        outputs: The operands of each output.
-        kept: The tensors of elements that are results.
         tiled: The inputs that go through tiles in memory of the thread.
-        value_words: Words of two keys of a value, which fill a column of its panel.
     """
 
     def __init__(self, op: Operation, accesses: Sequence[Access], emitter: Emitter, library: Library) -> None:
-        self.e = emitter
-        self.program, scales = read(op, accesses)
-        self.schedule = s = read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])
-        self.row, self.column = self.program.row, self.program.column
-        self.extents = _extents(op, accesses)
-        self.element = self.program.scores[0].type
         buffers = [Buffer.of(*each) for each in zip(op.operands, accesses, strict=True)]
-        written = len(self.program.outputs) + len(self.program.kept)
-        inputs = len(buffers) - 2 * len(scales) - len(self.program.outputs) - written
-        rest = iter(buffers)
-        depths = enumerate(scales, self.row + 2)
-        self.scores = [
-            ScoreOperands(number, next(rest), next(rest), scale, dim, self.extents[dim])
-            for number, (dim, scale) in enumerate(depths)
-        ]
-        self.inputs = [next(rest) for _ in range(inputs)]
-        values = [next(rest) for _ in self.program.outputs]
-        self.stored = values[0].element
-        self.value_words = -(-self.keys // 2)
-        self.outputs = [self._output(*each, next(rest)) for each in enumerate(values)]
-        self.kept = list(rest)
+        super().__init__(*read(op, accesses), _extents(op, accesses), buffers)
+        self.e = emitter
+        self.schedule = s = read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])
         self.lanes = Lanes(emitter, s.lanes, s.vectors, self.element)
-        self.kernels = AttentionKernels(self.program, s, self.stored)
+        self.kernels = AttentionKernels(self, s)
         self.calls = KernelCalls(emitter, library, self.element, ACCUMULATED // (1 + s.pairs))
-        nodes = self.program.inputs
-        self.tiled = [each for each in nodes if self.kernels.has_tiles(each, self.inputs[each.number].access)]
-
-    def _output(self, number: int, values: Buffer, out: Buffer) -> OutputOperands:
-        output, dim = self.program.outputs[number], out.access[-1].dim or 0
-        return OutputOperands(
-            number,
-            output,
-            values,
-            out,
-            *((self.row, self.column) if output.by_row else (self.column, self.row)),
-            dim,
-            self.extents[dim],
-            rounds=out.element != self.element,
-            words=self.value_words if output.by_row else self.schedule.queries // 2,
-        )
-
-    @property
-    def queries(self) -> int:
-        """The number of queries."""
-        return self.extents[self.row]
-
-    @property
-    def keys(self) -> int:
-        """The number of keys."""
-        return self.extents[self.column]
+        self.tiled = [node for node in self.inputs if self.kernels.has_tiles(node)]
+        self._rooms = dict(_rooms(self))
 
     @property
     def is_ragged(self) -> bool:
         """Whether the last block of queries has fewer than the others."""
         return self.queries % self.schedule.queries > 0
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks of queries of a head."""
+        return -(-self.queries // self.schedule.queries)
+
+    def words(self, output: OutputBuffers) -> int:
+        """Return the words in a column of the values of an output: of two keys, or of two queries."""
+        return -(-self.keys // 2) if output.by_row else self.schedule.queries // 2
+
+    # The rooms of a thread, and those that all threads see, for some heads one after the other.
+
+    def shared(self) -> Scratch:
+        """Emit the rooms that all threads see: arrays that are summed, and what is prepared once a head."""
+        keys = [("array", self.program.places[node]) for node in self.program.kept]
+        if self.schedule.pairs:
+            keys += [*(("values", each.number) for each in self.outputs if each.by_row), ("least", 0)]
+        together = self.schedule.together
+        rooms = {key: self._rooms[key] for key in keys}
+        return {key: _emitted(room._replace(rows=together * room.rows)) for key, room in rooms.items()}
+
+    def chunks(self, units: int, shared: Scratch) -> Callable[[Unit], None]:
+        """Return what emits ``units`` of work in chunks, the units of threads, which have rooms of their own.
+
+        All rooms but those that are ``shared``; where there is one chunk, they are emitted here.
+        """
+        e, s = self.e, self.schedule
+        cut = Split(s.units, -(-units // s.units), "", s.brief)
+
+        def rooms(*, private: bool) -> Scratch:
+            own = self._rooms.items()
+            return {
+                key: shared[key] if key in shared else _emitted(room, private=private) for key, room in own
+            }
+
+        whole = rooms(private=False) if cut.count == 1 else None
+
+        def emit(unit: Unit) -> None:
+            def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
+                own = whole or rooms(private=True)
+                e.each((first, end, 1), lambda number: unit(first, number, own))
+                return []
+
+            e.chunks(cut, units, [], chunk)
+
+        return emit
+
+    def part(self, own: Scratch, shared: Scratch, head: Index) -> Scratch:
+        """Emit the rooms of a thread for the head of that number: it has its part of what is shared."""
+        parts = dict(own)
+        for key, room in shared.items():
+            rows = self._rooms[key].rows
+            parts[key] = _rows(room, self.e.index(self.e.mul(head, rows)), rows)
+        return parts
 
 
 def _extents(op: Operation, accesses: Sequence[Access]) -> list[int]:
@@ -186,3 +140,66 @@ def _extents(op: Operation, accesses: Sequence[Access]) -> list[int]:
             if index.dim is not None:
                 extents[index.dim] = extent
     return extents
+
+
+def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
+    """Return the rooms of a thread, in the order in which they are emitted.
+
+    ============= ===========================================================================================
+    ``values``    the values of an output in words, panel after panel, and a row for packing info: those of a
+                  block of queries where the output has rows for keys
+    ``queries``   the rows of a kind of scores, ``[depth][query]``; of words, a row more, for packing info
+    ``row``       a number for each query
+    ``greatest``  the greatest score of each query so far
+    ``sums``      the sum of each query so far
+    ``least``     packing info of the keys of each kind of scores
+    ``array``     scores and what becomes of them, ``[key][query]``
+    ``halves``    what becomes of scores as bf16, ``[key][query]``, by the array that has it otherwise
+    ``tiles``     elements of an input that were transposed, ``[key][query]``
+    ``output``    the sums of an output that is rounded when it is complete, ``[query][column]``
+    ============= ===========================================================================================
+    """
+    s, element, word = nest.schedule, nest.element, ir.IntegerType.get_signless(32)
+    square, columns = nest.kernels.queries(nest.scores[0]).square, s.out_vectors * s.lanes
+    per, type_ = (2, word) if s.pairs else (1, element)
+    queries = [
+        (("queries", each.number), Room(_up(each.depth // per, square) + s.pairs, s.queries, type_))
+        for each in nest.scores
+    ]
+    rows = [((name, 0), Room(1, s.queries, element)) for name in ("row", "greatest", "sums")]
+    if s.pairs:
+        for each in nest.outputs:
+            words = _up(each.width, columns) // columns * nest.words(each)
+            yield ("values", each.number), Room(words + 1, columns, word)
+    yield from (*queries, *rows) if s.pairs else (*rows, *queries)
+    yield ("least", 0), Room(len(nest.scores), 1, word)
+    for place in range(len(nest.program.places)):
+        yield ("array", place), Room(s.keys, s.queries, element)
+    for node in nest.program.column_terms if s.pairs else ():
+        room = Room(_up(nest.keys, 2), s.queries, ir.IntegerType.get_signless(16))
+        yield ("halves", nest.program.places[node]), room
+    for node in nest.tiled:  # a condition is a byte
+        stored = ir.IntegerType.get_signless(8) if str(node.type) == "i1" else node.type
+        yield ("tiles", node.number), Room(_up(TERMS, square), s.queries, stored)
+    for each in nest.outputs:
+        if each.rounds:
+            yield ("output", each.number), Room(s.queries, _up(each.width, s.lanes), element)
+
+
+def _up(number: int, step: int) -> int:
+    """Return the next multiple of a step."""
+    return -(-number // step) * step
+
+
+def _emitted(room: Room, *, private: bool = False) -> Value:
+    type_ = ir.MemRefType.get([room.rows, room.columns], room.type)
+    return private_memory(type_) if private else memref.AllocOp(type_, [], []).result
+
+
+def _rows(room: Value, first: Value, size: int) -> Value:
+    """Emit ``size`` rows of a room, from ``first`` on."""
+    anywhere = ir.ShapedType.get_dynamic_stride_or_offset()
+    columns = room.type.shape[1]
+    layout = ir.StridedLayoutAttr.get(anywhere, [columns, 1])
+    part = ir.MemRefType.get([size, columns], room.type.element_type, layout)
+    return memref.SubViewOp(part, room, [first], [], [], [anywhere, 0], [size, columns], [1, 1]).result

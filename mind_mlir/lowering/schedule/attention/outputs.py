@@ -11,7 +11,8 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputOperands, QueryBlock
+    from mind_mlir.lowering.schedule.attention.block import QueryBlock
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
@@ -38,14 +39,13 @@ def clear(nest: AttentionNest, env: Env) -> None:
     """Emit zeros where outputs have rows for keys, some of which no query may see."""
     nothing = nest.lanes.splat(0.0)
 
-    def key(index: Index, _: list[Value]) -> list[Value]:
+    def key(index: Index) -> None:
         for output in nest.outputs:
             for column in () if output.by_row else range(0, output.width, nest.lanes.count):
                 here = {**env, nest.column: index, output.dim: column}
                 nest.lanes.write(nothing, output.out, here, output.width - column)
-        return []
 
-    nest.e.loop((0, nest.keys, 1), [], key)
+    nest.e.each((0, nest.keys, 1), key)
 
 
 def all_finite(nest: AttentionNest, env: Env, rows: int, first: Index, count: Index) -> Value:
@@ -82,9 +82,9 @@ def all_finite(nest: AttentionNest, env: Env, rows: int, first: Index, count: In
     return vector.ReductionOp(ir.IntegerType.get_signless(1), kind, e.all(flags)).result
 
 
-def finish(nest: AttentionNest, block: QueryBlock, output: OutputOperands, limit: Index) -> None:
+def finish(block: QueryBlock, output: OutputBuffers, limit: Index) -> None:
     """Emit what is done to a complete output: it is scaled, and has a share of keys from ``limit`` on."""
-    lanes, scaling = nest.lanes, output.program.scaling
+    nest, lanes, scaling = block.nest, block.nest.lanes, output.program.scaling
     if scaling is not None:
         block.elements.compute([scaling.factor], (), nest.column)
         lanes.store_row(block.elements.vectors(scaling.factor), block.own["row", 0], 0)
@@ -103,15 +103,15 @@ def finish(nest: AttentionNest, block: QueryBlock, output: OutputOperands, limit
     columns = range(0, output.width, lanes.count)
     for start in range(0, len(columns), SIDE_BY_SIDE):
         some = columns[start : start + SIDE_BY_SIDE]
-        shares = _shares_of_hidden(nest, block, output, some, limit) if skips else []
-        _rows(nest, block, output, some, block.live, partial(scaled, shares), is_end=True)
+        shares = _shares_of_hidden(block, output, some, limit) if skips else []
+        _rows(block, output, some, block.live, partial(scaled, shares), is_end=True)
 
 
 def _shares_of_hidden(
-    nest: AttentionNest, block: QueryBlock, output: OutputOperands, columns: Sequence[int], limit: Index
+    block: QueryBlock, output: OutputBuffers, columns: Sequence[int], limit: Index
 ) -> list[Value]:
     """Emit what hidden keys add to some columns: nothing, unless their values are not finite."""
-    lanes = nest.lanes
+    nest, lanes = block.nest, block.nest.lanes
     nothing = lanes.splat(0.0)
 
     def key(index: Index, carried: list[Value]) -> list[Value]:
@@ -125,17 +125,17 @@ def _shares_of_hidden(
     return nest.e.loop((limit, nest.keys, 1), [nothing] * len(columns), key)
 
 
-def shrink(nest: AttentionNest, block: QueryBlock, output: OutputOperands, later: Value) -> None:
+def shrink(block: QueryBlock, output: OutputBuffers, later: Value) -> None:
     """Emit the scaling of the output so far, if there is any."""
+    nest = block.nest
     rows = arith.SelectOp(later, nest.e.index(block.live), nest.e.index(0)).result
     columns = range(0, output.width, nest.lanes.count)
-    _rows(nest, block, output, columns, rows, lambda _, value, factor: arith.MulFOp(value, factor).result)
+    _rows(block, output, columns, rows, lambda _, value, factor: arith.MulFOp(value, factor).result)
 
 
 def _rows(
-    nest: AttentionNest,
     block: QueryBlock,
-    output: OutputOperands,
+    output: OutputBuffers,
     columns: Sequence[int],
     count: Index,
     scaled: Callable[[int, Value, Value | None], Value],
@@ -147,9 +147,9 @@ def _rows(
     Of ``columns``, the first elements of some vectors, ``scaled`` is given the number of one, the vector, and
     what is stored of the row, if anything.
     """
-    e, lanes = nest.e, nest.lanes
+    nest, e, lanes = block.nest, block.nest.e, block.nest.lanes
 
-    def row(local: Index, _: list[Value]) -> list[Value]:
+    def row(local: Index) -> None:
         factor = None
         if output.program.scaling is not None:
             factor = lanes.broadcast(lanes.element_at(block.own["row", 0], [0, local]))
@@ -165,6 +165,5 @@ def _rows(
                 lanes.store(value, block.own["output", output.number], [local, column])
             else:
                 lanes.write(value, output.out, env, left)
-        return []
 
-    e.loop((0, count, 1), [], row)
+    e.each((0, count, 1), row)

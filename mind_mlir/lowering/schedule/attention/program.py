@@ -10,12 +10,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.folds.reductions import Combiner, combiner_named
-from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
+from mind_mlir.lowering.schedule.scalars.graph import Scalar, levels, ordered
 from mind_mlir.lowering.schedule.scalars.limits import hides, is_lowest, limits
-from mind_mlir.lowering.schedule.scalars.passes import ScalarPass, passes_over
 from mind_mlir.mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SUM, _MAX = "arith.addf", "arith.maximumf"
 
@@ -55,6 +58,32 @@ class Output:
     def term(self) -> Scalar:
         """The node that is multiplied: its own, or the term of its scaling."""
         return self.node if self.scaling is None else self.scaling.term
+
+
+@dataclasses.dataclass(frozen=True)
+class ScorePass:
+    """A pass over the scores.
+
+    Attributes:
+        folds: The reductions along rows that it completes.
+        before: What there is before it, each with the number of the array where.
+        stores: What it keeps, in the same way.
+    """
+
+    folds: tuple[Scalar, ...]
+    before: dict[Scalar, int]
+    stores: dict[Scalar, int]
+
+    @property
+    def roots(self) -> list[Scalar]:
+        """What it computes."""
+        return [*(fold.operands[0] for fold in self.folds), *self.stores]
+
+    @property
+    def after(self) -> dict[Scalar, int]:
+        """What there is after it."""
+        taken = self.stores.values()
+        return {**{each: at for each, at in self.before.items() if at not in taken}, **self.stores}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,15 +143,30 @@ class AttentionProgram:
         return isinstance(node.type, ir.FloatType) and {self.row, self.column} <= node.axes
 
     @cached_property
-    def stages(self) -> list[ScalarPass]:
-        """The passes over the scores; the last one has no reductions, and may store nothing."""
-        scalings = [each.scaling.factor for each in self.outputs if each.scaling is not None]
-        widest = max(32, *(score.type.width for score in self.scores))  # of f64 where scores are
+    def stages(self) -> list[ScorePass]:
+        """The passes over the scores; the last one has no reductions, and may store nothing.
 
-        def fits(node: Scalar) -> bool:
-            return self.is_wide(node) and node.type.width <= widest
+        Terms and elements are in arrays when all are done, which are added where there are too few.
+        """
+        ends = (*self.terms, *self.kept)
+        depth = levels([*ends, *(each.scaling.factor for each in self.outputs if each.scaling is not None)])
+        before = {score: place for place, score in enumerate(self.scores)}
+        found: list[ScorePass] = []
+        for level in range(max(depth.values(), default=-1) + 1):
+            folds = tuple(fold for fold, at in depth.items() if at == level)
+            later = [fold.operands[0] for fold, at in depth.items() if at > level] + list(ends)
+            now = [each for each in ordered((f.operands[0] for f in folds), stop=before) if self._fits(each)]
+            found.append(ScorePass(folds, before, _stores(before, now[::-1], later)))
+            before = found[-1].after
+        missing = [each for each in dict.fromkeys(ends) if each not in before]
+        free = sorted(place for node, place in before.items() if node not in ends)
+        free += range(len(before), len(before) + len(missing))
+        return [*found, ScorePass((), before, dict(zip(missing, free, strict=False)))]
 
-        return passes_over(self.scores, (*self.terms, *self.kept), scalings, fits)
+    def _fits(self, node: Scalar) -> bool:
+        """Return whether ``node`` can be in an array of scores: one of f64 has place where scores are."""
+        widest = max(32, *(score.type.width for score in self.scores))
+        return self.is_wide(node) and node.type.width <= widest
 
     @cached_property
     def places(self) -> dict[Scalar, int]:
@@ -181,6 +225,25 @@ class AttentionProgram:
         if node.kind == "fold" or (node.scored and self.column not in node.axes):
             return True
         return not self.by_row and all(each.kind != "input" for each in ordered([node]))
+
+
+def _stores(
+    before: dict[Scalar, int], computed: Sequence[Scalar], later: Sequence[Scalar]
+) -> dict[Scalar, int]:
+    """Return which arrays have what is ``computed`` in place of what there is, for ``later`` passes."""
+    arrays = {place: scalar for scalar, place in before.items()}
+    stores: dict[Scalar, int] = {}
+    for place, old in sorted(arrays.items(), key=lambda pair: pair[0]):
+        others = {each for each in arrays.values() if each is not old}
+        for scalar in computed:
+            if scalar in arrays.values() or old not in ordered([scalar], stop=others):
+                continue
+            needed = ordered(later, stop={*others, scalar}, folds=False)
+            if scalar in needed and old not in needed:
+                stores[scalar] = place
+                arrays[place] = scalar
+                break
+    return stores
 
 
 def _scaling(node: Scalar) -> Scaling | None:

@@ -1,14 +1,14 @@
 """Reads tensors as graphs of scalars over the axes of scores.
 
-Scores are products of queries, which may be scaled on their way, and keys.
+Scores are products of queries, which may be scaled on their way, and keys: sums along a dimension of both.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.attention.factors import ScoreFactors
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import (
@@ -31,29 +31,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd
 
 
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """An operation of an element and a number, in this order or, if ``swapped``, in the other one."""
-
-    op: Operation
-    number: Attribute
-    swapped: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """Sums of products: of a row of ``queries`` and one of ``keys``, along axis ``depth``.
-
-    Queries are scaled on their way, if ``scale`` says how.
-    """
-
-    op: Operation
-    queries: Source
-    keys: Source
-    depth: int
-    scale: Scale | None = None
-
-
 #: Operations of an element and a number, and where the number may stand.
 _SCALING = {"arith.mulf": (1, 0), "arith.divf": (1,)}
 _FLOATS = ("f32", "f64")
@@ -61,7 +38,7 @@ _FLOATS = ("f32", "f64")
 _LIMIT = 192
 
 
-def match_scale(view: View) -> tuple[int, Scale] | None:
+def match_scale(view: View) -> tuple[int, Scalar] | None:
     """Return which operand ``view`` scales by a number, and how; None if it computes anything else.
 
     The number makes nothing greater: what is finite stays so.
@@ -80,7 +57,9 @@ def match_scale(view: View) -> tuple[int, Scale] | None:
             continue
         magnitude = abs(float(ir.FloatAttr(value).value))
         if magnitude <= 1 if op.name == "arith.mulf" else magnitude >= 1:
-            return argument.arg_number, Scale(op, value, place == 0)
+            scalars = Scalars()
+            pair = scalars.leaf("query", "input", argument.type, (), 0), scalars.constant(value)
+            return argument.arg_number, scalars.op(op, pair if place else pair[::-1])
     return None
 
 
@@ -148,7 +127,8 @@ class ScoreGraphs:
             reduced, the keys; those of products follow.
 
     Attributes:
-        scores: The scores so far.
+        scores: The factors of the scores so far.
+        products: The products that these are.
         inputs: The inputs so far.
         visited: The operations that graphs have taken the place of and that depend on scores.
     """
@@ -156,7 +136,8 @@ class ScoreGraphs:
     def __init__(self, views: BlockViews, axes: Axes) -> None:
         self.views, self.axes = views, axes
         self.row, self.column = axes.batches, axes.batches + 1
-        self.scores: list[Score] = []
+        self.scores: list[ScoreFactors[Source]] = []
+        self.products: list[Operation] = []
         self.inputs: list[Source] = []
         self.visited: dict[Operation, None] = {}
         self._scalars = Scalars()
@@ -164,8 +145,9 @@ class ScoreGraphs:
 
     def copy(self) -> ScoreGraphs:
         """Return one that knows as much, and whose graphs share scalars with these."""
-        other = ScoreGraphs(self.views, self.axes.copy())
-        other.scores, other.inputs = list(self.scores), list(self.inputs)
+        other = ScoreGraphs(self.views, Axes(list(self.axes.extents), self.axes.batches))
+        other.scores, other.products = list(self.scores), list(self.products)
+        other.inputs = list(self.inputs)
         other.visited, other._built = dict(self.visited), dict(self._built)
         other._scalars = self._scalars.copy()
         return other
@@ -183,6 +165,19 @@ class ScoreGraphs:
                 raise OpaqueError
             self._built[key] = self._build(value, access)
         return self._built[key]
+
+    def access(self, shape: Sequence[int]) -> Access:
+        """Return how a tensor of ``shape`` has an element for each score: batches in order, row, column.
+
+        Several batches may stand in one dimension, and dimensions of one anywhere.
+
+        Raises:
+            OpaqueError: It has not.
+        """
+        batches = self.axes.batches_in(shape[:-2])
+        if batches is None or list(shape[-2:]) != self.axes.extents[self.row : self.column + 1]:
+            raise OpaqueError
+        return (*batches, Linear(((self.row, 1),)), Linear(((self.column, 1),)))
 
     def term(self, view: View, number: int, env: Mapping[int, Linear]) -> Scalar:
         """Return what ``view`` reduces to its result ``number``, where ``env`` says its dimensions.
@@ -262,7 +257,7 @@ class ScoreGraphs:
         known = self._scalars.known(key)
         if known is not None:
             return known
-        depth = self.axes.add(view.extents[dim])
+        depth, number = self.axes.add(view.extents[dim]), len(self.scores)
         env[dim] = Linear(((depth, 1),))
         factors = [
             self.axes.source(operand, substituted(indices, env))
@@ -273,11 +268,11 @@ class ScoreGraphs:
         if len(queries) != 1 or len(keys) != 1:
             raise OpaqueError
         unscaled, scale = self._unscaled(queries[0])
-        self.scores.append(Score(view.op, unscaled, keys[0], depth, scale))
-        element, number = element_of(view.inits[0]), len(self.scores) - 1
-        return self._scalars.leaf(key, "product", element, axes_of(access), number)
+        self.scores.append(ScoreFactors(number, unscaled, keys[0], scale, depth, view.extents[dim]))
+        self.products.append(view.op)
+        return self._scalars.leaf(key, "product", element_of(view.inits[0]), axes_of(access), number)
 
-    def _unscaled(self, source: Source) -> tuple[Source, Scale | None]:
+    def _unscaled(self, source: Source) -> tuple[Source, Scalar | None]:
         """Return what ``source`` is scaled from by a number, if nothing else needs it, and how."""
         is_needed = definition(source.value) is None or len(list(source.value.uses)) != 1
         view = None if is_needed else self.views.of(source.value)

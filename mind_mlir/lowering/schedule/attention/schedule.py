@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
 from mind_mlir.lowering.schedule.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
+from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, chosen
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
@@ -15,45 +15,9 @@ from mind_mlir.target.abi import OWN_BYTES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.attention.program import AttentionProgram
+    from mind_mlir.lowering.schedule.attention.factors import Factors
+    from mind_mlir.lowering.schedule.scalars.axes import Source
     from mind_mlir.target import Target
-
-
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    """What is computed, and its extents.
-
-    Attributes:
-        program: What is computed.
-        batch: Heads, of all examples.
-        queries: Rows of scores.
-        keys: Columns of scores.
-        depths: Products in a score, of each kind of scores.
-        widths: Columns of each output.
-        members: Heads whose elements are summed; one where each has elements of its own.
-        short: Whether the factors are bf16.
-        pairs: Whether two of their terms may go into a word.
-    """
-
-    program: AttentionProgram
-    batch: int
-    queries: int
-    keys: int
-    depths: tuple[int, ...]
-    widths: tuple[int, ...]
-    members: int
-    short: bool
-    pairs: bool
-
-    @property
-    def bits(self) -> int:
-        """Width of an accumulator in bits."""
-        return int(self.program.scores[0].type.width)
-
-    @property
-    def kept(self) -> int:
-        """How many arrays of scores are results, or summed over batches."""
-        return len(set(self.program.kept))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,15 +66,14 @@ class AttentionSchedule:
         """Queries that are computed at a time."""
         return self.lanes * self.vectors
 
-    def choices(self, shape: Shape) -> tuple[Choice, ...]:
-        """Return what was chosen, for people."""
-        whole = self.keys >= shape.keys
+    def decision(self, factors: Factors[Source], operations: tuple[Computed, ...]) -> Decision:
+        """Return what was chosen for an attention that is ``operations``, for people."""
         blocks = "scores of a block stay in the cache; sums are scaled when the maximum grows"
         outputs = f"tiles of {self.out_rows} x {self.out_vectors * self.lanes}"
-        return chosen(
+        choices = chosen(
             ("queries", str(self.queries), "a vector register for each tile of scores"),
             ("keys", "all", "a row of scores at a time fits the cache")
-            if whole
+            if self.keys >= factors.keys
             else ("keys", f"{self.keys} at a time", blocks),
             ("scores", f"tiles of {self.rows} x {self.queries}", "fits the vector registers"),
             ("outputs", outputs, "fits the vector registers, and the result"),
@@ -121,48 +84,51 @@ class AttentionSchedule:
             self.skips
             and ("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query"),
         )
+        extents = (factors.heads, factors.queries, factors.keys, *factors.sizes)
+        return Decision("attention", operations, extents, choices)
 
 
-def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule | None:
+def choose_attention_schedule(factors: Factors[Source], target: Target) -> AttentionSchedule | None:
     """Return the schedule of an attention; None if it is rather computed one operation after the other."""
-    lanes, program = target.lanes(shape.bits), shape.program
-    if min(shape.queries, shape.keys) < FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
+    lanes, program = target.lanes(factors.element.width), factors.program
+    if min(factors.queries, factors.keys) < FEWEST or max(factors.sizes) > WIDEST:
         return None
-    if not target.masks and any(width % lanes for width in shape.widths):
+    if not target.masks and any(output.width % lanes for output in factors.outputs):
         return None
-    rows, vectors = _tile(_SCORE_TILES, [-(-shape.queries // lanes)], target)
-    widths = [-(-width // lanes) for width in shape.widths]
+    rows, vectors = _tile(_SCORE_TILES, [-(-factors.queries // lanes)], target)
+    widths = [-(-output.width // lanes) for output in factors.outputs]
     whole = [tile for tile in _OUT_TILES if target.masks or not any(each % tile[1] for each in widths)]
     out_rows, out_vectors = _tile(whole, widths, target)
-    columns, pairs = lanes * out_vectors, shape.pairs and target.bf16_dots and target.masks
+    columns, is_short = lanes * out_vectors, str(factors.stored) == "bf16"
+    pairs = is_short and target.bf16_dots and target.masks and _in_pairs(factors)
     if program.by_row and pairs:
-        pairs = _bytes(shape, lanes, columns, pairs=True) <= _ROOM
-    if shape.short and target.bf16_dots and not pairs and program.visible is None:
+        pairs = _bytes(factors, lanes, columns, pairs=True) <= _ROOM
+    if is_short and target.bf16_dots and not pairs and program.visible is None:
         return None  # products one after the other have an instruction that is twice as fast
     if not program.is_online:  # rows have to stay whole: fewer of them at a time
-        while vectors > 1 and _bytes(shape, lanes * vectors, columns, pairs=pairs) > _ROOM:
+        while vectors > 1 and _bytes(factors, lanes * vectors, columns, pairs=pairs) > _ROOM:
             rows, vectors = _NARROWER[vectors]
-    keys = _BLOCK if program.is_online and shape.keys > _WHOLE else shape.keys
-    at_once = -(-shape.queries // (lanes * vectors))
-    nanoseconds = _nanoseconds(shape, lanes, at_once)
+    keys = _BLOCK if program.is_online and factors.keys > _WHOLE else factors.keys
+    at_once = -(-factors.queries // (lanes * vectors))
+    nanoseconds = _nanoseconds(factors, lanes, at_once)
     together = 0
-    if shape.members > 1:
-        together = _heads_together(shape, lanes * vectors, target)
+    if factors.members > 1:
+        together = _heads_together(factors, lanes * vectors, target)
         if not together:
             return None
-        nanoseconds *= together / shape.batch / at_once
-    parts = together or shape.batch * (at_once if program.by_row else 1)
+        nanoseconds *= together / factors.heads / at_once
+    parts = together or factors.heads * (at_once if program.by_row else 1)
     return AttentionSchedule(
         lanes=lanes,
         rows=rows,
         vectors=vectors,
         out_rows=out_rows,
         out_vectors=out_vectors,
-        keys=min(keys, shape.keys),
+        keys=min(keys, factors.keys),
         units=split(parts, nanoseconds).step,
         together=together,
         visible=program.visible or 0,
-        skips=program.visible is not None and program.visible < shape.keys - 1,
+        skips=program.visible is not None and program.visible < factors.keys - 1,
         brief=nanoseconds < WAKING_NS,
         fma=target.fma,
         masks=target.masks,
@@ -171,38 +137,54 @@ def choose_attention_schedule(shape: Shape, target: Target) -> AttentionSchedule
     )
 
 
-def _bytes(shape: Shape, queries: int, columns: int, *, pairs: bool) -> float:
+def _in_pairs(factors: Factors[Source]) -> bool:
+    """Return whether two terms of each product of bf16 may go into a word.
+
+    Keys are read where they lie: their features are contiguous, and of an even number. The terms of outputs
+    are numbers of bf16, and computed by the last pass over the scores; none of them is a result itself.
+    """
+    if any(score.keys.access[-1].dim != score.dim or score.depth % 2 for score in factors.scores):
+        return False
+    program = factors.program
+    terms, computed = set(program.terms), program.stages[-1].stores.keys()
+    are_short = all(node.name == "arith.extf" and str(node.operands[0].type) == "bf16" for node in terms)
+    return are_short and terms <= computed and terms.isdisjoint(program.kept)
+
+
+def _bytes(factors: Factors[Source], queries: int, columns: int, *, pairs: bool) -> float:
     """Return the bytes of whole rows of so many queries in a thread, and of panels of so many columns."""
-    program, words = shape.program, 0
+    program, words = factors.program, 0
     # Tiles that all threads see are no memory of a thread.
-    arrays: float = len(program.places) - (shape.kept if shape.members > 1 else 0)
+    arrays: float = len(program.places) - (len(set(program.kept)) if factors.members > 1 else 0)
     if pairs:
         arrays += len(program.column_terms) / 2
     if pairs and program.by_row:
-        panels = sum(-(-width // columns) * columns for width in shape.widths)
-        words = -(-shape.keys // 2) * 4 * panels
-    return shape.keys * queries * shape.bits // 8 * arrays + words
+        panels = sum(-(-output.width // columns) * columns for output in factors.outputs)
+        words = -(-factors.keys // 2) * 4 * panels
+    return factors.score_bytes * queries * arrays + words
 
 
-def _nanoseconds(shape: Shape, lanes: int, at_once: int) -> float:
+def _nanoseconds(factors: Factors[Source], lanes: int, at_once: int) -> float:
     """Return how long all of it takes one thread, where queries are computed in so many parts."""
-    products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
+    products = factors.queries * factors.keys * sum(factors.sizes)
     seen = 1.0
-    if shape.program.visible is not None and shape.program.visible < shape.keys // 2:
+    if factors.program.visible is not None and factors.program.visible < factors.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
-    nanoseconds = shape.batch * seen * products / lanes * FMA_NS
-    return nanoseconds + shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
+    elements = factors.heads * seen * factors.queries * factors.keys
+    nanoseconds = factors.heads * seen * products / lanes * FMA_NS
+    return nanoseconds + elements / lanes * _ELEMENT_STEPS * VECTOR_NS
 
 
-def _heads_together(shape: Shape, queries: int, target: Target) -> int:
+def _heads_together(factors: Factors[Source], queries: int, target: Target) -> int:
     """Return of how many heads so many queries are summed at once; 0 for too rough a sum."""
-    room = target.l3_bytes // 4 // (shape.keys * queries * shape.bits // 8 * shape.kept)
-    together = max(1, min(_MOST_TOGETHER, room, shape.batch))
-    if together > shape.members:
-        return together - together % shape.members
-    together = -(-shape.members // -(-shape.members // together))
-    return together if together + -(-shape.members // together) <= roundings(shape.members) else 0
+    members, arrays = factors.members, len(set(factors.program.kept))
+    room = target.l3_bytes // 4 // (factors.score_bytes * queries * arrays)
+    together = max(1, min(_MOST_TOGETHER, room, factors.heads))
+    if together > members:
+        return together - together % members
+    together = -(-members // -(-members // together))
+    return together if together + -(-members // together) <= roundings(members) else 0
 
 
 def _tile(tiles: Sequence[tuple[int, int]], widths: Sequence[int], target: Target) -> tuple[int, int]:

@@ -9,98 +9,97 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.attention.memory import TERMS
+from mind_mlir.lowering.schedule.attention.block import QueryBlock
+from mind_mlir.lowering.schedule.attention.nest import TERMS
 from mind_mlir.lowering.schedule.contraction.kernels.library import Matrix
 from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.attention.memory import Scratch
-    from mind_mlir.lowering.schedule.attention.nest import (
-        AttentionNest,
-        OutputOperands,
-        QueryBlock,
-        ScoreOperands,
-    )
-    from mind_mlir.lowering.schedule.attention.passes import At, ScorePasses
+    from mind_mlir.lowering.schedule.attention.block import At
+    from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
+    from mind_mlir.lowering.schedule.attention.program import ScorePass
     from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
-    from mind_mlir.lowering.schedule.scalars.passes import ScalarPass
+    from mind_mlir.lowering.schedule.scalars.values import ScalarValues
 
 
-class Words:
-    """Emits the packing of factors, and the last pass over the scores."""
+class WordBlock(QueryBlock):
+    """A block of queries whose products are of words."""
 
-    def __init__(self, nest: AttentionNest, passes: ScorePasses) -> None:
-        self._e = nest.e
-        self._nest = nest
-        self._passes = passes
+    terms = 2
+
+    def __init__(
+        self, nest: AttentionNest, env: Env, live: Index, own: Scratch, known: ScalarValues | None = None
+    ) -> None:
+        super().__init__(nest, env, live, own, known)
         self._half = ir.IntegerType.get_signless(16)
         self._word = ir.IntegerType.get_signless(32)
         self._halves = nest.e.vector_type(2 * nest.lanes.count, self._half)
         self._words = nest.lanes.type(self._word)
         self._is_even = nest.keys % 2 == 0  # then so is the number of keys in each block of them
+        #: The packing info of terms of the outputs of a self.
+        self._info: dict[Scalar, Value] = {}
 
-    def prepare(self, env: Env, own: Scratch) -> None:
+    def prepare(self) -> None:
         """Emit what is done once for all queries of a head.
 
         Values are packed, and the least magnitude among the keys is stored.
         """
-        for score in self._nest.scores:
-            self._reduce_keys(score, env, own)
-        for output in self._nest.outputs:
+        for score in self.nest.scores:
+            self._reduce_keys(score)
+        for output in self.nest.outputs:
             if output.by_row:
-                self.pack_values(output, self._nest.keys, env, own)
+                self._pack_values(output, self.nest.keys)
 
-    def pack_values(self, output: OutputOperands, count: Index, env: Env, own: Scratch) -> None:
-        """Emit the packing of the values of an output, of which so many rows begin at ``env``."""
+    def _pack_values(self, output: OutputBuffers, count: Index) -> None:
+        """Emit the packing of the values of an output, of which so many rows begin at the self."""
         bounds = output.width, count, output.values.strides.get(output.summed, 0)
-        room = own["values", output.number]
-        self.pack(self._nest.kernels.values(), output.values, env, room, bounds, output.words)
+        room, words = self.own["values", output.number], self.nest.words(output)
+        self._pack(self.nest.kernels.values(), output.values, room, bounds, words)
 
-    def pack(
+    def _pack(
         self,
         kernel: PackKernel,
         source: Buffer,
-        env: Env,
         target: Value,
         bounds: tuple[Index, Index, int],
-        words: int,
+        words: int | None = None,
     ) -> None:
-        """Emit a packing into panels of so many words; the last row of ``target`` has the packing info."""
+        """Emit a packing into panels of so many words, or one; the last row has the packing info."""
         e = self._e
         rows, columns = target.type.shape
         self._store_info(e.number(self._word, NO_MAGNITUDE), target, rows - 1)
-        start, first = source.at(e, env), metadata_of(target)[1]
+        start, first = source.at(e, self.env), metadata_of(target)[1]
         places: dict[str, Index] = {
             "target_first": first,
-            "panel": words * columns,
+            "panel": (words or rows - 1) * columns,
             "info_first": e.add(first, (rows - 1) * columns),
         }
-        self._nest.calls.pack(kernel, (source.base, start), target, bounds, **places)
+        self.nest.calls.pack(kernel, (source.base, start), target, bounds, **places)
 
-    def _reduce_keys(self, score: ScoreOperands, env: Env, own: Scratch) -> None:
+    def _reduce_keys(self, score: ScoreBuffers) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
-        e, lanes, keys = self._e, self._nest.lanes, score.keys
+        e, lanes, keys = self._e, self.nest.lanes, score.keys
         size = 2 * lanes.count
         columns = range(0, score.depth, size)
 
         def key(index: Index, carried: list[Value]) -> list[Value]:
             found = []
             for column, least in zip(columns, carried, strict=True):
-                indices = keys.indices(e, {**env, self._nest.column: index, score.dim: column})
+                indices = keys.indices(e, {**self.env, self.nest.column: index, score.dim: column})
                 value = lanes.load(keys.value, indices, score.depth - column, size)
                 found.append(self._least(arith.BitcastOp(self._halves, value).result, least))
             return found
 
-        results = e.loop((0, self._nest.keys, 1), [e.number(self._halves, -1)] * len(columns), key)
+        results = e.loop((0, self.nest.keys, 1), [e.number(self._halves, -1)] * len(columns), key)
         for other in results[1:]:
             results[0] = arith.MinUIOp(results[0], other).result
-        self._store_info(self._reduced(results[0]), own["least", 0], score.number)
+        self._store_info(self._reduced(results[0]), self.own["least", 0], score.number)
 
     def _least(self, halves: Value, least: Value) -> Value:
         """Emit the lesser of magnitudes less one: zero less one is the greatest number of all."""
@@ -117,35 +116,41 @@ class Words:
     def _store_info(self, info: Value, room: Value, row: int) -> None:
         memref.StoreOp(info, room, [self._e.index(row), self._e.index(0)])
 
-    def info_of(self, room: Value) -> Value:
+    def _info_of(self, room: Value) -> Value:
         """Emit the packing info of a factor."""
-        return self._nest.lanes.element_at(room, [room.type.shape[0] - 1, 0])
+        return self.nest.lanes.element_at(room, [room.type.shape[0] - 1, 0])
 
-    def info_of_score(self, score: ScoreOperands, own: Scratch) -> tuple[Value, Value]:
-        """Emit the packing info of both factors of scores."""
-        queries = self.info_of(own["queries", score.number])
-        return queries, self._nest.lanes.element_at(own["least", 0], [score.number, 0])
+    def _score_info(self, score: ScoreBuffers) -> tuple[Value, Value]:
+        queries = self._info_of(self.own["queries", score.number])
+        return queries, self.nest.lanes.element_at(self.own["least", 0], [score.number, 0])
 
-    def factors(self, block: QueryBlock, output: OutputOperands, array: int) -> tuple[Matrix, Matrix]:
-        """Emit where the factors of an output lie: those of an array, and values."""
-        own, queries = block.own, self._nest.schedule.queries
+    def _output_info(self, output: OutputBuffers) -> tuple[Value, Value]:
+        return self._info[output.program.term], self._info_of(self.own["values", output.number])
+
+    def _steps(self, output: OutputBuffers, terms: Index) -> Index:
+        if not output.by_row:
+            self._pack_values(output, self.live)
+        return self._e.floordiv(self._e.add(terms, 1), 2)
+
+    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[Matrix, Matrix]:
+        own, queries, values = self.own, self.nest.schedule.queries, self.own["values", output.number]
         if output.by_row:
             left = Matrix.of(own["array", array], 1, queries)
         else:
             left = Matrix.of(own["halves", array], queries, 2)
-        columns = own["values", output.number].type.shape[1]
-        return left, Matrix.of(own["values", output.number], output.words * columns, columns)
+        columns = values.type.shape[1]
+        return left, Matrix.of(values, self.nest.words(output) * columns, columns)
 
-    def last_pass(self, block: QueryBlock, stage: ScalarPass, count: Index) -> dict[Scalar, Value]:
-        """Emit the last pass over so many keys: terms in words; return the packing info of each of them.
+    def last_pass(self, stage: ScorePass, count: Index) -> None:
+        """Emit the last pass over so many keys: terms in words, and the packing info of each of them.
 
         Words of two keys take half of the rows of an array; a key without another one has zero beside it.
         Two queries lie side by side in memory of their own. Elements that are results stay as they are.
         """
-        e, nest = self._e, self._nest
+        e, nest = self._e, self.nest
         arrays = stage.stores
         terms = [node for node in arrays if node in nest.program.terms]
-        block.elements.compute(arrays, stage.before, nest.column)
+        self.elements.compute(arrays, stage.before, nest.column)
 
         def two(at: At, local: Index, inside: list[Value]) -> list[Value]:
             after = e.add(local, 1)
@@ -157,7 +162,7 @@ class Words:
             for node in nest.program.kept:
                 if node in arrays:  # else an earlier pass has stored it
                     for key, every in zip((local, there), both, strict=True):
-                        nest.lanes.store_row(every[node], block.own["array", arrays[node]], key)
+                        nest.lanes.store_row(every[node], self.own["array", arrays[node]], key)
             following = []
             for term, least in zip(terms, inside, strict=True):
                 low, high = (
@@ -165,19 +170,18 @@ class Words:
                 )
                 bits = list(zip(low, high, strict=True))
                 where = local, after, count
-                following.append(self._paired(block, term, arrays[term], where, bits, least))
+                following.append(self._paired(term, arrays[term], where, bits, least))
             return following
 
         def some(start: Index, carried: list[Value]) -> list[Value]:
             end = e.minimum(e.add(start, TERMS), count)
-            return self._passes.each(block, stage, 0, (start, end, 2), carried, two)
+            return self.each(stage, 0, (start, end, 2), carried, two)
 
         info = e.loop((0, count, TERMS), [e.number(self._halves, -1)] * len(terms), some)
-        return {term: self._reduced(info) for term, info in zip(terms, info, strict=True)}
+        self._info = {term: self._reduced(least) for term, least in zip(terms, info, strict=True)}
 
     def _paired(
         self,
-        block: QueryBlock,
         term: Scalar,
         array: int,
         keys: tuple[Index, Index, Index],
@@ -188,9 +192,9 @@ class Words:
 
         Of ``keys``, the last one is how many there are.
         """
-        e, lanes = self._e, self._nest.lanes
+        e, lanes = self._e, self.nest.lanes
         first, second, count = keys
-        by_row = any(output.by_row and output.program.term is term for output in self._nest.outputs)
+        by_row = any(output.by_row and output.program.term is term for output in self.nest.outputs)
         for c, (low, high) in enumerate(both):
             at, there = c * lanes.count, high
             if not self._is_even:  # else there is a second key always
@@ -200,22 +204,22 @@ class Words:
             least = self._least(vector.BitCastOp(self._halves, word).result, least)
             if by_row:
                 kept = arith.BitcastOp(lanes.type(lanes.element), word).result
-                lanes.store(kept, block.own["array", array], [e.floordiv(first, 2), at])
-            if ("halves", array) in block.own:
+                lanes.store(kept, self.own["array", array], [e.floordiv(first, 2), at])
+            if ("halves", array) in self.own:
                 for bits, key in ((low, first), (high, second)):
-                    self._store_half(bits, block, array, key, at)
+                    self._store_half(bits, array, key, at)
         return least
 
-    def _store_half(self, bits: Value, block: QueryBlock, array: int, key: Index, first: int) -> None:
+    def _store_half(self, bits: Value, array: int, key: Index, first: int) -> None:
         """Emit a store of the upper halves of f32; what belongs to no query is zero."""
-        e, lanes = self._e, self._nest.lanes
-        if self._nest.is_ragged:
-            mask = e.mask(lanes.count, e.index(e.sub(e.maximum(block.live, first), first)))
+        e, lanes = self._e, self.nest.lanes
+        if self.nest.is_ragged:
+            mask = e.mask(lanes.count, e.index(e.sub(e.maximum(self.live, first), first)))
             assert mask is not None
             bits = arith.SelectOp(mask, bits, e.number(self._words, 0)).result
         upper = arith.ShRUIOp(bits, e.number(self._words, 16)).result
         half = arith.TruncIOp(lanes.type(self._half), upper).result
-        lanes.store(half, block.own["halves", array], [key, first])
+        lanes.store(half, self.own["halves", array], [key, first])
 
     def _word_of(self, low: Value, high: Value) -> Value:
         """Emit words of two numbers of bf16, each the upper half of an f32."""

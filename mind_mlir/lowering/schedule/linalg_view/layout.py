@@ -154,7 +154,7 @@ def _sliced(op: Operation, shape: list[int], strides: Strides) -> Strides | None
 
 def _expanded(op: Operation, shape: list[int], strides: Strides) -> Strides | None:
     found: list[int] = []
-    for run, stride in zip(runs_of(op), strides, strict=True):
+    for run, stride in zip(reassociation(op), strides, strict=True):
         found += [stride * each for each in contiguous_strides([shape[axis] for axis in run])]
     return tuple(found) if strides else None  # of a tensor of rank 0, each dimension is of one
 
@@ -163,7 +163,7 @@ def _collapsed(op: Operation, _: list[int], strides: Strides) -> Strides | None:
     """Return None where what is collapsed does not lie together, so that it is copied."""
     shape = op.operands[0].type.shape
     found: list[int] = []
-    for run in runs_of(op):
+    for run in reassociation(op):
         step = whole = None
         for axis in reversed(run):
             if shape[axis] == 1:
@@ -176,11 +176,9 @@ def _collapsed(op: Operation, _: list[int], strides: Strides) -> Strides | None:
     return tuple(found)
 
 
-def runs_of(op: Operation) -> list[list[int]]:
-    """Return which dimensions of the finer shape make up each one of the coarser."""
-    return [
-        [ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(run)] for run in op.attributes["reassociation"]
-    ]
+def reassociation(op: Operation) -> list[list[int]]:
+    """Return which dimensions of the longer shape of a reshape each of the shorter one is."""
+    return [[int(each) for each in group] for group in ir.ArrayAttr(op.attributes["reassociation"])]
 
 
 _VIEWS = {

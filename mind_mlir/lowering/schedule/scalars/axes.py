@@ -6,10 +6,11 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.linalg_view.layout import reassociation
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, inverse_permutation
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError
-from mind_mlir.mlir.bindings import Operation, Value, ir
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class Source:
 
     value: Value
     access: Access
+
+    @property
+    def element(self) -> Type:
+        """The type of its elements."""
+        return ir.ShapedType(self.value.type).element_type
 
     @property
     def is_plain(self) -> bool:
@@ -59,10 +65,6 @@ class Axes:
 
     extents: list[int]
     batches: int
-
-    def copy(self) -> Axes:
-        """Return the same axes, to which others may be added."""
-        return Axes(list(self.extents), self.batches)
 
     def add(self, extent: int) -> int:
         """Return a new axis."""
@@ -159,11 +161,6 @@ class Axes:
 def axes_of(access: Access) -> frozenset[int]:
     """Return the axes that an element depends on."""
     return frozenset(axis for index in access for axis, _ in index.terms)
-
-
-def reassociation(op: Operation) -> list[list[int]]:
-    """Return which dimensions of the longer shape of a reshape each of the shorter one is."""
-    return [[int(each) for each in group] for group in ir.ArrayAttr(op.attributes["reassociation"])]
 
 
 def substituted(access: Access, env: Mapping[int, Linear]) -> Access:

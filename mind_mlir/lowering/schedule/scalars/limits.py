@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -99,9 +101,14 @@ def _limit(node: Scalar, values: Mapping[Scalar, float], is_finite: Callable[[Sc
         return None
     if node.name == "arith.cmpf":
         equal = _EQUALITIES.get(int(ir.IntegerAttr(node.op.attributes["predicate"]).value))
-        found = _equal(*known)
-        return None if equal is None or found is None else float(found == equal)
-    return _RULES[node.name](*known) if node.name in _RULES else None
+        is_open = equal is None or (None in known and -math.inf not in known)
+        return None if is_open else float((known[0] == known[1]) == equal)
+    if node.name not in _RULES:
+        return None
+    choices = (some if each is None else (each,) for each, some in zip(known, _ANY, strict=False))
+    found, *others = (_RULES[node.name](*each) for each in itertools.product(*choices))
+    is_known = -math.inf <= found < math.inf and all(other == found for other in others)
+    return found if is_known else None
 
 
 def _number(node: Scalar) -> float | None:
@@ -112,51 +119,27 @@ def _number(node: Scalar) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# Rules: None is any finite number, and as an answer what is not known.
+#: Finite numbers that stand for any, of either operand: what all of them give does not depend on them.
+_ANY = ((3.0, -5.0), (-7.0, 11.0))
 
 
-def _equal(left: float | None, right: float | None) -> bool | None:
-    if left is None or right is None:
-        return False if -math.inf in (left, right) else None
-    return left == right
+def _unless_rounded(value: float) -> float:
+    """Return a number that rounding leaves as it is; NaN stands for what is not known."""
+    return value if value in (0.0, -math.inf) else math.nan
 
 
-def _add(left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return -math.inf if -math.inf in (left, right) else None
-    return left + right if math.inf not in (left, right) else None
-
-
-def _subtract(left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return left if left == -math.inf else None
-    return left - right if math.isfinite(right) else None
-
-
-def _multiply(left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return 0.0 if 0.0 in (left, right) else None
-    return left * right if left * right in (0.0, -math.inf) else None
-
-
-def _divide(left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return 0.0 if left == 0.0 else None
-    return left / right if right > 0.0 and math.isfinite(right) else None
-
-
-_RULES: dict[str, Callable[..., float | None]] = {
-    "math.exp": lambda value: 0.0 if value == -math.inf else None,
-    "arith.negf": lambda value: 0.0 if value == 0.0 else None,
+_RULES: dict[str, Callable[..., float]] = {
+    "math.exp": lambda value: 0.0 if value == -math.inf else math.nan,
+    "arith.negf": lambda value: _unless_rounded(-value),
     "arith.uitofp": lambda value: value,
     "arith.extf": lambda value: value,
-    "arith.truncf": lambda value: value if value in (0.0, -math.inf) else None,
-    "arith.addf": _add,
-    "arith.subf": _subtract,
-    "arith.mulf": _multiply,
-    "arith.divf": _divide,
-    "arith.ori": lambda left, right: None if None in (left, right) else max(left, right),
-    "arith.andi": lambda left, right: None if None in (left, right) else min(left, right),
+    "arith.truncf": _unless_rounded,
+    "arith.addf": operator.add,
+    "arith.subf": operator.sub,
+    "arith.mulf": lambda left, right: _unless_rounded(left * right),
+    "arith.divf": lambda left, right: left / right if right and math.isfinite(right) else math.nan,
+    "arith.ori": max,
+    "arith.andi": min,
 }
 #: What the predicates "ordered and equal" and "unordered or not equal" say of equal numbers.
 _EQUALITIES = {1: True, 13: False}

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, ordered
-from mind_mlir.mlir.bindings import Value, arith, ir, vector
+from mind_mlir.mlir.bindings import Value, arith, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Lanes
+    from mind_mlir.mlir.bindings import Type
 
     #: Emits the elements of an input: one, or several vectors.
     ReadInput: TypeAlias = "Callable[[Scalar], Value | list[Value]]"
@@ -29,26 +30,24 @@ class ScalarValues:
     """
 
     def __init__(self, lanes: Lanes, along: int) -> None:
-        self._e = lanes.e
         self._lanes = lanes
-        self._vectors = lanes.vectors
         self._along = along
-        self._scalars: dict[Scalar, Value] = {}
-        self._several: dict[Scalar, list[Value]] = {}
+        #: Numbers, and vectors, by their scalars and whether they are these.
+        self._known: dict[tuple[Scalar, bool], list[Value]] = {}
         self._env: dict[int, Index] = {}
         self._read: ReadInput | None = None
 
     def inside(self, env: Mapping[int, Index], read: ReadInput | None = None) -> ScalarValues:
         """Return what is known at a place within, where axes are known too, and ``read`` reads inputs."""
         inner = ScalarValues(self._lanes, self._along)
-        inner._scalars, inner._several = dict(self._scalars), dict(self._several)
+        inner._known = dict(self._known)
         inner._env = {**self._env, **env}
         inner._read = read or self._read
         return inner
 
     def know(self, node: Scalar, vectors: Sequence[Value]) -> None:
         """Let ``node`` be ``vectors``."""
-        self._several[node] = list(vectors)
+        self._known[node, True] = list(vectors)
 
     def compute(self, roots: Iterable[Scalar], stop: Collection[Scalar], without: int) -> None:
         """Emit what ``roots`` are computed from down to ``stop``, where it does not depend on ``without``.
@@ -61,52 +60,34 @@ class ScalarValues:
 
     def vectors(self, node: Scalar) -> list[Value]:
         """Return ``node`` as vectors; emits what it is computed from."""
-        if node not in self._several:
-            self._several[node] = self._vectors_of(node)
-        return self._several[node]
+        return self._found(node, wide=True)
 
-    def _vectors_of(self, node: Scalar) -> list[Value]:
-        type_ = self._lanes.type(node.type)
+    def _found(self, node: Scalar, *, wide: bool) -> list[Value]:
+        """Return ``node`` as vectors, or alone, as the number that is the same in all lanes."""
+        if (node, wide) not in self._known:
+            self._known[node, wide] = self._emitted(node, wide=wide)
+        return self._known[node, wide]
+
+    def _emitted(self, node: Scalar, *, wide: bool) -> list[Value]:
+        e, lanes = self._lanes.e, self._lanes
+        type_, count = (lanes.type(node.type), lanes.vectors) if wide else (node.type, 1)
         if node.kind == "constant":
-            return [self._e.splat(type_, node.value)] * self._vectors
-        if self._is_scalar(node):
-            return [self._e.broadcast(type_, self.scalar(node))] * self._vectors
+            return [e.splat(type_, node.value)] * count
+        if wide and self._along not in node.axes and not node.scored:
+            return [e.broadcast(type_, *self._found(node, wide=False))] * count
         if node.kind == "index":
-            return [self._positions(type_, number) for number in range(self._vectors)]
+            first = self._env[node.number]
+            return [self._positions(type_, first, c) for c in range(count)] if wide else [e.index(first)]
         if node.kind == "input":
             assert self._read is not None
             found = self._read(node)
-            return found if isinstance(found, list) else [found] * self._vectors
+            return found if isinstance(found, list) else [found] * count
         assert node.op is not None, f"{node.kind} is not known yet"
-        operands = [self.vectors(operand) for operand in node.operands]
-        return [
-            repeat(node.op, [operand[number] for operand in operands], (self._lanes.count,))[0]
-            for number in range(self._vectors)
-        ]
+        operands = zip(*(self._found(each, wide=wide) for each in node.operands), strict=True)
+        return [repeat(node.op, each, (lanes.count,) if wide else ())[0] for each in operands]
 
-    def _is_scalar(self, node: Scalar) -> bool:
-        return self._along not in node.axes and not node.scored
-
-    def scalar(self, node: Scalar) -> Value:
-        """Return ``node``, which is the same in all lanes, as a number."""
-        if node not in self._scalars:
-            self._scalars[node] = self._scalar_of(node)
-        return self._scalars[node]
-
-    def _scalar_of(self, node: Scalar) -> Value:
-        if node.kind == "constant":
-            return self._e.constant(node.type, node.value)
-        if node.kind == "index":
-            return self._e.index(self._env[node.number])
-        if node.kind == "input":
-            assert self._read is not None
-            found = self._read(node)
-            assert not isinstance(found, list)
-            return found
-        assert node.op is not None
-        return repeat(node.op, [self.scalar(operand) for operand in node.operands], ())[0]
-
-    def _positions(self, type_: ir.Type, number: int) -> Value:
-        first = self._e.add(self._env[self._along], number * self._lanes.count)
-        start = self._e.broadcast(type_, self._e.index(first))
+    def _positions(self, type_: Type, first: Index, number: int) -> Value:
+        """Emit the numbers of the iterations of a vector, the one of that number from ``first`` on."""
+        e = self._lanes.e
+        start = e.broadcast(type_, e.index(e.add(first, number * self._lanes.count)))
         return arith.AddIOp(start, vector.StepOp(type_).result).result

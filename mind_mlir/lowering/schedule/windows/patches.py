@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.contraction.marked import emit_view
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
-from mind_mlir.lowering.schedule.linalg_view.layout import runs_of
+from mind_mlir.lowering.schedule.linalg_view.layout import reassociation
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, erase_unused
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
 from mind_mlir.mlir.bindings import Block, Operation, Value, ir, linalg, tensor
@@ -154,7 +154,7 @@ def _patches(value: Value, views: Views) -> Division | None:
     """Return ``value`` as patches: copied from an image with more loops than that has, then reshaped."""
     groups: list[list[int]] | None = None
     while (op := definition(value)) is not None and op.name == "tensor.collapse_shape":
-        inner = runs_of(op)
+        inner = reassociation(op)
         groups = [[place for at in group for place in inner[at]] for group in groups] if groups else inner
         value = op.operands[0]
     view = None if op is None or groups is None else copied_windows(op, views)
