@@ -46,7 +46,7 @@ def measured(executable: Executable, call: Callable[[Executable], object]) -> Ti
             call(stamped)
     calls = max(_LEAST, min(_MOST, int(SECONDS / max(plain, 1e-9))))
     spans, taken, is_whole = recording.run(lambda: call(stamped), calls)
-    return profile_of(stamps.rows, spans, taken, plain, machine_limits(), is_whole=is_whole)
+    return profile_of(stamps.rows, stamps.pieces, spans, taken, plain, machine_limits(), is_whole=is_whole)
 
 
 def _by_turns(one: Callable[[], object], other: Callable[[], object]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.profiling.stamps import CHUNK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.lowering.profiling.rows import StampedRow
     from mind_mlir.profiling.limits import Limits
@@ -143,6 +143,7 @@ def _thread(number: int) -> str:
 
 def profile_of(
     stamped: Sequence[StampedRow],
+    pieces: Mapping[int, int],
     spans: Sequence[Interval],
     taken: Sequence[float],
     unstamped: float,
@@ -154,6 +155,7 @@ def profile_of(
 
     Args:
         stamped: What each stamp is for.
+        pieces: In how many places of the code each stamp stands.
         spans: What was recorded.
         taken: Nanoseconds of each call, as Python saw it.
         unstamped: Seconds of a call of the code without stamps.
@@ -175,7 +177,8 @@ def profile_of(
         busy = [0.0] * threads
         for span in owners.parts.get(stamp) or owners.tops[stamp]:
             busy[span.thread] += span.nanoseconds / 1e9 / calls
-        runs, seconds = len(owners.tops[stamp]) / calls, _seconds(owners.tops[stamp]) / calls
+        runs = len(owners.tops[stamp]) / calls / pieces[stamp]
+        seconds = _seconds(owners.tops[stamp]) / calls
         rows.append(_row(stamped[stamp], runs, seconds, busy, limits))
     shown = [(-1, span, False) for span in functions]
     for place, stamp in enumerate(order):

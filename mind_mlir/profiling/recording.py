@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from mind_mlir.ir.attributes import Array
 
@@ -81,26 +81,41 @@ class Recording:
             whether all records did fit.
         """
         self.clear()
-        start = time.perf_counter_ns()
-        taken = []
+        taken: list[float] = []
+        begins: list[tuple[int, int]] = []
         for _ in range(calls):
-            before = time.perf_counter_ns()
+            first, before = int(self.words[0]), time.perf_counter_ns()
             call()
             taken.append(float(time.perf_counter_ns() - before))
-        end = time.perf_counter_ns()
+            begins.append((first, before))
         self.close()
         count = int(self.words[0])
         kept = min(count, self.most)
         records = self.words[HEADER_WORDS:][: RECORD_WORDS * kept].reshape(-1, RECORD_WORDS)
-        return list(_spans(records, end - start)), taken, count <= self.most
+        return list(_spans(records, _tick(records, begins, taken))), taken, count <= self.most
 
 
-def _spans(records: Array, nanoseconds: int) -> Iterator[Interval]:
-    """Yield the spans of records that were taken within so many nanoseconds."""
+def _tick(records: Array, begins: Sequence[tuple[int, int]], taken: Sequence[float]) -> float:
+    """Return the nanoseconds of a tick of the clock that records have.
+
+    They are counted from the quickest of the first calls to the quickest of the last ones, which were not
+    interrupted before their first record.
+    """
+    seen = [number for number, (first, _) in enumerate(begins) if first < len(records)]
+    third = -(-len(seen) // 3)
+    if third < 1 or seen[0] == seen[-1]:
+        return 1.0
+    one = min(seen[:third], key=lambda number: taken[number])
+    other = min(seen[-third:], key=lambda number: taken[number])
+    ticks = int(records[begins[other][0], 1]) - int(records[begins[one][0], 1])
+    return (begins[other][1] - begins[one][1]) / max(ticks, 1)
+
+
+def _spans(records: Array, scale: float) -> Iterator[Interval]:
+    """Yield the spans of records whose clock ticks once in so many nanoseconds."""
     if not len(records):
         return
-    first, last = int(records[:, 1].min()), int(records[:, 1].max())
-    scale = nanoseconds / max(last - first, 1)
+    first = int(records[:, 1].min())
     threads: dict[int, int] = {int(records[0, 2]): 0}
     open_: dict[int, list[tuple[int, float]]] = {}
     for word, clock, thread in records.tolist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -152,7 +153,7 @@ def test_what_threads_compute_is_part_of_the_nest_that_is_running() -> None:
         Interval(3, 0, 300.0, 400.0, 1),
         Interval(0, 0, 50.0, 450.0, 0),
     ]
-    profile = profile_of(stamped, spans, [500.0], 4e-7, LIMITS, is_whole=True)
+    profile = profile_of(stamped, Counter(range(len(stamped))), spans, [500.0], 4e-7, LIMITS, is_whole=True)
     named = {each.name: each for each in profile.rows}
     assert named["1 fused"].busy == pytest.approx((60e-9, 60e-9))
     assert named["2 product"].busy == pytest.approx((70e-9, 40e-9))
@@ -166,7 +167,9 @@ def test_calls_that_were_interrupted_are_left_out() -> None:
     spans = []
     for start, length in ((0.0, 100.0), (1000.0, 900.0)):
         spans += [Interval(1, 0, start + 1, start + length - 1, 1), Interval(0, 0, start, start + length, 0)]
-    profile = profile_of(stamped, spans, [110.0, 950.0], 1e-7, LIMITS, is_whole=True)
+    profile = profile_of(
+        stamped, Counter(range(len(stamped))), spans, [110.0, 950.0], 1e-7, LIMITS, is_whole=True
+    )
     assert profile.calls == 1
     assert profile.seconds == pytest.approx(110e-9)
     assert profile.rows[0].seconds == pytest.approx(98e-9)

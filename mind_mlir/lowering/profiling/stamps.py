@@ -6,7 +6,8 @@ processor's clock, and the thread. What is between two stamps is the code that r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.merging import is_parallel
@@ -59,11 +60,13 @@ class Stamps:
         address: Where records are written.
         whole: Whether loops of the program are stamped as wholes, since what is inside takes little time.
         rows: What each stamp is for, by its number.
+        pieces: In how many places of the code each stamp stands.
     """
 
     address: int
     whole: bool = False
     rows: list[StampedRow] = field(default_factory=list)
+    pieces: Counter[int] = field(default_factory=Counter)
     _tags: Tags = field(default_factory=Tags)
     _nests: list[tuple[frozenset[int], StampedRow]] = field(default_factory=list)
     _known: dict[frozenset[int], StampedRow | None] = field(default_factory=dict)
@@ -81,10 +84,6 @@ class Stamps:
             tags = frozenset(tag for each in nest.computes for tag in tags_of(each.location))
             computes = tuple(dict.fromkeys(_computes(each, opcodes) for each in nest.computes))
             row = StampedRow((number,), nest.kind, nest.extents, computes, self._tags.work(tags))
-            inside = [each for each in self._nests if each[0] < tags]
-            if inside:  # nests that are computed together, which this says
-                row = replace(row, numbers=tuple(number for _, each in inside for number in each.numbers))
-            self._nests = [each for each in self._nests if each not in inside]
             self._nests.append((tags, row))
 
     def insert(self, module: Module) -> None:
@@ -140,6 +139,7 @@ class Stamps:
     def _piece(self, run: list[Operation], row: StampedRow) -> None:
         """Stamp operations one after the other, and what threads compute of those that they share."""
         number = self._enter(row)
+        self.pieces[number] += 1
         with ir.InsertionPoint(run[0]):
             _stamp(2 * number)
         with ir.InsertionPoint.after(run[-1]):

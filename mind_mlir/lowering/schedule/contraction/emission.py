@@ -73,8 +73,9 @@ def _emit(products: Sequence[tuple[Product, Epilogue | None]], run: Run, numbers
         for phase in ("prepare", "check", "compute", "finish"):
             # Parallel loops of the same phase may be one.
             run.emitter.together = attribute_of(next(numbers)) if len(products) > 1 else None
-            for emission in emissions:
-                getattr(emission, phase)()
+            for (product, _), emission in zip(products, emissions, strict=True):
+                with product.contraction.view.op.location:
+                    getattr(emission, phase)()
         run.emitter.together = None
     for product, _ in products:
         product.contraction.view.op.erase()

@@ -159,8 +159,11 @@ def _span(op: Operation, value: Value, padded: Window, views: Views) -> _Span | 
 
     None if it is no slice of whole rows, read by elementwise operations and nothing else.
     """
-    offsets, result = slice_of(op), op.results[0]
-    if offsets is None or not used(result) or result.type.shape[-1] != value.type.shape[-1]:
+    offsets = slice_of(op)
+    if offsets is None:
+        return None
+    result = op.results[0]
+    if not used(result) or result.type.shape[-1] != value.type.shape[-1]:
         return None
     dims = zip(offsets, padded.first, result.type.shape, strict=True)
     span = [(offset + first, offset + first + size) for offset, first, size in dims]

@@ -70,3 +70,16 @@ def test_nothing_is_copied() -> None:
     assert "memref.copy" not in text
     assert "mind.scratch_bytes = 0 " in text
     assert "rows     4 at once" in compiled.as_text("schedule")
+
+
+def test_a_padded_tensor_is_a_result_as_well() -> None:
+    builder = Builder()
+    x = builder.input("x", TensorType(DType.F32, (6, 16)))
+    padded = builder.emit("Pad", x, low=(1, 0), high=(1, 0), interior=(0, 0), pad_value=2)
+    part = builder.emit("Slice", padded, starts=(0, 0), ends=(6, 16), steps=(1, 1))
+    module = builder.build([padded, builder.emit("Exp", part)])
+    given = np.arange(96, dtype=np.float32).reshape(6, 16) / 96
+    for found, expected in zip(
+        mind_mlir.compile(module)(given), mind_mlir.interpret(module, {"x": given}), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
