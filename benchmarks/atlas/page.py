@@ -47,14 +47,15 @@ def _lines(found: Sequence[Found], command: str) -> Iterator[str]:
     yield ""
     yield "| size | points | median | " + " | ".join(f"below {edge}" for edge in _EDGES) + " |"
     yield "|---|" + "---:|" * (len(_EDGES) + 2)
-    for size, points in sorted(_by(whole, lambda each: each.size).items()):
+    limited = [each for each in whole if each.limit]
+    for size, points in sorted(_by(limited, lambda each: str(each.size)).items()):
         fractions = [each.fraction for each in points]
         below = " | ".join(str(sum(each < edge for each in fractions)) for edge in _EDGES)
         yield f"| {size} | {len(points)} | {statistics.median(fractions):.2f} | {below} |"
     yield ""
     yield f"## The {_WORST} farthest from their limit"
     yield ""
-    worst = sorted((each for each in whole if each.size != "L1"), key=lambda each: each.fraction)[:_WORST]
+    worst = sorted((each for each in limited if each.size != "L1"), key=lambda each: each.fraction)[:_WORST]
     yield from _table(
         worst,
         ("fraction", "time", "limit", "bound"),

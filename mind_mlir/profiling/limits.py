@@ -56,16 +56,16 @@ class Limits:
         return next((rate for most, rate in self.levels if size <= most), self.levels[-1][1])
 
     def seconds(self, work: Work, threads: int) -> float:
-        """Return the least seconds that ``work`` takes of so many of the threads."""
+        """Return the least seconds of ``work`` with so many of the threads; 0.0 if that is not known."""
         share = max(1, min(threads, self.threads)) / self.threads
         moved = work.bytes / (self.bytes_rate(work.bytes) * share) if work.bytes else 0.0
         if work.element not in _OF_F32:
-            return moved
+            return 0.0 if work.is_product else moved
         return max(moved, work.operations / (self.multiply_adds * share * _OF_F32[work.element]))
 
     def binds(self, work: Work) -> str:
         """Return what limits ``work``: ``compute``, ``memory``, or nothing that is known."""
-        if not work.bytes:
+        if not work.bytes or (work.is_product and work.element not in _OF_F32):
             return ""
         moved = work.bytes / self.bytes_rate(work.bytes)
         computed = work.operations / self.multiply_adds / _OF_F32.get(work.element, 1.0)

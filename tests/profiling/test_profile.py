@@ -180,6 +180,8 @@ def test_limits_of_work() -> None:
     assert LIMITS.seconds(Work(1 << 20, 0, "f32"), 1) == pytest.approx((1 << 20) / 5e9)
     assert LIMITS.seconds(Work(1000, 10**6, "f64"), 2) == pytest.approx(2e-5)
     assert LIMITS.seconds(Work(1000, 10**6, "i32"), 2) == pytest.approx(5e-9)
+    assert LIMITS.seconds(Work(1000, 10**6, "i32", is_product=True), 2) == 0
+    assert LIMITS.binds(Work(1000, 10**6, "i32", is_product=True)) == ""
     assert LIMITS.binds(Work(1000, 10**6, "f32")) == "compute"
     assert LIMITS.binds(Work(1 << 20, 10, "f32")) == "memory"
     assert LIMITS.binds(Work(0, 0)) == ""
