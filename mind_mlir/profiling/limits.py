@@ -1,7 +1,7 @@
 """What this machine can do: multiply-adds, and bytes from each level of memory, a second.
 
-Loops of native code measure that once, with the threads that are set; it is kept beside the cache of compiled
-code, by processor and number of threads.
+Loops of native code measure that once: in registers and in the caches that each core has with one thread,
+from there on with those that are set. It is kept beside the cache of compiled code, by processor and threads.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.profiling.rows import Work
 
 _FILE, _VERSION = "machine.json", 1
-_CHUNKS, _STEPS = 64, 5_000
-#: Seconds that each loop is tried for.
-_SECONDS = 0.02
+_CHUNKS, _STEPS = 64, 100_000
+#: Seconds of the processor's time that each loop is tried for, and calls at least.
+_SECONDS, _CALLS = 0.02, 5
 _MEMORY_BYTES = 128 << 20
 
 
@@ -100,10 +100,9 @@ def _limits(threads: int) -> Limits:
 def _measured(threads: int) -> Limits:
     """Measure what so many threads can do: the best of some rounds."""
     target, loops = host_target(), NativeLoops()
-    operations = 2 * loops.vector_bytes // 4 * STEP * _STEPS * _CHUNKS
-    fused = operations / _best(
-        partial(loops.run, "fma" if target.fma else "compute", [0, 0, _STEPS], _CHUNKS)
-    )
+    operations = 2 * loops.vector_bytes // 4 * STEP * _STEPS
+    body = "fma" if target.fma else "compute"
+    fused = threads * operations / _best(partial(loops.run, body, [0, 0, _STEPS], 1))
     memory = np.ones(2 * _MEMORY_BYTES + loops.vector_bytes, np.uint8)
     source = -(-memory.ctypes.data // loops.vector_bytes) * loops.vector_bytes
     levels = []
@@ -111,7 +110,8 @@ def _measured(threads: int) -> Limits:
         rate = max(_rate(loops, source, size // 4, body, 1) for body in _BODIES)
         levels.append((size * threads, rate * threads))
     for size in (min(target.l3_bytes, _MEMORY_BYTES), 1 << 62):
-        rate = max(_rate(loops, source, min(size // 4, _MEMORY_BYTES), body, _CHUNKS) for body in _BODIES)
+        half = min(size // 4, _MEMORY_BYTES)
+        rate = max(_rate(loops, source, half, body, count) for body in _BODIES for count in (1, _CHUNKS))
         levels.append((size, rate))
     return Limits(threads, fused, tuple(levels))
 
@@ -131,14 +131,13 @@ def _rate(loops: NativeLoops, source: int, size: int, body: str, chunks: int) ->
 
 
 def _best(call: Callable[[], object]) -> float:
-    best, end = float("inf"), time.perf_counter() + _SECONDS
-    while True:
+    """Return the seconds of the quickest of some calls; the processor's time says when there were enough."""
+    best, end, calls = float("inf"), time.process_time() + _SECONDS, 0
+    while calls < _CALLS or time.process_time() < end:
         start = time.perf_counter()
         call()
-        now = time.perf_counter()
-        best = min(best, now - start)
-        if now >= end:
-            return best
+        best, calls = min(best, time.perf_counter() - start), calls + 1
+    return best
 
 
 def _processor() -> str:

@@ -95,6 +95,6 @@ def command(
     executable = Executable(program.module, options)
     session.stage = "run"
     profile = interruptible(lambda: executable.profile(**program.arguments))
+    write_output(profile.to_json() if as_json else profile.table(), None)
     if trace is not None:
         write_output(profile.to_trace(), trace)
-    write_output(profile.to_json() if as_json else profile.table(), None)
