@@ -34,13 +34,13 @@ def measured(executable: Executable, call: Callable[[Executable], object]) -> Ti
     """
     recording = Recording.of(_RECORDS)
     stamps = Stamps(recording.address)
-    stamped = executable.stamped(stamps)
+    stamped = executable._stamped(stamps)
     call(executable)
     call(stamped)
     plain, slower = _by_turns(lambda: call(executable), lambda: call(stamped))
     if slower > _SLOWER * plain:
         whole = Stamps(recording.address, whole=True)
-        other = executable.stamped(whole)
+        other = executable._stamped(whole)
         if len(whole.rows) != len(stamps.rows):
             stamped, stamps = other, whole
             call(stamped)

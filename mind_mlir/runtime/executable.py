@@ -83,6 +83,10 @@ class Executable(FunctionSet):
         machine = _machine(options.target)
         if observer is not None and not callable(observer):
             argument_checks.reject("observer", "callable, or None", observer)
+        if stamps is not None:
+            from mind_mlir.lowering.profiling.stamps import Stamps  # noqa: PLC0415 -- loads MLIR, as what follows does
+
+            argument_checks.expect(stamps, Stamps, "stamps", "Stamps, or None")
         self._source = module = restricted(module, function)
         self._named_entry = entry = None if entry is None else entry_function(module, entry).name
         found = code_of(module, options, target=machine, threads=limit, observer=observer, stamps=stamps)
@@ -146,7 +150,7 @@ class Executable(FunctionSet):
 
         return measured(self, lambda executable: executable(*args, **kwargs))
 
-    def stamped(self, stamps: Stamps) -> Executable:
+    def _stamped(self, stamps: Stamps) -> Executable:
         """Return the module compiled once more, in the same way, with stamps."""
         return Executable(self._source, self._options, entry=self._named_entry, stamps=stamps)
 

@@ -83,7 +83,7 @@ def test_loops_count_what_runs_again() -> None:
     recording = Recording.of(1 << 10)
     for whole, runs in ((False, 5), (True, 1)):
         stamps = Stamps(recording.address, whole=whole)
-        stamped = executable.stamped(stamps)
+        stamped = executable._stamped(stamps)
         spans, _, is_whole = recording.run(partial(stamped, x, n), 1)
         (number,) = [number for number, each in enumerate(stamps.rows) if each.computes[0].opcode == "Exp"]
         assert is_whole
@@ -190,7 +190,7 @@ def test_limits_of_work() -> None:
 def test_records_that_do_not_fit() -> None:
     recording = Recording.of(2)
     executable = mind_mlir.compile(mind_mlir.parse(LAYERS))
-    stamped = executable.stamped(Stamps(recording.address))
+    stamped = executable._stamped(Stamps(recording.address))
     x, w = arguments()
     spans, taken, is_whole = recording.run(lambda: stamped(x, w), 3)
     assert not is_whole
