@@ -9,9 +9,9 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
-from mind_mlir.ops.accumulators import identity_number
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
+from mind_mlir.ops.best_elements import fits_i32, place_of_best
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import (
     INTEGERS,
@@ -62,15 +62,10 @@ def _type(context: TypeContext) -> TensorType:
 
 def check_index_dtype(context: TypeContext, attribute: str, extent: Dim) -> None:
     """Report E2005 unless ``attribute`` names a dtype of indices that has those of an axis of ``extent``."""
-    usable = INTEGERS if _fits(extent) else (DType.SI64,)
+    usable = INTEGERS if fits_i32(extent) else (DType.SI64,)
     lack = f"along an axis of {extent} elements does not give indices of"
     if not context.allows_dtype(attribute, usable, lack):
         context.stop_if_reported()
-
-
-def _fits(extent: Dim) -> bool:
-    """Return whether i32 has all indices of an axis of ``extent``, and that itself."""
-    return not isinstance(extent, int) or extent < 2**31
 
 
 def _evaluate(context: EvalContext) -> Array:
@@ -83,51 +78,13 @@ def _evaluate(context: EvalContext) -> Array:
 
 
 def _lower(context: LoweringContext) -> Any:
-    (operand,), (source,), result = context.operands, context.operand_types, context.result_type
+    (source,), result = context.operand_types, context.result_type
     if result.element_count == 0:
         return context.empty(result)
     axis = context.attributes["axis"] % source.rank
-    values = source.with_shape(reduced_shape(source.shape, (axis,), keepdims=False))
-    arithmetic = context.arithmetic(source.dtype)
-    lowest = context.filled(values, identity_number("Max", source.dtype))
-    greatest = context.reduce(operand, lowest, [axis], lambda x, so_far: arithmetic.maximum(so_far, x))
-    found = _first(context, greatest, axis, values)
-    positions = values.with_dtype(result.dtype)
-    if result.dtype is DType.SI32 or not _fits(source.extents[axis]):
-        return reshape(context, found, positions, result.extents)
-    arith, wide = context.mlir.arith, context.element(result.dtype)
-    found = context.elementwise(lambda index: arith.extsi(wide, index), [found], positions)
-    return reshape(context, found, positions, result.extents)
-
-
-def _first(context: LoweringContext, greatest: Any, axis: int, values: TensorType) -> Any:
-    """Append the least index along ``axis`` whose element is ``greatest``, or NaN: only then that is NaN.
-
-    Two passes, the greatest number and then its first place, run in vectors where one of pairs would not.
-    """
-    mlir, source = context.mlir, context.operand_types[0]
-    arith, affine = mlir.arith, mlir.ir.AffineMap
-    dtype = DType.SI32 if _fits(source.extents[axis]) else DType.SI64
-    arithmetic = context.arithmetic(source.dtype)
-    kept = [mlir.ir.AffineDimExpr.get(dim) for dim in range(source.rank) if dim != axis]
-    reduced = affine.get(source.rank, 0, kept)
-
-    def body(x: Any, most: Any, least: Any) -> Any:
-        hit = arithmetic.compare("Equal", x, most)
-        if source.dtype.is_float:
-            hit = arith.ori(hit, arithmetic.compare("NotEqual", x, x))
-        index = arith.index_cast(context.element(dtype), mlir.linalg.IndexOp(axis).result)
-        nowhere = context.scalar(source.extents[axis], dtype)
-        return arith.minsi(least, arith.select(hit, index, nowhere))
-
-    (found,) = context.generic(
-        [context.operands[0], greatest],
-        [affine.get_identity(source.rank), reduced, reduced],
-        [context.filled(values.with_dtype(dtype), source.extents[axis])],
-        ["reduction" if dim == axis else "parallel" for dim in range(source.rank)],
-        body,
-    )
-    return found
+    kept = reduced_shape(source.shape, (axis,), keepdims=False)
+    place = place_of_best(context, source, axis, result.dtype)
+    return reshape(context, place, TensorType(result.dtype, kept), result.extents)
 
 
 def _form(axis: int, dtype: DType, keepdims: bool = False) -> dict[str, Any]:

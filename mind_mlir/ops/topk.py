@@ -1,10 +1,10 @@
 """TopK: the greatest or least elements of an axis, in order, and where they lie (ptir-v0.4.md, extensions).
 
-Lowering: for more than few elements the indices of each row are sorted, as ArgSort does it. For few, each
-row goes through a list of the best ones so far. Most elements are not better than the last of the list, and
-cost one comparison. One that is takes its place in the list; those behind it move on. Elements come in
-order, so equal ones stay in it. A row of `n` elements in arbitrary order changes the list about
-`k log(n / k)` times.
+Lowering: one element is found in one pass, as ArgMax finds it, but for the least float, which no NaN is.
+For more than few elements the indices of each row are sorted, as ArgSort does it. For few, each row goes
+through a list of the best ones so far. Most elements are not better than the last of the list, and cost one
+comparison. One that is takes its place in the list; those behind it move on. Elements come in order, so equal
+ones stay in it. A row of `n` elements in arbitrary order changes the list about `k log(n / k)` times.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
+from mind_mlir.ops.best_elements import best_element
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import untouched
@@ -174,6 +175,8 @@ def _lower(context: LoweringContext) -> Any:
     if results[0].element_count == 0:
         return [context.empty(type_) for type_ in results]
     axis, k = context.attributes["axis"] % source.rank, context.attributes["k"]
+    if k == 1 and (context.attributes["largest"] or not source.dtype.is_float):
+        return best_element(context, axis, least=not context.attributes["largest"])
     last = (*(place for place in range(source.rank) if place != axis), axis)
     moved = source.with_shape(tuple(source.extents[place] for place in last))
     rows = moved.with_shape((math.prod(moved.extents[:-1]), moved.extents[-1]))

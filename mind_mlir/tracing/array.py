@@ -290,8 +290,7 @@ class TracedArray(TracedValue):
 
     def argmin(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
         """Return where the least element is, as `argmax`."""
-        is_float = self.value.type.dtype.is_float
-        return reductions.argmax(-self if is_float else ~self, axis, keepdims=keepdims)
+        return reductions.argmax(self, axis, keepdims=keepdims, least=True)
 
     def std(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> TracedArray:
         """Return the standard deviation along ``axis``, or of all; as `mind_mlir.numpy.std`."""

@@ -113,12 +113,19 @@ def product(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
     return trace.emit("ReduceProd", value, axes=axes, keepdims=keepdims, weak=array.weak)
 
 
-def argmax(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
-    """Return where the greatest element is, along an axis or in row-major order."""
+def argmax(array: TracedArray, axis: Any, *, keepdims: bool, least: bool = False) -> TracedArray:
+    """Return where the greatest or the ``least`` element is, along an axis or in row-major order."""
     trace = current_trace()
     keepdims = argument_checks.flag(keepdims, "keepdims")
-    if axis is None:
-        found = trace.emit("ArgMax", trace.value(array.reshape(-1)), axis=0, output_dtype=DType.SI64)
-        return found.reshape([1] * array.ndim) if keepdims else found
-    (place,) = axes_of(argument_checks.integer(axis, "axis"), array.ndim)
-    return trace.emit("ArgMax", trace.value(array), axis=place, keepdims=keepdims, output_dtype=DType.SI64)
+    one = array.reshape(-1) if axis is None else array
+    place = 0 if axis is None else axes_of(argument_checks.integer(axis, "axis"), array.ndim)[0]
+    if least:  # the greatest one in the opposite order
+        one = -one if array.value.type.dtype.is_float else ~one
+    found = trace.emit(
+        "ArgMax",
+        trace.value(one),
+        axis=place,
+        keepdims=keepdims and axis is not None,
+        output_dtype=DType.SI64,
+    )
+    return found.reshape([1] * array.ndim) if keepdims and axis is None else found

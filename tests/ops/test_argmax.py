@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from harness import edge_values, findings, run_both
 
-import mind_mlir
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
 
@@ -61,14 +60,3 @@ def test_rejections(shape: tuple[int, ...], axis: int, dtype: DType, code: str) 
 
 def test_long_axes_have_wide_indices() -> None:
     assert findings(ARGMAX, [TensorType(DType.F32, (2**31,))], form(0, DType.SI64)) == []
-
-
-def test_it_runs_in_vectors() -> None:
-    text = """\
-%0 = Input {name="x"} : tensor<f32[64, 512]>
-%1 = ArgMax (%0) {axis=1, keepdims=false, output_dtype=i32} : tensor<i32[64]>
-outputs: %1
-"""
-    listing = mind_mlir.compile(mind_mlir.parse(text)).as_text("schedule")
-    assert "rows 64 x 512" in listing
-    assert "plain" not in listing

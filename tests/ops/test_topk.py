@@ -42,6 +42,19 @@ def test_awkward_values_with_ties(dtype: DType, axis: int, largest: bool) -> Non
         assert list(order) == sorted(range(extent), key=key)
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F16, DType.SI32, DType.UI8, DType.I1])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((23, 3, 37), 2), ((23, 3, 37), 0), ((1, 40_003), 1), ((5, 1), 1)]
+)
+def test_the_best_one_is_the_first_of_the_order(
+    dtype: DType, largest: bool, shape: tuple[int, ...], axis: int
+) -> None:
+    x = np.random.default_rng(8).choice(edge_values(dtype), shape)
+    values, indices = run_both_all(TOPK, [x], form(1, axis, largest=largest))
+    assert values.tobytes() == np.take_along_axis(x, indices, axis).tobytes()
+
+
 @pytest.mark.parametrize("k", [1, 5, LONGEST_LIST, LONGEST_LIST + 1, 1501])
 def test_long_rows(k: int) -> None:
     x = np.random.default_rng(7).integers(0, 1000, (3, 1501))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices
 from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
+from mind_mlir.lowering.schedule.folds.matching import folds_pairs
 from mind_mlir.lowering.schedule.fusion.groups.collapse import (
     collapse,
     collapse_value,
@@ -27,13 +28,14 @@ from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
     from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes
+    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
 
@@ -49,7 +51,7 @@ class NestEmission:
     def emit_group(self, group: Group, pending: Container[Value]) -> None:
         """Replace the members of ``group`` by a nest."""
         operations = [view.op for view in group.members]
-        written = [result for op in operations for result in op.results if leaves(result, operations)]
+        written = written_by(group.members)
         if written:
             with ir.InsertionPoint(operations[-1]), ir.Location.fused([op.location for op in operations]):
                 self._group_nest(group, written, pending)
@@ -168,6 +170,16 @@ class NestEmission:
         passes, schedule = chosen
         self._emit(group, zip(written, targets, strict=True), schedule, last.place, passes)
         return True
+
+
+def written_by(members: Sequence[View]) -> list[Value]:
+    """Return the results of ``members`` that anything else uses; of one fold, all if any is used."""
+    operations = [view.op for view in members]
+    written: list[Value] = []
+    for view in members:
+        used_results = [result for result in view.op.results if leaves(result, operations)]
+        written += view.op.results if used_results and folds_pairs(view) else used_results
+    return written
 
 
 def targets_of(

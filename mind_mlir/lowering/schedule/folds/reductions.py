@@ -8,9 +8,10 @@ bound grows with the logarithm of n. `mind_mlir/ops/accumulation.py` states it.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from mind_mlir.lowering.schedule.emission.constants import RADIX
+from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
 from mind_mlir.mlir.passes import find_all
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.folds.fold import Fold
 
 
 _INFINITY = float("inf")
@@ -43,6 +45,8 @@ class Combiner:
     either_zero: bool = False
     location: MLIRLocation | None = dataclasses.field(default=None, compare=False)
 
+    parts: ClassVar = 1
+
     def neutral_attribute(self, element: Type) -> Attribute:
         """Return the neutral value of ``element``."""
         if isinstance(element, ir.IntegerType):
@@ -53,6 +57,14 @@ class Combiner:
         """Emit what changes nothing: a constant of a scalar or vector type."""
         element = type_.element_type if isinstance(type_, ir.VectorType) else type_
         return emitter.splat(type_, self.neutral_attribute(element))
+
+    def at(self, location: MLIRLocation) -> Self:
+        """Return the same, with the location of what it emits."""
+        return dataclasses.replace(self, location=location)
+
+    def nothings(self, emitter: Emitter, types: Sequence[Type]) -> list[Value]:
+        """Emit the same, as a `Fold` does."""
+        return [self.nothing(emitter, *types)]
 
     def wider(self, element: Type) -> Type:
         """Return the type that parts are joined in: one that keeps a sum from rounding again."""
@@ -66,6 +78,10 @@ class Combiner:
             self.name, [left.type], [left, right], attributes, loc=self.location
         ).result
 
+    def joined(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """Emit the same, as a `Fold` does."""
+        return [self.combine(*left, *right)]
+
     def horizontal(self, value: Value) -> Value:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
         element = ir.VectorType(value.type).element_type
@@ -75,6 +91,10 @@ class Combiner:
         )
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
         return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
+
+    def totals(self, emitter: Emitter, values: Sequence[Value], *, one_step: bool = False) -> list[Value]:
+        """Emit the same, as a `Fold` does."""
+        return [self.horizontal(*values)]
 
 
 def _lowest(width: int) -> int:
@@ -154,15 +174,15 @@ class Accumulators:
     """The accumulators of a nest: how many, and how each is combined.
 
     Args:
-        combiners: How each accumulator is combined, in their order.
+        folds: How accumulators are joined, in their order.
         neutral: For each, the vector that changes nothing.
     """
 
-    def __init__(self, emitter: Emitter, combiners: Sequence[Combiner], neutral: Sequence[Value]) -> None:
+    def __init__(self, emitter: Emitter, folds: Sequence[Fold], neutral: Sequence[Value]) -> None:
         self._e = emitter
-        self._combiners = combiners
+        self._folds = folds
         self.neutral = list(neutral)
-        self._rounds = any(combiner.name == "arith.addf" for combiner in combiners)
+        self._rounds = any(fold.name == "arith.addf" for fold in folds)
 
     def folds(self, terms: int) -> bool:
         """Return whether ``terms`` are too many for an accumulator."""
@@ -170,7 +190,8 @@ class Accumulators:
 
     def join(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """Combine accumulators of two levels."""
-        return [combiner.combine(*pair) for combiner, *pair in zip(self._combiners, left, right, strict=True)]
+        found = (fold.joined(*pair) for fold, pair in by_parts(self._folds, left, right))
+        return [value for each in found for value in each]
 
     def loop(
         self,

@@ -12,7 +12,7 @@ from bisect import bisect
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import GROUP_LIMIT
-from mind_mlir.lowering.schedule.folds.reductions import match_combiners
+from mind_mlir.lowering.schedule.folds.matching import folds_of, folds_pairs
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, ir
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def vector_dims(view: View) -> tuple[int, ...]:
     parallel = [dim for dim in range(len(view.extents)) if dim not in view.reductions]
     if any([index.dim for index in access] != parallel for access in view.accesses[len(view.inputs) :]):
         return ()
-    if view.reductions and match_combiners(view.body, view.results) is None:
+    if view.reductions and folds_of(view) is None:
         return ()
     if not view.extents:
         return (-1,)
@@ -197,5 +197,6 @@ def widest(members: list[View]) -> int:
     for view in members:
         types = [argument.type for argument in view.body.arguments]
         types += [result.type for op in view.body.operations for result in op.operation.results]
-        widths += [64 if isinstance(type_, ir.IndexType) else type_.width for type_ in types]
+        place = 8 if folds_pairs(view) else 64  # the place of a term, which is wider than no index it becomes
+        widths += [place if isinstance(type_, ir.IndexType) else type_.width for type_ in types]
     return max(widths)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import LINE
+from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.nests.elements import Beside, Chunk, Elements, Known, read_vector
+from mind_mlir.lowering.schedule.fusion.nests.program import Folded, folded
 from mind_mlir.mlir.bindings import Value, vector
 from mind_mlir.mlir.values import definition
 
@@ -59,6 +62,7 @@ class NestBody:
         through = self.schedule.beside > 1 and not self.group.reductions
         self.elements = Elements(emitter, self.group, self.schedule.width, wanted, live_ins, through=through)
         self.reducers = [output for output in nest.outputs if output.member.reductions and not output.adds]
+        self.folded = folded(self.reducers)
         self.streams = [output for output in nest.outputs if not output.member.reductions or output.adds]
         self._prefetches = list(prefetches)
         if self.schedule.prefetch_distance:
@@ -70,16 +74,14 @@ class NestBody:
 
     @property
     def neutral(self) -> list[Value]:
-        """The vector that each reducer combines with any other to that one."""
-        width = self.schedule.width
-        return [
-            each.combiner.nothing(self.e, self.e.vector_type(width, each.element)) for each in self.reducers
-        ]
+        """The vector of each reducer that stands for no terms."""
+        found = (each.nothing(self.e, self.schedule.width) for each in self.folded)
+        return [value for values in found for value in values]
 
     def accumulators(self, place: Place) -> Accumulators:
         """Return an accumulator for each reducer, of each of the rows at ``place``."""
         rows = self.rows_at(place)
-        return Accumulators(self.e, [each.combiner for each in self.reducers] * rows, self.neutral * rows)
+        return Accumulators(self.e, [each.fold for each in self.folded] * rows, self.neutral * rows)
 
     def rows(self, place: Place, chunk: Chunk, carried: Sequence[Value]) -> Iterator[tuple[int, Known]]:
         """Compute one chunk of each of the rows at ``place``; yield their numbers and what is known then."""
@@ -117,7 +119,9 @@ class NestBody:
         for _, computed in self.rows(place, chunk, carried):
             if place.side is None:
                 following = self.store_streams(place, chunk, computed, following)
-            following += [self._combine(each, next(accumulators), computed) for each in self.reducers]
+            for each in self.folded:
+                own = list(islice(accumulators, each.fold.parts))
+                following += self._folded(each, own, computed)
         if chunk.mask is None or self.group.vector not in self.group.reductions:
             return following
         pairs = zip(following[count:], carried[count:], strict=True)
@@ -130,7 +134,8 @@ class NestBody:
             self._prefetch(place, chunk)
         for number, output in enumerate(self.streams):
             if output.adds:
-                value = self._combine(output, self.start(output, stored[number], place, chunk), computed)
+                start = self.start(output, stored[number], place, chunk)
+                (value,) = self._folded(Folded((output,)), [start], computed)
             else:
                 value = self.elements.vector(output.value, computed)
             stored[number] = self.store(output, stored[number], place, chunk, value)
@@ -168,16 +173,20 @@ class NestBody:
         indices = output.indices(self.e, place.env | {self.group.vector: chunk.start})
         return indices if place.slot is None or not output.member.reductions else [place.slot, *indices]
 
-    def store_total(self, output: Output, result: Value, place: Place, total: Value) -> Value:
-        """Combine ``total`` with what its element of ``result`` starts from, and store it there.
+    def store_row(self, place: Place, results: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
+        """Join the ``totals`` of a row with what their elements of ``results`` start from, and store that.
 
         Partial results start from nothing.
         """
-        indices = output.indices(self.e, place.env)
-        if place.slot is not None:
-            return self.e.insert(total, result, [*indices, place.slot])
-        start = output.begin(self.e, result, indices)
-        return self.e.insert(output.combiner.combine(start, total), result, indices)
+        stored: list[Value] = []
+        for each, (own, total) in by_parts(self.folded, results, totals):
+            indices = each.outputs[0].indices(self.e, place.env)
+            if place.slot is None:
+                pairs = zip(each.begun(self.e, own, indices, total), own, strict=True)
+            else:
+                pairs, indices = zip(total, own, strict=True), [*indices, place.slot]
+            stored += [self.e.insert(value, result, indices) for value, result in pairs]
+        return stored
 
     def _prefetch(self, place: Place, chunk: Chunk) -> None:
         """Prefetch the cache lines that a step from ``chunk`` on needs, or one a little further on."""
@@ -194,10 +203,10 @@ class NestBody:
                 indices = [index.emit(self.e, here) for index in each.access]
                 self.e.prefetch(each.tensor, indices, write=each.write, once=distance > 0)
 
-    def _combine(self, output: Output, accumulator: Value, known: Known) -> Value:
-        """Combine what a reduction computed with an accumulator, fused if it is a product."""
-        combiner, value = output.combiner, self.elements.vector(output.value, known)
-        op = definition(value) if self.nest.target.fma and combiner.name == "arith.addf" else None
+    def _folded(self, each: Folded, accumulators: list[Value], known: Known) -> list[Value]:
+        """Return accumulators that have taken what a reduction computed, fused if it is a product."""
+        fold, terms = each.fold, [self.elements.vector(output.value, known) for output in each.outputs]
+        op = definition(terms[0]) if self.nest.target.fma and fold.name == "arith.addf" else None
         if op is not None and op.name == "arith.mulf":
-            return vector.FMAOp(*op.operands, accumulator, loc=combiner.location).result
-        return combiner.combine(accumulator, value)
+            return [vector.FMAOp(*op.operands, *accumulators, loc=fold.location).result]
+        return fold.joined(accumulators, terms)

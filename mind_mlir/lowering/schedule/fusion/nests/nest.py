@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
-    from mind_mlir.lowering.schedule.fusion.nests.program import Output
+    from mind_mlir.lowering.schedule.fusion.nests.program import Folded, Output
     from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value
@@ -48,7 +48,7 @@ class Chunks:
     body: PlaceBody
 
     def emit(
-        self, known: Known, outputs: Sequence[Output], partial: PartialResults, joined: Sequence[Output]
+        self, known: Known, outputs: Sequence[Output], partial: PartialResults, joined: Sequence[Folded]
     ) -> list[Value]:
         """Emit all chunks; return the tensors of the nest's outputs, in their order.
 
@@ -56,13 +56,15 @@ class Chunks:
             known: Numbers from outside that are known as others.
             outputs: The outputs in the order in which chunks carry their tensors.
             partial: Emits what is done with partial results.
-            joined: The outputs that have such.
+            joined: Those that have such.
         """
         tensors = {output.result: output.destination for output in outputs}
-        tensors.update([(output.result, partial.memory(output)) for output in joined])
+        tensors.update([(each.result, partial.memory(each)) for fold in joined for each in fold.outputs])
         carried = self._all(known, list(tensors.values()))
         tensors = dict(zip(tensors, carried, strict=True))
-        tensors.update([(each.result, partial.join(each, tensors[each.result])) for each in joined])
+        for each in joined:
+            found = partial.join(each, [tensors[result] for result in each.results])
+            tensors.update(zip(each.results, found, strict=True))
         return [tensors[output.result] for output in self.nest.outputs]
 
     def _all(self, known: Known, carried: list[Value]) -> list[Value]:
@@ -151,7 +153,9 @@ class GroupEmitter:
         slots = 0 if parts is None else parts.count + (parts.dim == self._g.vector and self._nest.has_end)
         last = self._g.vector in self._g.reductions
         partial = PartialResults(self._e, self._nest.schedule.lanes, slots, last=last)
-        return self._chunks.emit(known, [*self._b.streams, *reducers], partial, reducers if slots else ())
+        return self._chunks.emit(
+            known, [*self._b.streams, *reducers], partial, self._b.folded if slots else ()
+        )
 
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         here, inner, elements = self._b.inside(place, place.env), self._inside, self._b.elements

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.nests.program import Output
+    from mind_mlir.lowering.schedule.fusion.nests.program import Folded, Output
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value
 
@@ -41,72 +41,88 @@ class PartialResults:
         shape = output.destination.type.shape
         return self._e.empty([*shape, self._parts] if self._last else [self._parts, *shape], output.element)
 
-    def clear(self, output: Output, partial: Value, parts: tuple[Index, Index]) -> Value:
-        """Write what changes nothing to ``parts``, from one to that behind the last; return all of them."""
-        neutral = output.combiner.nothing(self._e, self._e.vector_type(self._lanes, output.element))
+    def clear(self, each: Folded, partial: list[Value], parts: tuple[Index, Index]) -> list[Value]:
+        """Write what stands for no terms to ``parts``, from one to that behind the last; return all."""
+        nothing = each.nothing(self._e, self._lanes)
+
+        def write(at: list[Index], mask: Value | None, now: list[Value]) -> list[Value]:
+            pairs = zip(nothing, now, strict=True)
+            return [self._e.write(value, tensor, at, mask) for value, tensor in pairs]
 
         def clear(part: Index, inside: list[Value]) -> list[Value]:
+            extent = partial[0].type.shape[-1]
             return self._e.vectors(
-                partial.type.shape[-1],
-                self._lanes,
-                inside,
-                lambda at, mask, now: [self._e.write(neutral, now[0], [part, at], mask)],
+                extent, self._lanes, inside, lambda at, mask, now: write([part, at], mask, now)
             )
 
-        return self._e.loop((*parts, 1), [partial], clear)[0]
+        return self._e.loop((*parts, 1), partial, clear)
 
-    def join(self, output: Output, partial: Value) -> Value:
-        """Return the destination of ``output`` with what its ``partial`` results add up to."""
-        shape = list(output.destination.type.shape)
+    def join(self, each: Folded, partial: Sequence[Value]) -> list[Value]:
+        """Return the destinations of ``each`` with what its ``partial`` results add up to."""
+        shape = list(each.outputs[0].destination.type.shape)
         count, parts = math.prod(shape), self._parts
-        flat = collapse_value(output.destination, [count] if shape else [])
+        flat = [collapse_value(tensor, [count] if shape else []) for tensor in each.destinations]
         both = [count, parts] if self._last else [parts, count]
-        partial = collapse_value(partial, both if shape else [parts])
+        partial = [collapse_value(value, both if shape else [parts]) for value in partial]
         if not self._last:
-            flat = self._columns(output, partial, flat)
+            flat = self._columns(each, partial, flat)
         elif not shape:
-            flat = self._element(output, partial, [], flat)
+            flat = self._element(each, partial, [], flat)
         else:
-            (flat,) = self._e.loop(
-                (0, count, 1), [flat], lambda i, now: [self._element(output, partial, [i], now[0])]
-            )
-        return expand_value(flat, shape)
+            flat = self._e.loop((0, count, 1), flat, lambda i, now: self._element(each, partial, [i], now))
+        return [expand_value(value, shape) for value in flat]
 
-    def _element(self, output: Output, partial: Value, at: list[Index], result: Value) -> Value:
+    def _element(
+        self, each: Folded, partial: Sequence[Value], at: list[Index], results: list[Value]
+    ) -> list[Value]:
         """Join the parts of one element, which lie beside one another."""
-        combiner, element = output.combiner, output.element
+        e, fold = self._e, each.fold
         width = 1 << (self._parts - 1).bit_length()
-        padding = combiner.nothing(self._e, element)
-        mask = self._e.mask(width, self._parts)
-        vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
-        wide = combiner.wider(element)
-        total = self._e.cast(combiner.horizontal(self._e.cast(vector, wide)), element)
-        return self._e.insert(combiner.combine(output.begin(self._e, result, at), total), result, at)
+        elements = [output.element for output in each.outputs]
+        paddings = fold.nothings(e, elements)
+        mask = e.mask(width, self._parts)
+        lanes = []
+        for value, element, padding in zip(partial, elements, paddings, strict=True):
+            vector = e.read(e.vector_type(width, element), value, [*at, 0], padding, mask)
+            lanes.append(e.cast(vector, fold.wider(element)))
+        pairs = zip(fold.totals(e, lanes), elements, strict=True)
+        totals = [e.cast(total, element) for total, element in pairs]
+        found = zip(each.begun(e, results, at, totals), results, strict=True)
+        return [e.insert(value, result, at) for value, result in found]
 
-    def _columns(self, output: Output, partial: Value, result: Value) -> Value:
+    def _columns(self, each: Folded, partial: Sequence[Value], results: list[Value]) -> list[Value]:
         """Join parts that lie one after the other, a vector of elements at a time."""
-        e, combiner, element = self._e, output.combiner, output.element
-        type_ = e.vector_type(self._lanes, element)
-        parts, count = partial.type.shape
-        wide = combiner.wider(element)
-        neutral = combiner.nothing(e, e.vector_type(self._lanes, wide))
-        padding = combiner.nothing(e, element)
-        accumulators = Accumulators(e, [combiner], [neutral])
+        e, fold = self._e, each.fold
+        parts, count = partial[0].type.shape
+        elements = [output.element for output in each.outputs]
+        types = [e.vector_type(self._lanes, element) for element in elements]
+        neutral = each.nothing(e, self._lanes, wide=True)
+        paddings = fold.nothings(e, elements)
+        accumulators = Accumulators(e, [fold], neutral)
 
         def vector(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
             def add(part: Index, inside: list[Value]) -> list[Value]:
-                terms = e.read(type_, partial, [part, at], padding, mask)
-                return [combiner.combine(inside[0], e.cast(terms, wide))]
+                terms = []
+                for type_, value, padding in zip(types, partial, paddings, strict=True):
+                    terms.append(
+                        e.cast(
+                            e.read(type_, value, [part, at], padding, mask), fold.wider(type_.element_type)
+                        )
+                    )
+                return fold.joined(inside, terms)
 
-            (total,) = accumulators.loop((0, parts, 1), parts, 1, accumulators.neutral, add)
-            total = e.cast(total, element)
-            if output.start is None:
-                start = e.read(type_, now[0], [at], e.number(element, 0), mask)
-            else:
-                start = e.broadcast(type_, output.start)
-            return [e.write(combiner.combine(start, total), now[0], [at], mask)]
+            totals = accumulators.loop((0, parts, 1), parts, 1, accumulators.neutral, add)
+            totals = [e.cast(total, element) for total, element in zip(totals, elements, strict=True)]
+            starts = [
+                e.read(type_, tensor, [at], e.number(element, 0), mask)
+                if output.start is None
+                else e.broadcast(type_, output.start)
+                for output, tensor, type_, element in zip(each.outputs, now, types, elements, strict=True)
+            ]
+            found = fold.joined(starts, totals)
+            return [e.write(value, tensor, [at], mask) for value, tensor in zip(found, now, strict=True)]
 
-        return e.vectors(count, self._lanes, [result], vector)[0]
+        return e.vectors(count, self._lanes, results, vector)
 
 
 class SummedRows(PartialResults):

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.folds.reductions import Combiner, combined_value, match_combiners
-from mind_mlir.lowering.schedule.linalg_view.values import filler
+from mind_mlir.lowering.schedule.folds.greatest import Greatest
+from mind_mlir.lowering.schedule.folds.matching import folds_of, term_of
+from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.folds.fold import Fold
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
+    from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, View
     from mind_mlir.mlir.bindings import Type, Value
     from mind_mlir.target import Target
+
+    #: Emits what a loop has found for what one fold gives.
+    Totals: TypeAlias = Callable[["Folded"], list[Value]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,33 +65,88 @@ class Output:
         return self.destination.type.element_type
 
     @cached_property
-    def combiner(self) -> Combiner:
-        """How a reduction is combined."""
-        combiners = match_combiners(self.member.body, self.member.results)
-        assert combiners is not None  # `vector_dims` is empty otherwise
-        return dataclasses.replace(combiners[self.number], location=self.member.op.location)
+    def fold(self) -> Fold:
+        """How a reduction takes its terms, perhaps together with another result."""
+        folds = folds_of(self.member)
+        assert folds is not None  # `vector_dims` is empty otherwise
+        return folds[min(self.number, len(folds) - 1)].at(self.member.op.location)
 
     @cached_property
     def value(self) -> Value:
-        """What is stored, or combined with an accumulator."""
+        """What is stored, or folded into an accumulator."""
         if self.instead is not None:
             return self.instead
-        reduces = self.member.reductions
-        return combined_value(self.member.body, self.member.results, self.number) if reduces else self.result
+        return term_of(self.member, self.number) if self.member.reductions else self.result
 
     def indices(self, e: Emitter, env: Env) -> list[Index]:
         """Emit the indices of the element at ``env``."""
         return [index.emit(e, env) for index in self.access]
 
-    def begin(self, e: Emitter, tensor: Value, indices: Sequence[Index]) -> Value:
-        """Emit what a reduction starts from, which ``tensor`` holds unless it is known."""
-        return e.extract(tensor, indices) if self.start is None else self.start
+
+@dataclasses.dataclass(frozen=True)
+class Folded:
+    """The results of a reduction that one fold gives, one for each of its parts."""
+
+    outputs: tuple[Output, ...]
+
+    @property
+    def parts(self) -> int:
+        """The number of results."""
+        return len(self.outputs)
+
+    @property
+    def results(self) -> list[Value]:
+        """The results themselves."""
+        return [output.result for output in self.outputs]
+
+    @property
+    def destinations(self) -> list[Value]:
+        """The tensors that they are written to."""
+        return [output.destination for output in self.outputs]
+
+    @property
+    def fold(self) -> Fold:
+        """The fold."""
+        return self.outputs[0].fold
+
+    def nothing(self, e: Emitter, lanes: int, *, wide: bool = False) -> list[Value]:
+        """Emit vectors that stand for no terms; ``wide``: of what parts are joined in."""
+        types = [self.fold.wider(each.element) if wide else each.element for each in self.outputs]
+        return self.fold.nothings(e, [e.vector_type(lanes, type_) for type_ in types])
+
+    def begun(
+        self,
+        e: Emitter,
+        tensors: Sequence[Value],
+        indices: Sequence[Index],
+        totals: Sequence[Value],
+        known: Mapping[Root, Value] = MappingProxyType({}),
+    ) -> list[Value]:
+        """Emit ``totals`` joined with what the reduction starts from: elements of ``tensors``, or numbers.
+
+        Numbers are what is ``known`` of them. Where pairs start from nothing, which LLVM does not see,
+        ``totals`` are all.
+        """
+        fold, starts = self.fold, [each.start for each in self.outputs]
+        constants = [None if start is None else constant_value(start) for start in starts]
+        elements = [each.element for each in self.outputs]
+        if isinstance(fold, Greatest) and constants == fold.neutral(elements):
+            return list(totals)
+        pairs = zip(starts, tensors, strict=True)
+        begin = [e.extract(at, indices) if start is None else known.get(start, start) for start, at in pairs]
+        return fold.joined(begin, totals)
 
 
-def reductions_of(views: Iterable[View]) -> list[Output]:
+def folded(outputs: Iterable[Output]) -> list[Folded]:
+    """Return the results of reductions by their folds; those of one follow one another."""
+    left = iter(outputs)
+    return [Folded((first, *itertools.islice(left, first.fold.parts - 1))) for first in left]
+
+
+def reductions_of(views: Iterable[View]) -> list[Folded]:
     """Return the results of ``views``, which reduce, as results that are given as they are found."""
     inits = [(view, number, init) for view in views for number, init in enumerate(view.inits)]
-    return [Output(*each, start=filler(each[-1])) for each in inits]
+    return folded(Output(*each, start=filler(each[-1])) for each in inits)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,8 +215,9 @@ class NestProgram:
     def starts(self) -> dict[Value, Value | None]:
         """What each reduction starts from, those that are no outputs last; None if that is in a tensor."""
         found = {output.result: output.start for output in self.outputs if output.member.reductions}
-        for output in reductions_of(view for view in self.group.members if view.reductions):
-            found.setdefault(output.result, output.start)
+        for each in reductions_of(view for view in self.group.members if view.reductions):
+            for output in each.outputs:
+                found.setdefault(output.result, output.start)
         return found
 
     @property

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import SHORT_COLUMN, SHORT_ROW
+from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk
 from mind_mlir.lowering.schedule.fusion.nests.program import Place, Range
 
@@ -117,8 +118,7 @@ def rows(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
     results = carried[count:]
     for row in range(body.rows_at(place)):
         here = body.at_row(place, row)
-        found = zip(body.reducers, results, list(islice(totals, len(results))), strict=True)
-        results = [body.store_total(output, result, here, total) for output, result, total in found]
+        results = body.store_row(here, results, list(islice(totals, len(results))))
     return [*streams, *results]
 
 
@@ -136,9 +136,14 @@ def row_totals(body: NestBody, place: Place, streams: list[Value]) -> tuple[list
     steps = -(-body.nest.most(vector) // body.schedule.width)
     carried = [*streams, *accumulators.neutral]
     values = reduced(body, others, place, accumulators, carried, row, SHORT_ROW, steps)
-    combiners = [output.combiner for output in body.reducers] * body.rows_at(place)
-    totals = zip(combiners, values[len(streams) :], strict=True)
-    return values[: len(streams)], (combiner.horizontal(total) for combiner, total in totals)
+    folds = [each.fold for each in body.folded] * body.rows_at(place)
+    one_step = not others and body.group.extents[vector] <= body.schedule.width
+
+    def totals() -> Iterator[Value]:
+        for fold, (lanes,) in by_parts(folds, values[len(streams) :]):
+            yield from fold.totals(body.e, lanes, one_step=one_step)
+
+    return values[: len(streams)], totals()
 
 
 def reduced(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks, GroupEmitter
+from mind_mlir.lowering.schedule.fusion.nests.program import Folded, folded
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
@@ -57,7 +58,7 @@ class RowEmitter:
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
-        return self._chunks.emit(known, self._nest.outputs, self._sums, list(self._summed.values()))
+        return self._chunks.emit(known, self._nest.outputs, self._sums, folded(self._summed.values()))
 
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over the rows of a chunk."""
@@ -96,7 +97,8 @@ class RowEmitter:
         for number, output in self._summed.items():
             first = self._sums.slot(place.env, rows[0])
             last = self._sums.slot(place.env, self._e.sub(rows[1], 1))
-            found[number] = self._sums.clear(output, found[number], (first, self._e.add(last, 1)))
+            parts = first, self._e.add(last, 1)
+            found[number : number + 1] = self._sums.clear(Folded((output,)), [found[number]], parts)
         return found
 
     def _end(self, first: Index, upper: Index) -> Index:

@@ -22,9 +22,10 @@ from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, Vi
 from mind_mlir.mlir.bindings import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.nests.program import Totals
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 
@@ -158,7 +159,7 @@ class RowPasses:
         numbers = {value: self._e.extract(block.buffers[value], slot) for value in live_ins}
         here = place.at(place.env, Known({**place.known.scalars, **numbers}))
         totals = self.along(number, here, block, prefetches=prefetches)
-        self.finish(number, here, block, lambda output: totals[output.result])
+        self.finish(number, here, block, lambda each: [totals[output.result] for output in each.outputs])
 
     def body(
         self,
@@ -183,7 +184,8 @@ class RowPasses:
             dataclasses.replace(self.outputs[view.op.results[0]], member=members[id(view)], adds=True)
             for view in part.summed
         ]
-        outputs += [*reductions_of(members[id(view)] for view in part.reduced), *others]
+        reduced = reductions_of(members[id(view)] for view in part.reduced)
+        outputs += [*(output for each in reduced for output in each.outputs), *others]
         live_ins = [value for value in part.live_ins if value in place.known.scalars]
         nest = NestProgram(group, outputs, self.schedule.passes[number], self._nest.target)
         body = NestBody(self._e, nest, self._dims([*live_ins, *numbers]), prefetches)
@@ -224,7 +226,7 @@ class RowPasses:
         keys = [output.result if output.instead is None else output.instead for output in body.reducers]
         return dict(zip(keys, totals, strict=True))
 
-    def finish(self, number: int, place: Place, block: Block, total: Callable[[Output], Value]) -> Known:
+    def finish(self, number: int, place: Place, block: Block, total: Totals) -> Known:
         """Compute and store in ``block`` the numbers that a row ends a pass with; return all that are known.
 
         They are made of the ``total`` that the pass has found for each reduction.
@@ -232,10 +234,9 @@ class RowPasses:
         part, env = self._each[number], place.env
         scalars = dict(place.known.scalars)
         for each in reductions_of(part.reduced):
-            start = None if each.start is None else place.known.scalars.get(each.start, each.start)
-            output, found = dataclasses.replace(each, start=start), total(each)
-            begin = output.begin(self._e, output.destination, output.indices(self._e, env))
-            scalars[output.result] = output.combiner.combine(begin, found)
+            indices = each.outputs[0].indices(self._e, env)
+            begun = each.begun(self._e, each.destinations, indices, total(each), scalars)
+            scalars.update(zip(each.results, begun, strict=True))
         group = Group(self.group.extents, self.group.vector, [] if self.schedule.apart else part.row_scalars)
         elements = Elements(self._e, group, 1, (), self._dims(scalars))
         known = elements.advance(env, Known(scalars))

@@ -13,11 +13,10 @@ import functools
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.folds.reductions import combiner_named
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
-from mind_mlir.lowering.schedule.fusion.nests.program import Output, Range
+from mind_mlir.lowering.schedule.fusion.nests.program import Folded, Output, Range
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import Relative, RelativeKind
 from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.folds.reductions import Combiner
+    from mind_mlir.lowering.schedule.folds.fold import Fold
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.program import Place
     from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage
     from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import SegmentSchedule
-    from mind_mlir.mlir.bindings import Attribute, Type
+    from mind_mlir.mlir.bindings import Type
 
     #: The first of some segments and the one behind the last; None for what follows the whole segments.
     Span = tuple[Index, Index] | None
@@ -143,7 +142,7 @@ class Segments:
             elements = first.elements.vector(maximum.value, computed)
             if chunk.mask is not None:
                 elements = self._e.select(chunk.mask, elements, lowest)
-            greatest, subtracted, *sums = self._raised(elements, maximum.combiner, inside, fold)
+            greatest, subtracted, *sums = self._raised(elements, maximum.fold, inside, fold)
             scalars = {**other.known.scalars, centre: subtracted}
             there = other.at(other.env, Known(scalars, other.known.vectors))
             return [greatest, subtracted, *second.accumulate(there, chunk, sums)]
@@ -152,11 +151,11 @@ class Segments:
         greatest, subtracted, *sums = along(second, segment, [*running, *second.neutral], step)
         totals = {maximum.result: greatest}
         for output, total in zip(second.reducers, sums, strict=True):
-            totals[output.result] = output.combiner.horizontal(total)
+            totals.update(zip([output.result], output.fold.totals(self._e, [total]), strict=True))
         return totals, [greatest, subtracted]
 
     def _raised(
-        self, elements: Value, combiner: Combiner, inside: list[Value], fold: OnlineExponentials
+        self, elements: Value, extreme: Fold, inside: list[Value], fold: OnlineExponentials
     ) -> list[Value]:
         """Return what goes from step to step, once ``elements`` are no greater than the maximum."""
         lanes, width = self._lanes, self._steps[self._first].width
@@ -169,8 +168,8 @@ class Segments:
 
         def raise_(now: list[Value]) -> list[Value]:
             before, _, *sums = now
-            own = combiner.horizontal(_all(combiner.name, parts))
-            maximum = combiner.combine(before, own)
+            own = extreme.totals(self._e, [_all(extreme.name, parts)])
+            (maximum,) = extreme.joined([before], own)
             subtracted = fold.subtracted(maximum)
             # A vector as elsewhere, so that the loop has one set of constants.
             factor = fold.factor(before, subtracted, elements.type)
@@ -224,27 +223,42 @@ class Segments:
         rows += [("count", None, result) for result in squares[:1]]
         return {(name, of): self._e.empty([self._count], like.type.element_type) for name, of, like in rows}
 
-    def _joined(self, numbers: Numbers, known: Mapping[Root, Value], output: Output) -> Value:
-        """Return what ``output`` adds up to, given the numbers of the segments and those of the row."""
-        combiner, element, result = output.combiner, output.element, output.result
-        wide = combiner.wider(element)
-        relative = next((each for each in self._stage.relative if each.result == result), None)
-        type_ = self._e.vector_type(self._lanes, element)
-        neutral = combiner.nothing(self._e, self._e.vector_type(self._lanes, wide))
-        nothing = zero(element)
+    def _joined(self, numbers: Numbers, known: Mapping[Root, Value], each: Folded) -> list[Value]:
+        """Return what ``each`` adds up to, given the numbers of the segments and those of the row."""
+        neutral = each.nothing(self._e, self._lanes, wide=True)
 
         def add(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
-            def read(name: str, of: Value | None, padding: Attribute = nothing) -> Value:
-                return self._e.read(type_, numbers[name, of], [at], self._e.splat(element, padding), mask)
+            paddings = each.fold.nothings(self._e, [output.element for output in each.outputs])
+            pairs = zip(each.outputs, paddings, strict=True)
+            terms = [self._terms(numbers, known, output, (at, mask, padding)) for output, padding in pairs]
+            if mask is not None:
+                live = zip(terms, neutral, strict=True)
+                terms = [self._e.select(mask, *pair) for pair in live]
+            return each.fold.joined(now, terms)
 
-            if relative is None:
-                terms = self._e.cast(read("total", result, combiner.neutral_attribute(element)), wide)
-            else:
-                terms = _TERMS[relative.kind](self._e, relative, read, known[relative.centre], wide)
-            return [combiner.combine(now[0], terms if mask is None else self._e.select(mask, terms, neutral))]
+        found = self._e.vectors(self._count, self._lanes, neutral, add)
+        totals = zip(each.fold.totals(self._e, found), each.outputs, strict=True)
+        return [self._e.cast(total, output.element) for total, output in totals]
 
-        (found,) = self._e.vectors(self._count, self._lanes, [neutral], add)
-        return self._e.cast(combiner.horizontal(found), element)
+    def _terms(
+        self,
+        numbers: Numbers,
+        known: Mapping[Root, Value],
+        output: Output,
+        place: tuple[Index, Value | None, Value],
+    ) -> Value:
+        """Return what ``output`` takes of some segments: of those at a ``place`` that a mask has on."""
+        at, mask, neutral = place
+        element, wide = output.element, output.fold.wider(output.element)
+        relative = next((each for each in self._stage.relative if each.result == output.result), None)
+        type_, nothing = self._e.vector_type(self._lanes, element), self._e.number(element, 0)
+
+        def read(name: str, of: Value | None, padding: Value = nothing) -> Value:
+            return self._e.read(type_, numbers[name, of], [at], padding, mask)
+
+        if relative is None:
+            return self._e.cast(read("total", output.result, neutral), wide)
+        return _TERMS[relative.kind](self._e, relative, read, known[relative.centre], wide)
 
 
 def _all(name: str, parts: list[Value]) -> Value:
@@ -258,7 +272,7 @@ def _exponentials(e: Emitter, sum_: Relative, read: Read, centre: Value, wide: T
     Where the maximum of a segment is minus infinity, its sum is zero, and so is the factor unless all of
     the row is minus infinity: then it is NaN, as it would be in one segment.
     """
-    greatest = read("total", sum_.source, ir.FloatAttr.get(centre.type, -math.inf))
+    greatest = read("total", sum_.source, e.number(centre.type, -math.inf))
     totals = read("total", sum_.result)
     less = arith.SubFOp(greatest, e.broadcast(greatest.type, centre)).result
     factor = e.cast(math_.ExpOp(less).result, wide)
