@@ -27,7 +27,7 @@ def move_as_bytes(transfers: Iterable[Operation]) -> None:
 def _read(op: Operation, type_: Type) -> None:
     operands = list(op.operands)
     padding = 1 + len(operands[0].type.shape)
-    operands[0] = _bytes(operands[0], type_.element_type)
+    operands[0] = as_bytes(operands[0])
     operands[padding] = arith.extui(type_.element_type, operands[padding])
     found = ir.Operation.create(op.name, [type_], operands, _attributes(op)).result
     op.results[0].replace_all_uses_with(arith.trunci(op.results[0].type, found))
@@ -35,14 +35,16 @@ def _read(op: Operation, type_: Type) -> None:
 
 def _write(op: Operation, type_: Type) -> None:
     value, buffer, *rest = op.operands
-    operands = [arith.extui(type_, value), _bytes(buffer, type_.element_type), *rest]
+    operands = [arith.extui(type_, value), as_bytes(buffer), *rest]
     ir.Operation.create(op.name, [], operands, _attributes(op))
 
 
-def _bytes(buffer: Value, byte: Type) -> Value:
-    """Return ``buffer`` as bytes: in the LLVM dialect it is that anyway."""
+def as_bytes(buffer: Value) -> Value:
+    """Return ``buffer`` as bytes if it is of truth values: in the LLVM dialect it is that anyway."""
     type_ = ir.MemRefType(buffer.type)
-    seen = ir.MemRefType.get(type_.shape, byte, type_.layout, type_.memory_space)
+    if type_.element_type != ir.IntegerType.get_signless(1):
+        return buffer
+    seen = ir.MemRefType.get(type_.shape, ir.IntegerType.get_signless(8), type_.layout, type_.memory_space)
     return ir.Operation.create("builtin.unrealized_conversion_cast", [seen], [buffer]).result
 
 

@@ -1,6 +1,8 @@
-"""Copies between buffers, as `memcpy` or as loops, and buffers filled with one value, as vectors.
+"""Copies between buffers, and buffers filled with one value, as vectors.
 
-Large ones are cut in chunks that threads share. The margins of padded tensors are filled.
+Large ones are cut in chunks that threads share. The margins of padded tensors are filled. Short copies are a
+`memcpy`. Long ones are not: that of glibc takes an instruction for them that on many processors moves 3 GB/s
+where buffers lie some pages and a few bytes apart, and that nowhere is faster than vectors.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import contextlib
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.booleans import as_bytes
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.indices import zero
@@ -20,56 +23,73 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mind_mlir.lowering.schedule.emission.split import Split
-    from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
 #: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
 LINE = 64
-#: Bytes that a call of `memcpy` is worth.
+#: Bytes that lie together which are worth a loop around them.
 _RUN_BYTES = 128
+#: Bytes that `memcpy` copies in vectors itself.
+_SHORT_BYTES = 2048
 
 
-def expand_copies(copies: Iterable[Operation]) -> None:
-    """Cut large ones of ``copies`` in chunks, and turn those of buffers with gaps into loops.
+def expand_copies(copies: Iterable[Operation], machine: Target) -> None:
+    """Let ``copies``, each `memref.copy` of a bufferized module, be loops over vectors, large ones in chunks.
 
-    ``copies`` are each `memref.copy` of a bufferized module. The others are a `memcpy` to the LLVM dialect.
+    The others are a `memcpy` to the LLVM dialect.
     """
     for op in copies:
         source, target = op.operands
         with ir.InsertionPoint(op), op.location:
-            if is_contiguous(source.type) and is_contiguous(target.type):
-                if not _flat(source, target):
+            if is_row_major(source.type) and is_row_major(target.type):
+                if byte_size(source.type) <= _SHORT_BYTES:
                     continue
-            elif is_row_major(source.type) and is_row_major(target.type):
-                continue
+                _flat(source, target, machine)
             else:
-                _strided(source, target)
+                _strided(source, target, machine)
         op.erase()
 
 
-def _flat(source: Value, target: Value) -> bool:
-    """Emit a copy of contiguous buffers in chunks, if that pays."""
+def _flat(source: Value, target: Value, machine: Target) -> None:
+    """Emit a copy of buffers without gaps, in chunks if that pays."""
     elements = math.prod(source.type.shape)
     chosen = split(max(elements, 1), 2 * byte_size(source.type) * BYTE_NS, multiple=LINE)
+    one, other = flattened(source), flattened(target)
     if chosen.count == 1:
-        return False
-    emit_chunks(chosen, [flattened(source), flattened(target)], memref.copy)
-    return True
+        _move_run(one, other, machine)
+    else:
+        emit_chunks(chosen, [one, other], lambda here, there: _move_run(here, there, machine))
 
 
-def _strided(source: Value, target: Value) -> None:
+def _move_run(source: Value, target: Value, machine: Target) -> None:
+    """Emit a copy of buffers of rank 1 without gaps."""
+    element = source.type.element_type
+    if isinstance(element, ir.ComplexType) or byte_size(source.type) <= _SHORT_BYTES:
+        memref.copy(source, target)
+        return
+    source, target = as_bytes(source), as_bytes(target)
+    type_ = ir.VectorType.get([machine.vector_bytes // element_bytes(element)], source.type.element_type)
+
+    def move(place: Value) -> None:
+        vector.StoreOp(vector.LoadOp(type_, source, [place]).result, target, [place])
+
+    _in_vectors(source.type.shape[0], type_.shape[0], move)
+
+
+def _strided(source: Value, target: Value, machine: Target) -> None:
     """Emit a copy as loops."""
     shape = source.type.shape
     nanoseconds = 2 * math.prod(shape) * element_bytes(source.type.element_type) * BYTE_NS
     chosen = split(max(shape[0], 1), nanoseconds) if shape else None
     if chosen is None or chosen.count == 1:
-        _emit_loops(source, target)
+        _emit_loops(source, target, machine)
     else:
-        emit_chunks(chosen, [source, target], _emit_loops)
+        emit_chunks(chosen, [source, target], lambda here, there: _emit_loops(here, there, machine))
 
 
-def _emit_loops(source: Value, target: Value) -> None:
-    """Emit loops around a `memcpy` of what lies together in both buffers.
+def _emit_loops(source: Value, target: Value, machine: Target) -> None:
+    """Emit loops around what lies together in both buffers.
 
     Where that is little, they are around vectors that are a row each; around elements where no rows are.
     """
@@ -77,7 +97,7 @@ def _emit_loops(source: Value, target: Value) -> None:
     outer = max(outer_rank(source.type), outer_rank(target.type))
     element = source.type.element_type
     if math.prod(shape[outer:]) * element_bytes(element) >= _RUN_BYTES:
-        _loops(shape[:outer], lambda places: _move_run(source, target, places))
+        _loops(shape[:outer], lambda places: _move_part(source, target, places, machine))
     elif outer < len(shape) and shape[-1] > 1 and not isinstance(element, ir.ComplexType):
         _loops(shape[:-1], lambda places: _move_row(source, target, places))
     else:
@@ -99,9 +119,9 @@ def _loops(extents: list[int], body: Callable[[list[Value]], None]) -> None:
         body(places)
 
 
-def _move_run(source: Value, target: Value, places: list[Value]) -> None:
+def _move_part(source: Value, target: Value, places: list[Value], machine: Target) -> None:
     sizes = [1] * len(places)
-    memref.copy(_part(source, places, sizes), _part(target, places, sizes))
+    _move_run(flattened(_part(source, places, sizes)), flattened(_part(target, places, sizes)), machine)
 
 
 def _move_row(source: Value, target: Value, places: list[Value]) -> None:
@@ -135,10 +155,12 @@ def emit_chunks(chosen: Split, buffers: list[Value], emit: Callable[..., object]
 
 
 def flattened(buffer: Value) -> Value:
-    """Return a contiguous ``buffer`` as one of rank 1."""
+    """Return a ``buffer`` without gaps as one of rank 1."""
     type_ = buffer.type
-    flat = ir.MemRefType.get([math.prod(type_.shape)], type_.element_type)
-    if type_ == flat:
+    _, offset = type_.get_strides_and_offset()
+    layout = ir.StridedLayoutAttr.get(offset, [1]) if offset else None
+    flat = ir.MemRefType.get([math.prod(type_.shape)], type_.element_type, layout)
+    if type_.rank == 1:
         return buffer
     i64 = ir.IntegerType.get_signless(64)
     group = ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in range(type_.rank)])
@@ -163,7 +185,7 @@ def _part(buffer: Value, places: list[Value], sizes: list[int]) -> Value:
     return ir.Operation.create("memref.subview", [part], [buffer, *places], attributes).result
 
 
-def expand_fills(fills: Iterable[Operation], target: Target) -> None:
+def expand_fills(fills: Iterable[Operation], machine: Target) -> None:
     """Turn those of ``fills`` that fill a contiguous buffer into stores of vectors.
 
     ``fills`` are each `linalg.map` and `linalg.fill` of a bufferized module. Loops over scalars take LLVM's
@@ -173,16 +195,14 @@ def expand_fills(fills: Iterable[Operation], target: Target) -> None:
         value = _value(op)
         buffer = op.operands[-1]
         type_ = buffer.type
-        if value is None or not is_contiguous(type_) or not _in_vectors(type_.element_type):
+        if value is None or not is_contiguous(type_) or isinstance(type_.element_type, ir.ComplexType):
             continue
         with ir.InsertionPoint(op), op.location:
-            _fill(flattened(buffer), value, target.vector_bytes // element_bytes(type_.element_type))
+            flat = as_bytes(flattened(buffer))
+            if value.type != flat.type.element_type:
+                value = arith.ExtUIOp(flat.type.element_type, value).result
+            _fill(flat, value, machine.vector_bytes // element_bytes(type_.element_type))
         op.erase()
-
-
-def _in_vectors(element: Type) -> bool:
-    """Return whether vectors hold such elements as buffers do: i1 is packed in bits, complex not held."""
-    return str(element) != "i1" and not isinstance(element, ir.ComplexType)
 
 
 def _value(op: Operation) -> Value | None:
@@ -217,12 +237,18 @@ def _store(buffer: Value, value: Value, lanes: int) -> None:
             memref.StoreOp(value, buffer, [arith.ConstantOp(index, place).result])
         return
     full = vector.BroadcastOp(ir.VectorType.get([lanes], value.type), value).result
+    _in_vectors(extent, lanes, lambda place: vector.StoreOp(full, buffer, [place]))
+
+
+def _in_vectors(extent: int, lanes: int, emit: Callable[[Value], object]) -> None:
+    """Emit ``emit`` at each vector of ``extent`` elements, and at one more that ends where these do."""
+    index = ir.IndexType.get()
     zero, end, step = (
         arith.ConstantOp(index, number).result for number in (0, extent // lanes * lanes, lanes)
     )
     loop = scf.ForOp(zero, end, step)
     with ir.InsertionPoint(loop.body):
-        vector.StoreOp(full, buffer, [loop.induction_variable])
+        emit(loop.induction_variable)
         scf.YieldOp([])
-    if extent % lanes:  # one more vector that ends where the buffer does
-        vector.StoreOp(full, buffer, [arith.ConstantOp(index, extent - lanes).result])
+    if extent % lanes:
+        emit(arith.ConstantOp(index, extent - lanes).result)

@@ -91,7 +91,7 @@ def to_llvm(
     machine = target or named_target()
     with module.context, ir.Location.unknown():
         _, found = survey(module, "memref.copy", "linalg.map", "linalg.fill", "scf.for")
-        expand_copies(found["memref.copy"])
+        expand_copies(found["memref.copy"], machine)
         expand_fills(found["linalg.map"] + found["linalg.fill"], machine)
         stream_stores(found["scf.for"])
         custom = take_custom_calls(module)

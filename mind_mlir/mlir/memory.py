@@ -79,7 +79,7 @@ def outer_rank(type_: Type) -> int:
 
 
 def byte_size(type_: Type) -> int:
-    """Return the size in bytes of a contiguous memref type.
+    """Return the size in bytes of a memref type without gaps.
 
     Raises:
         ValueError: An extent is dynamic.

@@ -139,8 +139,8 @@ func.func private @fits(%object: !llvm.ptr, %description: !llvm.ptr, %flags: i32
   return %fits : i1
 }
 
-// Whether truth values, if the description says how many bytes of them there are, have no bytes but 0 and 1. Looks at 8
-// bytes at a time; that memory may begin anywhere.
+// Whether truth values, if the description says how many bytes of them there are, have no bytes but 0 and 1. Looks at 256
+// bytes at a time, in vectors, then at 8; that memory may begin anywhere.
 func.func private @has_plain_bytes(%data: i64, %description: !llvm.ptr) -> i1 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -149,8 +149,37 @@ func.func private @has_plain_bytes(%data: i64, %description: !llvm.ptr) -> i1 {
   %checked_at = arith.constant $checked_bytes : i64
   %count = func.call @word(%description, %checked_at) : (!llvm.ptr, i64) -> i64
   %first = llvm.inttoptr %data : i64 to !llvm.ptr
+  %block = arith.constant 256 : i64
+  %blocks = arith.subi %count, %block : i64
+  %skipped = scf.while (%i = %zero) : (i64) -> i64 {
+    %more = arith.cmpi sle, %i, %blocks : i64
+    %right = scf.if %more -> i1 {
+      %place_0 = llvm.getelementptr %first[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+      %place_1 = llvm.getelementptr %place_0[64] : (!llvm.ptr) -> !llvm.ptr, i8
+      %place_2 = llvm.getelementptr %place_0[128] : (!llvm.ptr) -> !llvm.ptr, i8
+      %place_3 = llvm.getelementptr %place_0[192] : (!llvm.ptr) -> !llvm.ptr, i8
+      %bytes_0 = llvm.load %place_0 {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
+      %bytes_1 = llvm.load %place_1 {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
+      %bytes_2 = llvm.load %place_2 {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
+      %bytes_3 = llvm.load %place_3 {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
+      %pair_0 = arith.ori %bytes_0, %bytes_1 : vector<8xi64>
+      %pair_1 = arith.ori %bytes_2, %bytes_3 : vector<8xi64>
+      %four = arith.ori %pair_0, %pair_1 : vector<8xi64>
+      %bytes = "llvm.intr.vector.reduce.or"(%four) : (vector<8xi64>) -> i64
+      %seen = arith.andi %bytes, %odd : i64
+      %none = arith.cmpi eq, %seen, %zero : i64
+      scf.yield %none : i1
+    } else {
+      scf.yield %more : i1
+    }
+    scf.condition(%right) %i : i64
+  } do {
+  ^bb0(%i: i64):
+    %next = arith.addi %i, %block : i64
+    scf.yield %next : i64
+  }
   %words = arith.subi %count, %eight : i64
-  %plain = scf.while (%i = %zero) : (i64) -> i64 {
+  %plain = scf.while (%i = %skipped) : (i64) -> i64 {
     %more = arith.cmpi sle, %i, %words : i64
     %right = scf.if %more -> i1 {
       %place = llvm.getelementptr %first[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8

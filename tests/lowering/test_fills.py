@@ -1,4 +1,4 @@
-"""Padded tensors: their margins as vectors, their insides as runs of memory."""
+"""Copies, and padded tensors: their margins and their insides as vectors."""
 
 from __future__ import annotations
 
@@ -52,9 +52,51 @@ def test_padded_tensors_are_those_of_numpy(shape: tuple[int, ...], dtype: str) -
     assert found.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 64), (61, 40, 67)], ids=str)
-def test_padding_has_no_loops_over_scalars(shape: tuple[int, ...]) -> None:
-    text = str(lowered(padded(shape, "f32")))
-    assert "llvm.intr.memcpy" in text
+@pytest.mark.parametrize("dtype", VALUES)
+@pytest.mark.parametrize("shape", [(2, 3, 3000), (61, 40, 67)], ids=str)
+def test_padding_has_no_loops_over_scalars(shape: tuple[int, ...], dtype: str) -> None:
+    text = str(lowered(padded(shape, dtype)))
     assert SCALAR_ATTRIBUTE not in text
-    assert SCALAR_ATTRIBUTE in str(lowered(padded(shape, "i1")))  # a vector of i1 is packed, a buffer is not
+    assert "memcpy" not in text
+
+
+def copied(extent: int, dtype: str) -> str:
+    """A function that returns what it is given."""
+    return f"""
+    func.func @main(%a: tensor<{extent}x{dtype}>) -> tensor<{extent}x{dtype}> {{
+      return %a : tensor<{extent}x{dtype}>
+    }}"""
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+@pytest.mark.parametrize("extent", [0, 1, 7, 256, 257, 511, 1031, 2048, 2049, 65_537, 200_003])
+def test_copies_are_what_they_copy(extent: int, dtype: str) -> None:
+    numpy_dtype = VALUES[dtype][1]
+    a: np.ndarray[Any, Any] = (
+        np.random.default_rng(5).integers(0, 2 if dtype == "i1" else 100, extent).astype(numpy_dtype)
+    )
+    (found,) = run(copied(extent, dtype), [a], (a.shape, numpy_dtype))
+    assert found.tobytes() == a.tobytes()
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+@pytest.mark.parametrize(("first", "count", "columns"), [(3, 5, 1031), (0, 8, 1031), (2, 90, 1009)])
+def test_rows_are_copied_from_where_they_lie(first: int, count: int, columns: int, dtype: str) -> None:
+    numpy_dtype = VALUES[dtype][1]
+    a: np.ndarray[Any, Any] = np.random.default_rng(6).integers(0, 2, (97, columns)).astype(numpy_dtype)
+    given, wanted = f"tensor<97x{columns}x{dtype}>", f"tensor<{count}x{columns}x{dtype}>"
+    text = f"""
+    func.func @main(%a: {given}) -> {wanted} {{
+      %r = tensor.extract_slice %a[{first}, 0] [{count}, {columns}] [1, 1] : {given} to {wanted}
+      return %r : {wanted}
+    }}"""
+    (found,) = run(text, [a], ((count, columns), numpy_dtype))
+    assert found.tobytes() == a[first : first + count].tobytes()
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+def test_long_copies_are_vectors_and_short_ones_are_left_to_llvm(dtype: str) -> None:
+    text = lowered(copied(5003, dtype))
+    assert "memcpy" not in text
+    assert SCALAR_ATTRIBUTE not in text
+    assert "llvm.intr.memcpy" in lowered(copied(16, dtype))

@@ -136,7 +136,7 @@ def test_outputs_are_fresh_plain_arrays() -> None:
     assert not np.shares_memory(first, second)
 
 
-@pytest.mark.parametrize("size", [1, 7, 8, 19, 300])
+@pytest.mark.parametrize("size", [1, 7, 8, 19, 255, 256, 300, 1031])
 def test_truth_values_of_any_bytes(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     f = ready(lambda b: [b.emit("Not", b.input("p", TensorType(I1, (size,))))], np.zeros(size, np.bool_))
     watched = Watched(f, monkeypatch)
@@ -145,7 +145,7 @@ def test_truth_values_of_any_bytes(size: int, monkeypatch: pytest.MonkeyPatch) -
     native = watched.count
     for place in (0, size // 2, size - 1):
         odd = plain.astype(np.uint8)
-        odd[place] = 2
+        odd[place] = 2 << place % 7
         assert (f(odd.view(np.bool_))[0] == (odd == 0)).all()
     assert (native, watched.count) == (0, 3)
 

@@ -16,6 +16,8 @@ from schedule_harness import (
     tensor_type,
 )
 
+from mind_mlir.target import named_target
+
 
 @pytest.mark.parametrize("dtype", ["f32", "i1"])
 @pytest.mark.parametrize(("rows", "columns", "picks"), [(9, 70, (5,)), (3, 4, (2, 3)), (5, 1, (4,))], ids=str)
@@ -41,6 +43,40 @@ def test_gather_of_rows(rows: int, columns: int, picks: tuple[int, ...], dtype: 
     assert "linalg." not in scheduled(text)
     run(text, [x, where], [result])
     np.testing.assert_array_equal(result, x[where])
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [("f32", 16), ("i1", 64), ("i8", 64)])
+def test_vectors_are_as_wide_as_what_they_hold(dtype: str, lanes: int) -> None:
+    """The numbers of rows are the same in all lanes, and where the lanes are is only read at."""
+    table, chosen, out = tensor_type((9, 200), dtype), tensor_type((5,), "i64"), tensor_type((5, 200), dtype)
+    body = empty("r", out) + generic(
+        "r",
+        [("%a1", chosen, "d0")],
+        (out, "d0, d1"),
+        ["parallel"] * 2,
+        f"""%i = arith.index_cast %x0 : i64 to index
+        %j = linalg.index 1 : index
+        %v = tensor.extract %a0[%i, %j] : {table}
+        linalg.yield %v : {dtype}""",
+    )
+    text = scheduled(function([table, chosen], [out], body, ["%r"]), named_target("avx512"))
+    assert f"vector<{lanes}x{dtype}>" in text
+
+
+def test_positions_that_are_computed_with_are_in_vectors() -> None:
+    out = tensor_type((5, 200), "f32")
+    body = empty("r", out) + generic(
+        "r",
+        [],
+        (out, "d0, d1"),
+        ["parallel"] * 2,
+        """%j = linalg.index 1 : index
+        %n = arith.index_cast %j : index to i64
+        %v = arith.sitofp %n : i64 to f32
+        linalg.yield %v : f32""",
+    )
+    text = scheduled(function([], [out], body, ["%r"]), named_target("avx512"))
+    assert "vector<8xf32>" in text
 
 
 def test_gather_from_a_fused_result_and_by_columns() -> None:

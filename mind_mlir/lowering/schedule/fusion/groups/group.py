@@ -136,22 +136,29 @@ def _rows_along(view: View, dim: int) -> bool:
     extracts = extractions(view)
     if not extracts:
         return True
+    varying, positions = _varying(view, dim)
+    rows = [list(op.operands)[1:] for op in extracts]
+    return all(
+        not any(index in varying or index in positions for index in row[:-1])
+        and (row[-1] in positions or row[-1] not in varying)
+        for row in rows
+        if row
+    )
+
+
+def _varying(view: View, dim: int) -> tuple[set[Value], set[Value]]:
+    """Return the values of the body of ``view`` that vary along ``dim``, and those that are its number."""
     arguments = zip(view.body.arguments, view.accesses, strict=True)
     varying = {argument for argument, access in arguments if any(index.uses(dim) for index in access)}
     positions: set[Value] = set()
     for operation in view.body.operations:
         op = operation.operation
-        if op.name == "linalg.index" and ir.IntegerAttr(op.attributes["dim"]).value == dim:
-            positions.add(op.results[0])
-        elif not any(operand in varying or operand in positions for operand in op.operands):
-            continue
-        varying.update(op.results)
-    rows = [list(op.operands)[1:] for op in extracts]
-    return all(
-        not any(index in varying for index in row[:-1]) and (row[-1] in positions or row[-1] not in varying)
-        for row in rows
-        if row
-    )
+        if op.name == "linalg.index":
+            if ir.IntegerAttr(op.attributes["dim"]).value == dim:
+                positions.add(op.results[0])
+        elif any(operand in varying or operand in positions for operand in op.operands):
+            varying.update(op.results)
+    return varying, positions
 
 
 def extractions(view: View) -> list[Operation]:
@@ -191,12 +198,25 @@ def _number(type_: Type) -> bool:
     return isinstance(type_, ir.IntegerType | ir.FloatType)
 
 
-def widest(members: list[View]) -> int:
-    """Return the width in bits of the widest element that the bodies of ``members`` handle."""
+def widest(members: list[View], along: int = -1) -> int:
+    """Return the width in bits of the widest element that the bodies of ``members`` handle.
+
+    With ``along``, of those that vectors along that loop hold: what is the same in all lanes is a number.
+    """
     widths = [8]
     for view in members:
-        types = [argument.type for argument in view.body.arguments]
-        types += [result.type for op in view.body.operations for result in op.operation.results]
+        values = [*view.body.arguments, *(result for op in view.body.operations for result in op.results)]
+        if along >= 0:
+            values = _in_vectors(view, along)
         place = 8 if folds_pairs(view) else 64  # the place of a term, which is wider than no index it becomes
+        types = [value.type for value in values]
         widths += [place if isinstance(type_, ir.IndexType) else type_.width for type_ in types]
     return max(widths)
+
+
+def _in_vectors(view: View, along: int) -> list[Value]:
+    """Return the values of the body that vectors hold: where they are, only if that is computed with."""
+    varying, positions = _varying(view, along)
+    computed = [op.operation for op in view.body.operations if op.operation.name != "tensor.extract"]
+    used = {operand for op in computed for operand in op.operands}
+    return [*varying, *(positions & used), *list(view.body.arguments)[len(view.inputs) :]]

@@ -29,7 +29,7 @@ class Work:
         extents: Iterations of each loop.
         vector: The loop along which vectors run; -1 where there is none.
         reductions: The loops that are reduced.
-        bits: Width of the widest element.
+        bits: Width of the widest element in vectors.
         weight: Operations in the bodies.
         operations: The same, with those that take longer counted as often as they are slower.
         bytes: Bytes that are read or written, each once.
@@ -82,7 +82,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         group.extents,
         group.vector,
         group.reductions,
-        widest(group.members),
+        widest(group.members, group.vector),
         group.weight,
         sum(operations_of(view) for view in group.members),
         touched_bytes(dict.fromkeys((*written, *read))),
