@@ -2,14 +2,16 @@
 
 The program is a block of GPT-2 (`gpt2_block` of `benchmarks.peers`), for us a file of Core IR. Every process
 is a fresh one, by turns; times include Python's own start, and end with the result. ``hit`` is what the same
-process takes to compile the program once more, after reading it again. jax is measured where the interpreter
-that ``--peers`` names has it, which is this one by default.
+process takes to compile the program once more, after reading it again. With micro-kernels kept, others have
+been compiled before that call the same ones, but not this program. jax is measured where the interpreter that
+``--peers`` names has it, which is this one by default.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -22,6 +24,8 @@ from benchmarks.command import parser, show
 from benchmarks.peers.programs import program
 from benchmarks.peers.workloads import WORKLOADS
 from benchmarks.report import Report
+from mind_mlir.cache.inspection import look_through
+from mind_mlir.cache.removal import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,12 +121,19 @@ def _processes(place: Path, text: Path, peers: str) -> Mapping[str, Callable[[in
     def theirs(cache: Path) -> dict[str, float]:
         return run([peers, "-c", _JAX, str(cache)], cache)
 
+    def kernels_alone(turn: int) -> dict[str, float]:
+        cache = place / f"kernels{turn}"
+        shutil.copytree(kept, cache)
+        remove([each.file for each in look_through(cache) if "main" in each.functions])
+        return ours("new", cache)
+
     kept, jax = place / "kept", place / "jax"
     ours("new", kept)
     found: dict[str, Callable[[int], dict[str, float]]] = {
         "python alone": lambda _: run([sys.executable, "-c", "pass"], kept),
         "import numpy": lambda _: run([sys.executable, "-c", "import numpy"], kept),
         "ours, kept": lambda _: ours("kept", kept),
+        "ours, micro-kernels kept": kernels_alone,
         "ours, compiled": lambda turn: ours("new", place / f"new{turn}"),
     }
     if subprocess.run([peers, "-c", "import jax"], check=False, capture_output=True).returncode == 0:  # noqa: S603 - as above

@@ -1,6 +1,7 @@
 """Compiled code in a cache.
 
-    content ::= digest 32 bytes, zeros up to `ALIGNMENT`, code as `CompiledCode.to_parts` writes it
+    content ::= digest 32 bytes, zeros up to `ALIGNMENT`, code
+    code    ::= a program as `CompiledCode.to_parts` writes it, or an ELF object that programs are linked with
 
 The checks of code tell what a program calls its values and where it has them (`diagnostics.checks`), which is
 no part of a key: equal programs of different texts have one code. Code with checks is for one text alone; the
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING
 from mind_mlir.cache.envelope import DIGEST_BYTES, digest_of
 from mind_mlir.cache.fingerprint import is_as_loaded
 from mind_mlir.image.compiled import CompiledCode
+from mind_mlir.image.elf import function_names, is_object
 from mind_mlir.image.errors import CodeError
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mind_mlir.cache.store import Store
 
@@ -52,6 +54,27 @@ def keep_code(store: Store, key: str, labels: Callable[[], bytes], code: Compile
         if first is not None and bytes(first[:_DIGEST_BYTES]) != digest:
             key = _own_key(key, digest)
     return store.put(key, [digest.ljust(ALIGNMENT, b"\0"), *code.to_parts()])
+
+
+def find_object(store: Store, key: str) -> bytes | None:
+    """Return the object of ``key``, or None."""
+    content = store.get(key)
+    return None if content is None or not is_object(content[ALIGNMENT:]) else bytes(content[ALIGNMENT:])
+
+
+def keep_object(store: Store, keys: Iterable[str], data: bytes) -> None:
+    """Keep an object as that of each of ``keys``, where `keep_code` would keep code."""
+    if is_as_loaded():
+        for key in keys:
+            store.put(key, [_ANY.ljust(ALIGNMENT, b"\0"), data])
+
+
+def functions_of(content: memoryview) -> tuple[str, ...]:
+    """Return the names of the functions that the code of an entry has (CodeError: it is none)."""
+    data = content[ALIGNMENT:]
+    return (
+        function_names(data) if is_object(data) else tuple(each.name for each in read_code(content).entries)
+    )
 
 
 def read_code(content: memoryview) -> CompiledCode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.codes import read_code
+from mind_mlir.cache.codes import functions_of
 from mind_mlir.cache.files import directory_trouble, file_trouble, read_entry
 from mind_mlir.cache.removal import CacheFile, files_of, remove
 from mind_mlir.image.errors import CodeError
@@ -65,7 +65,6 @@ def _found(file: CacheFile) -> Found:
     if content is None:
         return Found(file, (), problem or "it is damaged, or of another version")
     try:
-        code = read_code(content[0])
+        return Found(file, functions_of(content[0]), None)
     except CodeError as error:
         return Found(file, (), str(error))
-    return Found(file, tuple(entry.name for entry in code.entries), None)

@@ -72,6 +72,12 @@ def key_of_text(text: str) -> str | None:
     return None if compiler is None else _digest((compiler, machine_fingerprint(), text)).hex()
 
 
+def key_of_function(name: str, target: Target) -> str | None:
+    """Return the key of the code of a function that its name says all about; None as `key_of` does."""
+    compiler = compiler_fingerprint()
+    return None if compiler is None else _digest((compiler, _processor(target), name)).hex()
+
+
 def labels_digest(module: Module) -> bytes:
     """Return a digest of what messages call the values of a module in canonical form, and of their places.
 

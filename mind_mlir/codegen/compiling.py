@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.cache.directory import store_for
 from mind_mlir.codegen.contexts import borrowed, is_small
 from mind_mlir.codegen.kernels import begin_kernels
 from mind_mlir.codegen.machine_code import machine_code
@@ -62,6 +63,7 @@ def compile_module(
         UnsupportedError: E7004, branches and loops nest too deeply.
         InternalError: A stage failed on a verified module.
     """
+    store = store_for(options.cache)
     with borrowed(keep=observer is None and is_small(module)) as context:
         references = None if observer else References()
         lowering = Lowering(
@@ -69,7 +71,7 @@ def compile_module(
             threads=threads,
             options=options,
             observer=observer,
-            kernels=partial(begin_kernels, target=target),
+            kernels=partial(begin_kernels, target=target, store=store),
             references=references,
             context=context,
             canonical=canonical,
@@ -81,7 +83,12 @@ def compile_module(
         alike = partial(compile_module, options=options, target=target, threads=threads, most=most)
         with reducible(module, lambda other, _: alike(other)):
             made = machine_code(
-                lowering.mlir, opt_level=options.opt_level, target=target, references=references, most=most
+                lowering.mlir,
+                opt_level=options.opt_level,
+                target=target,
+                references=references,
+                most=most,
+                store=store,
             )
         lowering.timings["codegen"] = time.perf_counter() - start
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.codegen.constants import take_constants
 from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries, is_public, join_entry
-from mind_mlir.codegen.kernels import begin_kernels, kernel_object
+from mind_mlir.codegen.kernels import begin_kernels, kernel_objects
 from mind_mlir.codegen.library import ADDRESSES
 from mind_mlir.codegen.units import cut_into_units, whole
 from mind_mlir.diagnostics import InternalError
@@ -22,6 +22,7 @@ from mind_mlir.target import named_target
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.cache.store import Store
     from mind_mlir.codegen.entries import EntrySignature
     from mind_mlir.image.compiled import Data
     from mind_mlir.image.image import Image
@@ -53,6 +54,7 @@ def machine_code(
     target: Target | None = None,
     references: References | None = None,
     most: int = 1,
+    store: Store | None = None,
 ) -> MachineCode:
     """Return the machine code of an LLVM dialect module, as `to_llvm` leaves it.
 
@@ -62,6 +64,7 @@ def machine_code(
         target: What it was lowered for, this machine unless given; its micro-kernels are made for that.
         references: The data of constants that the module knows by name only.
         most: How many parts of it are compiled at the same time at most.
+        store: The cache that has micro-kernels.
 
     Raises:
         InternalError: LLVM does not take the module, or its code has what no image has.
@@ -70,13 +73,13 @@ def machine_code(
     data = take_constants(module, references)
     kernels = list(dict.fromkeys(kernel for _, kernel in declared_kernels(module)))
     with module.context:
-        begin_kernels(kernels, machine)  # most have been begun already
+        begin_kernels(kernels, machine, store)  # most have been begun already
     signatures = add_entries(module)
     units = cut_into_units(module, opt_level, most, [each.symbol for each in signatures.values()])
     if units[0].level == 0:
         join_entry(module, signatures)
     objects = make_objects([(unit.module, ADDRESSES, unit.level) for unit in units])
-    library = list(dict.fromkeys(kernel_object(kernel, machine) for kernel in kernels))
+    library = kernel_objects(kernels, machine, store)
     try:
         return MachineCode(link(objects, library), data, signatures)
     except LinkingError as error:

@@ -136,6 +136,17 @@ class ElfObject:
     relocations: tuple[Relocations, ...]
 
 
+def is_object(data: bytes | memoryview) -> bool:
+    """Return whether data begins as an ELF object of a 64-bit machine does."""
+    return bytes(data[: len(_IDENT)]) == _IDENT
+
+
+def function_names(data: bytes | memoryview) -> tuple[str, ...]:
+    """Return the functions that an object defines (LinkingError: `read_object` says why)."""
+    symbols = read_object(data).symbols
+    return tuple(each.name for each in symbols if each.kind == FUNCTION and each.section != UNDEFINED)
+
+
 def read_object(data: bytes | memoryview) -> ElfObject:
     """Return what an object holds.
 
@@ -144,7 +155,7 @@ def read_object(data: bytes | memoryview) -> ElfObject:
     """
     view = memoryview(data).cast("B")
     header = _records(view, _HEADER, 0, 1)[0]
-    if not bytes(view[: len(_IDENT)]) == _IDENT or header["kind"] != _RELOCATABLE:
+    if not is_object(view) or header["kind"] != _RELOCATABLE:
         raise LinkingError("this is not an ELF object of a 64-bit machine")
     if header["section_size"] != _SECTION.itemsize:
         raise LinkingError("the sections of the object have another form")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE
 from mind_mlir.lowering.functions.outlining import is_control
-from mind_mlir.mlir.bindings import ir, llvm
+from mind_mlir.mlir.bindings import ir, llvm, scf
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import constant_of, function_around
 
@@ -37,7 +37,7 @@ def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) ->
     These are each `scf.for` of a module, and each `scf.if` and `scf.while`. Hints that are there stay.
 
     Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
-    execution runs it faster.
+    execution runs it faster. Nor does it a short loop around a longer one, as that over the digits of a sort.
     """
     scalar = ir.UnitAttr.get()
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
@@ -92,12 +92,15 @@ def attach_annotations(module: Module) -> None:
 
 
 def _is_short(loop: Operation) -> bool:
+    """Return whether ``loop`` runs a few times, and what it repeats has no loop that runs more often."""
     lower, upper, step = (constant_of(bound) for bound in list(loop.operands)[:3])
     if lower is None or upper is None or step is None:
         return False
     around = loop.parent
     inside = around.name != "scf.if" and is_control(around)
-    return upper - lower <= (_SHORT_INSIDE if inside else _SHORT) * step
+    if upper - lower > (_SHORT_INSIDE if inside else _SHORT) * step:
+        return False
+    return all(_is_short(each.operation) for each in find_all(loop, scf.ForOp) if each.operation != loop)
 
 
 _FENCE = "llvm.arithmetic.fence"

@@ -4,8 +4,9 @@ Keys are turned into unsigned integers that have their order, so that sorting kn
 The place of an element is how many others come before it: for short rows those are counted, in vectors.
 Longer rows are sorted by their digits of 8 bits, the lowest first, each pass keeping the order of the one
 before: that takes time in proportion to the length, whatever the values are. An element travels as 64 bits,
-32 of a key and its index; a key of 64 bits is two of them. A digit that all elements share costs no more than
-a copy.
+32 of a key and its index; a key of 64 bits is two of them. There are two lines of these, one behind the
+other, each of which is written in the order of the other by turns: so all passes are one loop. A digit that
+all elements share takes no pass.
 """
 
 from __future__ import annotations
@@ -104,51 +105,49 @@ class SortRows:
 
     def _sorted(self, row: Any, result: Any) -> Any:
         """Append the sorting of one row, whose indices are written into ``result``."""
-        line_type = TensorType(DType.SI64, (self._length,))
-        line, spare = self._c.empty(line_type), self._c.empty(line_type)
+        # Where the line begins that is in order so far, and both lines, one behind the other.
+        begin, lines = self._at(0), self._c.empty(TensorType(DType.SI64, (2 * self._length,)))
         first = True
         for key, bits in reversed(list(zip(self._keys, self._bits, strict=True))):
             for low in range(0, bits, 32):
-                line = self._with_keys(row, key, low, line, first=first)
-                line, spare = self._by_digits(line, spare, min(bits - low, 32))
+                lines = self._with_keys(row, key, low, (begin, lines), first=first)
+                begin, lines = self._by_digits(begin, lines, min(bits - low, 32))
                 first = False
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
-            number = self._arith.trunci(self._c.element(DType.SI32), self._read(line, at))
+            number = self._arith.trunci(self._c.element(DType.SI32), self._read(lines, begin, at))
             if self._dtype is DType.SI64:
                 number = self._arith.extui(self._i64, number)
             return [self._mlir.tensor.insert(number, carried[0], [row, at])]
 
         return self._loop(self._length, [result], step)[0]
 
-    def _with_keys(self, row: Any, key: Any, low: int, line: Any, *, first: bool) -> Any:
+    def _with_keys(self, row: Any, key: Any, low: int, line: tuple[Any, Any], *, first: bool) -> Any:
         """Append ``line`` with 32 bits of ``key`` from ``low`` on before each index, at first in order."""
-        arith = self._arith
+        arith, (begin, lines) = self._arith, line
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
             if first:
                 index = arith.index_cast(self._i64, at)
                 place = at
             else:
-                index = arith.andi(self._read(carried[0], at), self._number((1 << 32) - 1))
+                index = arith.andi(self._read(carried[0], begin, at), self._number((1 << 32) - 1))
                 place = arith.index_cast(self._index, index)
             word = self._mlir.tensor.extract(key, [row, place])
             word = word if word.type == self._i64 else arith.extui(self._i64, word)
             word = arith.shrui(word, self._number(low)) if low else word
             packed = arith.ori(arith.shli(word, self._number(32)), index)
-            return [self._mlir.tensor.insert(packed, carried[0], [at])]
+            return [self._mlir.tensor.insert(packed, carried[0], [arith.addi(begin, at)])]
 
-        return self._loop(self._length, [line], step)[0]
+        return self._loop(self._length, [lines], step)[0]
 
-    def _by_digits(self, line: Any, spare: Any, bits: int) -> tuple[Any, Any]:
-        """Append the sorting of ``line`` by the keys in it; returns it, and the line that is free."""
+    def _by_digits(self, begin: Any, lines: Any, bits: int) -> Sequence[Any]:
+        """Append the sorting of the line at ``begin`` by the keys in it; returns where it is then."""
         digits = -(-bits // 8)
-        counts = self._counted(line, digits)
-        for digit in range(digits):
-            line, spare = self._pass(line, spare, counts, digit), line
-        return line, spare
+        counts = self._counted(begin, lines, digits)
+        return self._loop(digits, [begin, lines], lambda digit, now: self._pass(digit, counts, *now))
 
-    def _counted(self, line: Any, digits: int) -> Any:
+    def _counted(self, begin: Any, lines: Any, digits: int) -> Any:
         """Append how often each number occurs as each digit."""
         count = TensorType(DType.SI32, (digits * _BUCKETS,))
         nothing, one = self._c.scalar(0, DType.SI32), self._c.scalar(1, DType.SI32)
@@ -160,63 +159,67 @@ class SortRows:
         )
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
-            word, now = self._read(line, at), carried[0]
+            word, now = self._read(lines, begin, at), carried[0]
             for digit in range(digits):
-                place = self._bucket(word, digit)
+                place = self._bucket(word, self._at(digit))
                 now = tensor.insert(self._arith.addi(tensor.extract(now, [place]), one), now, [place])
             return [now]
 
         return self._loop(self._length, counts, step)[0]
 
-    def _pass(self, line: Any, spare: Any, counts: Any, digit: int) -> Any:
-        """Append ``line`` in the order of one digit, written over ``spare``."""
+    def _pass(self, digit: Any, counts: Any, begin: Any, lines: Any) -> Sequence[Any]:
+        """Append a pass: the line at ``begin`` in the order of one digit, written over the other line."""
         arith, mlir = self._arith, self._mlir
-        any_place = self._bucket(self._read(line, self._at(0)), digit)
+        any_place = self._bucket(self._read(lines, begin, self._at(0)), digit)
         all_of_them = self._c.scalar(self._length, DType.SI32)
-        is_same = arith.cmpi(arith.CmpIPredicate.eq, mlir.tensor.extract(counts, [any_place]), all_of_them)
-        branch = mlir.scf.IfOp(is_same, [spare.type], has_else=True)
+        differ = arith.cmpi(arith.CmpIPredicate.ne, mlir.tensor.extract(counts, [any_place]), all_of_them)
+        branch = mlir.scf.IfOp(differ, [begin.type, lines.type], has_else=True)
         with mlir.ir.InsertionPoint(branch.then_block):
-            copied = self._loop(
-                self._length,
-                [spare],
-                lambda at, carried: [mlir.tensor.insert(self._read(line, at), carried[0], [at])],
-            )
-            mlir.scf.YieldOp(copied)
+            other = arith.subi(self._at(self._length), begin)
+            begins = self._begins(counts, digit)
+            mlir.scf.YieldOp([other, self._moved(begin, other, lines, begins, digit)])
         with mlir.ir.InsertionPoint(branch.else_block):
-            mlir.scf.YieldOp([self._moved(line, spare, self._begins(counts, digit), digit)])
-        return branch.results[0]
+            mlir.scf.YieldOp([begin, lines])
+        return list(branch.results)
 
-    def _begins(self, counts: Any, digit: int) -> Any:
+    def _begins(self, counts: Any, digit: Any) -> Any:
         """Append where what has each number as this digit begins."""
-        tensor = self._mlir.tensor
+        tensor, arith = self._mlir.tensor, self._arith
         type_ = TensorType(DType.SI32, (_BUCKETS,))
+        first = arith.muli(digit, self._at(_BUCKETS))
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
             begins, total = carried
-            count = tensor.extract(counts, [self._arith.addi(at, self._at(digit * _BUCKETS))])
-            return [tensor.insert(total, begins, [at]), self._arith.addi(total, count)]
+            count = tensor.extract(counts, [arith.addi(first, at)])
+            return [tensor.insert(total, begins, [at]), arith.addi(total, count)]
 
         return self._loop(_BUCKETS, [self._c.empty(type_), self._c.scalar(0, DType.SI32)], step)[0]
 
-    def _moved(self, line: Any, spare: Any, begins: Any, digit: int) -> Any:
-        tensor, one = self._mlir.tensor, self._c.scalar(1, DType.SI32)
+    def _moved(self, begin: Any, other: Any, lines: Any, begins: Any, digit: Any) -> Any:
+        tensor, arith, one = self._mlir.tensor, self._arith, self._c.scalar(1, DType.SI32)
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
-            target, now = carried
-            word = self._read(line, at)
-            bucket = self._bucket(word, digit, first=True)
-            place = tensor.extract(now, [bucket])
-            target = tensor.insert(word, target, [self._arith.index_castui(self._index, place)])
-            return [target, tensor.insert(self._arith.addi(place, one), now, [bucket])]
+            lines, now = carried
+            word = self._read(lines, begin, at)
+            bucket = self._digit(word, digit)
+            number = tensor.extract(now, [bucket])
+            place = arith.addi(other, arith.index_castui(self._index, number))
+            return [
+                tensor.insert(word, lines, [place]),
+                tensor.insert(arith.addi(number, one), now, [bucket]),
+            ]
 
-        return self._loop(self._length, [spare, begins], step)[0]
+        return self._loop(self._length, [lines, begins], step)[0]
 
-    def _bucket(self, word: Any, digit: int, *, first: bool = False) -> Any:
-        """Append the place of the count of a digit of ``word``, in those of all digits or of this one."""
-        arith = self._arith
-        found = arith.shrui(word, self._number(32 + 8 * digit))
-        found = arith.index_cast(self._index, arith.andi(found, self._number(_BUCKETS - 1)))
-        return found if first or not digit else arith.addi(found, self._at(digit * _BUCKETS))
+    def _digit(self, word: Any, digit: Any) -> Any:
+        """Append a digit of the key in ``word``."""
+        arith, number = self._arith, self._arith.index_cast(self._i64, digit)
+        low = arith.addi(arith.shli(number, self._number(3)), self._number(32))
+        return arith.index_cast(self._index, arith.andi(arith.shrui(word, low), self._number(_BUCKETS - 1)))
+
+    def _bucket(self, word: Any, digit: Any) -> Any:
+        """Append the place of the count of a digit of ``word``."""
+        return self._arith.addi(self._digit(word, digit), self._arith.muli(digit, self._at(_BUCKETS)))
 
     # Loops
 
@@ -227,8 +230,8 @@ class SortRows:
         found[0].owner.attributes[ROWS_ATTRIBUTE] = total
         return found[0]
 
-    def _read(self, line: Any, at: Any) -> Any:
-        return self._mlir.tensor.extract(line, [at])
+    def _read(self, lines: Any, begin: Any, at: Any) -> Any:
+        return self._mlir.tensor.extract(lines, [self._arith.addi(begin, at)])
 
     def _number(self, value: int) -> Any:
         return self._c.scalar(value, DType.SI64)

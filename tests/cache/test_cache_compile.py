@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mind_mlir import Executable
+    from mind_mlir.cache.inspection import Found
     from mind_mlir.ir.attributes import Array
 
 PRODUCT = """
@@ -50,8 +51,13 @@ def was_kept(executable: Executable) -> bool:
     return "codegen" not in executable.timings
 
 
+def programs(cache: Path) -> list[Found]:
+    """Return the entries of a cache but for micro-kernels."""
+    return [each for each in look_through(cache) if not any("mind_" in name for name in each.functions)]
+
+
 def count(cache: Path) -> int:
-    return len(look_through(cache))
+    return len(programs(cache))
 
 
 def test_the_second_time_code_is_found(tmp_path: Path) -> None:
@@ -131,7 +137,7 @@ def test_functions_of_python_and_mind_are_kept(tmp_path: Path) -> None:
 
 def test_what_is_broken_on_disk_is_compiled_anew(tmp_path: Path) -> None:
     expected = compiled(PRODUCT, tmp_path)(*ARRAYS)[0].tobytes()
-    (found,) = look_through(tmp_path)
+    (found,) = programs(tmp_path)
     whole = found.file.path.read_bytes()
     for damaged in (whole[:-1], whole[:500] + b"!" + whole[501:], b""):
         found.file.path.write_bytes(damaged)
@@ -157,10 +163,10 @@ def test_whole_entries_that_are_wrong_are_compiled_anew(tmp_path: Path, wrong: s
     """Digests tell what was changed, and nothing of what was written."""
     store = Store(tmp_path / "cache", 1 << 20)
     expected = compiled(PRODUCT, store.directory)(*ARRAYS)[0]
-    (entry,) = look_through(store.directory)
+    (entry,) = programs(store.directory)
     if wrong == "another program":
         compiled(PRODUCT.replace("7", "6"), tmp_path / "other")
-        (other,) = look_through(tmp_path / "other")
+        (other,) = programs(tmp_path / "other")
         content = Store(tmp_path / "other", 1 << 20).get(other.file.key)
         assert content is not None
         store.put(entry.file.key, [content])

@@ -61,6 +61,34 @@ def test_several_keys(shape: tuple[int, ...], descending: bool) -> None:
         assert found[at[0], :, at[1]].tolist() == sorted(range(shape[1]), key=numbers.__getitem__)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("length", [67, 256])
+def test_digits_that_all_elements_of_a_row_share(dtype: type[np.signedinteger[Any]], length: int) -> None:
+    """Each row has another set of digits that differ, so that others take no pass; none does in the first."""
+    rng = np.random.default_rng(2)
+    digits = np.dtype(dtype).itemsize
+    rows = range(1 << digits) if digits == 4 else [0, 1, 0x80, 0x81, 0x10, 0x1F, 0xF0, 0x5A, 0xFF]
+    shares = [np.array([255 if row >> digit & 1 else 0 for digit in range(digits)], np.uint8) for row in rows]
+    key = np.stack([rng.integers(0, 256, (length, digits), np.uint8) & share for share in shares])
+    keys = [np.ascontiguousarray(key).view(dtype)[:, :, 0], rng.integers(0, 2, (len(rows), length)) * 7]
+    for used in (keys[:1], keys, keys[::-1]):
+        found = run_both(SORT, used, form(1))
+        assert found.tolist() == np.lexsort(used[::-1], axis=1).tolist()
+
+
+def test_all_passes_are_one_loop() -> None:
+    def loops(dtype: str) -> int:
+        sort = "ArgSort (%0) {axis=0, descending=false, indices_dtype=i32, total_order=false}"
+        text = (
+            f'%0 = Input {{name="x"}} : tensor<{dtype}[100]>\n%1 = {sort} : tensor<i32[100]>\noutputs: %1\n'
+        )
+        found: str = mind_mlir.compile(mind_mlir.parse(text)).as_text("linalg")
+        return found.count("scf.for")
+
+    assert loops("i1") == loops("f32") == loops("i32")
+    assert loops("i64") < 2 * loops("i32")
+
+
 def test_the_gradient_goes_back_where_elements_come_from() -> None:
     builder = mind_mlir.Builder()
     x = builder.input("x", TensorType(DType.F32, (2, 5)))
