@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import mind_mlir
-from benchmarks.peers.sampling import sample
+from benchmarks.measure import calls_for, seconds_per_call
 from benchmarks.unseen.fields import PROGRAMS
 from benchmarks.unseen.libraries import NUMPY, jax_library
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks.unseen.program import Unseen
 
-_ROUNDS, _SECONDS = 3, 0.1
+_ROUNDS, _SECONDS = 9, 0.04
 
 
 def main(name: str, threads: int) -> None:
@@ -43,9 +43,10 @@ def main(name: str, threads: int) -> None:
         print(json.dumps(found))
         return
     calls = {"ours": lambda: ours(*arguments), **_others(program, arguments, found["compile"])}
+    counts = {each: calls_for(call, _SECONDS) for each, call in calls.items()}
     for _ in range(_ROUNDS):
         for each, call in calls.items():
-            seconds = sample(call, _SECONDS).seconds
+            seconds = seconds_per_call(call, counts[each])
             found["calls"][each] = min(seconds, found["calls"].get(each, seconds))
     print(json.dumps(found))
 
