@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (options.render or options.only) and data.exists():
         stored = json.loads(data.read_text(encoding="utf-8"))
     if not options.render:
-        stored["machine"] = machine.facts()
+        stored["machine"] = [*machine.facts(), f"load at the beginning: {os.getloadavg()[0]:.1f}"]
         for name in options.only or PROGRAMS:
             for threads in options.threads:
                 told = _told(name, threads)

@@ -19,7 +19,8 @@ code runs with `mind_mlir.numpy` and `mind_mlir.jit`, with numpy, which judges t
 loops for numba are written by hand for one thread where that is what one would do. `difference` is the
 greatest one to numpy's results, relative to what the program allows: up to 1 is right. Times are milliseconds
 of a call, by turns in one process, each that of its quietest round; `ratio` is the quickest of the others
-over ours: above 1, we are quicker. `compile` is the seconds of the first call, ours and jax's.
+over ours: above 1, we are quicker. `compile` is the seconds of the first call in a process, ours, which loads
+MLIR, too, and jax's. Where the load of the machine is above its cores, times are rough.
 """
 
 
