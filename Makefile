@@ -18,7 +18,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models test-torch onnx stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-torch onnx stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -72,6 +72,9 @@ bench-peers: $(PEERS)/.ready ## measure beside torch, jax, IREE, ONNX Runtime, n
 
 models: $(MODELS)/.ready ## run models of torch and flax, beside them: writes docs/models.md; ONLY="bert resnet18", ARGS=--no-time
 	$(CLEAN) $(MODELS)/bin/python -m benchmarks.models --output docs $(if $(ONLY),--update --only $(ONLY)) $(ARGS)
+
+unseen: $(PEERS)/.ready ## run programs that nobody tuned for, beside numpy, jax and numba: writes docs/unseen.md; ONLY="nbody resize"
+	$(CLEAN) $(PEERS)/bin/python -m benchmarks.unseen --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's, and run modules of torch
 	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity tests/models/torch

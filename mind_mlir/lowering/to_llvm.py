@@ -24,6 +24,7 @@ from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
 from mind_mlir.lowering.schedule.contraction.kernels.library import declared_kernels, link_library
 from mind_mlir.lowering.streaming import stream_stores
+from mind_mlir.lowering.strided_rows import move_strided_rows
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import run_passes, survey
@@ -100,7 +101,7 @@ def to_llvm(
         tables = cut_into_parts(module)
         names, found = _survey(module)
         _hoist_stack_buffers(found["memref.alloca"])
-        move_as_bytes(op for name in TRANSFERS for op in found[name])
+        move_as_bytes(move_strided_rows(op for name in TRANSFERS for op in found[name]))
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)

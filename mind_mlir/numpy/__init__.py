@@ -19,7 +19,17 @@ from math import e, inf, nan, pi
 from typing import Any
 
 from mind_mlir.ir.types import DType
-from mind_mlir.numpy import creation, einstein, elementwise, indexing, products, reductions, shaping
+from mind_mlir.numpy import (
+    creation,
+    einstein,
+    elementwise,
+    fft,
+    indexing,
+    linalg,
+    products,
+    reductions,
+    shaping,
+)
 from mind_mlir.numpy.arrays import Array
 from mind_mlir.numpy.generated import function_of, spellings
 from mind_mlir.support.suggestions import did_you_mean
@@ -43,7 +53,9 @@ _GENERATED = {name: record for name, record in spellings().items() if name not i
 __all__ = (  # noqa: PLE0604 -- names all of them
     "Array",
     "e",
+    "fft",
     "inf",
+    "linalg",
     "nan",
     "newaxis",
     "pi",

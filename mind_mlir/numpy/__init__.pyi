@@ -49,6 +49,8 @@ from mind_mlir.numpy.einstein import (
     einsum as einsum,
 )
 from mind_mlir.numpy.elementwise import (
+    abs as abs,
+    absolute as absolute,
     astype as astype,
     clip as clip,
     divide as divide,
@@ -123,18 +125,16 @@ from mind_mlir.numpy.shaping import (
     tril as tril,
     triu as triu,
 )
+from mind_mlir.numpy import (
+    fft as fft,
+    linalg as linalg,
+)
 
 e: Final[float]
 inf: Final[float]
 nan: Final[float]
 pi: Final[float]
 newaxis: None
-
-def abs(input: ArrayLike, /) -> Array:
-    """Computes the absolute value elementwise."""
-
-def absolute(input: ArrayLike, /) -> Array:
-    """Computes the absolute value elementwise."""
 
 def add(lhs: ArrayLike, rhs: ArrayLike, /) -> Array:
     """Adds two tensors elementwise, with broadcasting."""

@@ -115,6 +115,15 @@ def clip(a: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     return trace.emit("Clamp", *values, weak=x.weak)
 
 
+@spelled("Abs")
+def absolute(x: ArrayLike, /) -> Array:
+    """Return absolute values; those of complex numbers are real."""
+    return operators.absolute(x)
+
+
+abs = absolute  # noqa: A001 -- numpy's name
+
+
 @spelled("Cast")
 def astype(x: ArrayLike, dtype: DTypeLike, /) -> Array:
     """Convert the elements to ``dtype``, such as ``"f32"`` or ``mnp.float32``."""

@@ -49,14 +49,25 @@ def page() -> str:
         function: Any = getattr(mnp, name)
         if not inspect.isfunction(function):
             continue
-        summary = (inspect.getdoc(function) or "").splitlines()[0].replace("|", "\\|").replace("``", "`")
-        call = f"`{name}{_shown(inspect.signature(function))}`"
         if name in mnp.BY_HAND:
-            by_hand.append(f"| {call} | {summary} |\n")
+            by_hand.append(_row(name, function))
         else:
-            (opcode,) = getattr(mnp, name).opcodes
-            made.append(f"| {call} | {opcode} | {summary} |\n")
+            made.append(_row(name, function, *getattr(mnp, name).opcodes))
+    for part in (name for name in mnp.__all__ if inspect.ismodule(getattr(mnp, name))):
+        functions = vars(getattr(mnp, part)).items()
+        by_hand += [_row(f"{part}.{name}", each) for name, each in functions if _is_public(name, each)]
     return _HEAD + _NUMPY + "".join(by_hand) + _OPERATIONS + "".join(made)
+
+
+def _row(name: str, function: Any, *opcode: str) -> str:
+    summary = (inspect.getdoc(function) or "").splitlines()[0].replace("|", "\\|").replace("``", "`")
+    cells = [f"`{name}{_shown(inspect.signature(function))}`", *opcode, summary]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _is_public(name: str, each: Any) -> bool:
+    """Return whether a part of the module has a function for its users."""
+    return inspect.isfunction(each) and each.__module__ == "mind_mlir.numpy" and name[0] != "_"
 
 
 def _shown(signature: inspect.Signature) -> str:

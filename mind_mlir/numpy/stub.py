@@ -36,6 +36,8 @@ def stub() -> str:
         shared.setdefault(module, []).append(name)
     imports = [_import(module, names) for module, names in sorted(dtypes.items())]
     imports += [_import(module, names) for module, names in sorted(shared.items())]
+    parts = [name for name in mnp.__all__ if inspect.ismodule(getattr(mnp, name))]
+    imports.append(_import("mind_mlir.numpy", parts))
     lines = [f"{name}: Final[float]" for name in constants]
     lines.append("newaxis: None")
     made = [_function(name, each) for name, each in functions.items() if name not in by_hand]

@@ -55,8 +55,8 @@ STAGES = (
     Stage("linalg", "linalg on tensors", Kind.MLIR),
     Stage("schedule", "what is chosen, and why", Kind.LISTING, made_with="scheduled"),
     Stage("scheduled", "vector code on tensors", Kind.MLIR),
-    Stage("tiled", "the same on memory; products are loops", Kind.MLIR),
-    Stage("bufferized", "the same without allocations", Kind.MLIR),
+    Stage("tiled", "loops on memory", Kind.MLIR),
+    Stage("bufferized", "the same in one arena", Kind.MLIR),
     Stage("llvm", "the LLVM dialect", Kind.MLIR),
     Stage("asm", "this machine's assembly", Kind.ASSEMBLY, made_with="llvm"),
 )

@@ -131,7 +131,7 @@ class TracedArray(TracedValue):
         return self
 
     def __abs__(self) -> TracedArray:
-        return operators.unary("Abs", self)
+        return operators.absolute(self)
 
     def __invert__(self) -> TracedArray:
         return operators.unary("Not", self)

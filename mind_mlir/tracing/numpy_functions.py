@@ -29,7 +29,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "left_shift": lambda x, y: operators.binary("ShiftLeft", x, y),
     "right_shift": operators.shift_right,
     "negative": lambda x: operators.unary("Neg", x),
-    "absolute": lambda x: operators.unary("Abs", x),
+    "absolute": operators.absolute,
     "less": lambda x, y: operators.compare("Less", x, y),
     "less_equal": lambda x, y: operators.compare("LessEqual", x, y),
     "greater": lambda x, y: operators.compare("Greater", x, y),
@@ -76,7 +76,8 @@ def named(name: str, module: str = "numpy") -> Callable[..., Any]:
         return _OPERATORS[name]
     from mind_mlir import numpy as ours  # noqa: PLC0415 -- its functions are made of these
 
-    found: Callable[..., Any] | None = getattr(ours, name, None)
+    part = getattr(ours, module.partition(".")[2], ours)
+    found: Callable[..., Any] | None = getattr(part, name, getattr(ours, name, None))
     if found is None or not callable(found):
         _unknown(f"{module}.{name}")
     return found

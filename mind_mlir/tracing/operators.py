@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.builders.compositions.complex_numbers import magnitude
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
+from mind_mlir.tracing.composing import composed
 from mind_mlir.tracing.conversion import as_value, as_values, node_of, type_of, weak_dtype
 from mind_mlir.tracing.places import broken_rule
 from mind_mlir.tracing.promotion import FLOAT, joined
@@ -67,6 +69,15 @@ def unary(opcode: str, operand: Any) -> TracedArray:
     trace = current_trace()
     values, weak = as_values(trace, operand)
     return adapted(trace, opcode, values, weak=weak)
+
+
+def absolute(operand: Any) -> TracedArray:
+    """Return absolute values; those of complex numbers are real."""
+    trace = current_trace()
+    (value,), weak = as_values(trace, operand)
+    if value.type.dtype.is_complex:
+        return composed(lambda to, x: [magnitude(to, x)], trace.wrap(value))[0]
+    return adapted(trace, "Abs", [value], weak=weak)
 
 
 def compare(op: str, lhs: Any, rhs: Any) -> TracedArray:

@@ -12,6 +12,7 @@ from mind_mlir.passes.optimize.constants import prepare
 from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.optimize.scales import fold_scales
 from mind_mlir.passes.optimize.taps import cut_taps
+from mind_mlir.passes.planes import compute_planes
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import Pass
 from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
@@ -50,6 +51,13 @@ PASSES: tuple[FunctionPass, ...] = (
         merge_common,
         "operations are pure, so that equal ones on equal operands have equal bits; random numbers are a "
         "function of seed and stream, and a run-time check of the second fails where that of the first does",
+    ),
+    Pass(
+        "planes",
+        "computes what has a last axis of 2 to 5 elements, as coordinates or colours, one place of it after "
+        "the other, where it is reduced",
+        compute_planes,
+        "elements are computed by the same operations; sums may be in another order, within their bound",
     ),
     Pass(
         "layouts",

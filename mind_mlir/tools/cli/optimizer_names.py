@@ -10,6 +10,7 @@ OPTIMIZER_PASSES = (
     "chains",
     "dots",
     "cse",
+    "planes",
     "layouts",
     "hoist",
     "dce",

@@ -21,7 +21,7 @@ def test_the_help_tells_every_form_and_what_it_is() -> None:
     text = succeed("compile", "--help")
     assert [stage.name for stage in STAGES if f"{stage.name:<12}{stage.summary}" not in text] == []
     lines = text.splitlines()
-    assert "  optimized   the same after the optimiser  llvm        the LLVM dialect" in lines
+    assert "  optimized   the same after the optimiser  bufferized  the same in one arena" in lines
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "asm"])

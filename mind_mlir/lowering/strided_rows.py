@@ -1,0 +1,146 @@
+"""Vectors of elements that lie some apart in memory: one of the coordinates of points, one colour of pixels.
+
+MLIR would move their elements one at a time, each in a branch of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.mlir.bindings import arith, ir, vector
+from mind_mlir.mlir.memory import VIEWS, is_contiguous, reinterpreted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.mlir.bindings import Operation, Type, Value
+
+#: Elements so far apart, or less, are read together with what lies between them.
+_NEAR = 8
+
+
+def move_strided_rows(transfers: Iterable[Operation]) -> list[Operation]:
+    """Replace those of ``transfers``, on buffers, that are of vectors along an axis whose elements lie apart.
+
+    Returns:
+        The transfers that there are by then.
+    """
+    left = []
+    for op in transfers:
+        is_read = op.name == "vector.transfer_read"
+        buffer = op.operands[0 if is_read else 1]
+        if not _is_strided(op, buffer.type):
+            left.append(op)
+            continue
+        with ir.InsertionPoint(op), op.location:
+            if is_read:
+                op.results[0].replace_all_uses_with(_read(op, buffer, left))
+            else:
+                _write(op, buffer)
+        op.operation.erase()
+    return left
+
+
+def _is_strided(op: Operation, type_: Type) -> bool:
+    """Return whether a transfer is of rank 1 along the last axis of a buffer, whose elements lie apart."""
+    strides, offset = type_.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    if not type_.has_static_shape or dynamic in (offset, *strides) or not strides or strides[-1] < 2:
+        return False
+    map_ = ir.AffineMapAttr(op.attributes["permutation_map"]).value
+    bounds = op.attributes["in_bounds"]
+    return bool(map_ == ir.AffineMap.get_minor_identity(type_.rank, 1)) and all(each.value for each in bounds)
+
+
+def _read(op: Operation, buffer: Value, made: list[Operation]) -> Value:
+    """Emit the vector that a transfer reads; further transfers are ``made``."""
+    rank = buffer.type.rank
+    indices, padding, mask = op.operands[1 : 1 + rank], op.operands[1 + rank], list(op.operands[2 + rank :])
+    strides, offset = buffer.type.get_strides_and_offset()
+    apart, lanes = strides[-1], op.results[0].type.shape[0]
+    if apart > _NEAR:
+        off = vector.BroadcastOp(op.results[0].type, padding).result
+        where = _where(lanes, apart)
+        flat, place = _flat(buffer, _span(buffer.type)), _place(indices, strides, offset)
+        return vector.GatherOp(op.results[0].type, flat, [place], where, _mask(mask, lanes), off).result
+    before, size = _around(buffer)
+    count = lanes * apart if size else (lanes - 1) * apart + 1
+    flat, place = _flat(buffer, size or _span(buffer.type)), _place(indices, strides, offset - before)
+    picked = [before + lane * apart for lane in range(lanes)]
+    live = _spread(mask[0], picked, count) if mask else None
+    type_ = ir.VectorType.get([count], buffer.type.element_type)
+    rows = ir.AffineMap.get_minor_identity(1, 1)
+    together = vector.TransferReadOp(type_, flat, [place], rows, padding, [True], mask=live)
+    made.append(together.operation)
+    return vector.ShuffleOp(together.result, together.result, picked).result
+
+
+def _spread(mask: Value, places: Sequence[int], count: int) -> Value:
+    """Emit a mask of ``count`` lanes that has those of ``mask`` at ``places``, and is off elsewhere."""
+    lanes = len(places)
+    off = arith.ConstantOp(mask.type, ir.DenseElementsAttr.get_splat(mask.type, ir.BoolAttr.get(False)))
+    found = {place: lane for lane, place in enumerate(places)}
+    return vector.ShuffleOp(mask, off.result, [found.get(each, lanes) for each in range(count)]).result
+
+
+def _write(op: Operation, buffer: Value) -> None:
+    rank = buffer.type.rank
+    value, indices, mask = op.operands[0], op.operands[2 : 2 + rank], list(op.operands[2 + rank :])
+    strides, offset = buffer.type.get_strides_and_offset()
+    lanes = value.type.shape[0]
+    flat, place = _flat(buffer, _span(buffer.type)), _place(indices, strides, offset)
+    vector.ScatterOp(None, flat, [place], _where(lanes, strides[-1]), _mask(mask, lanes), value)
+
+
+def _around(buffer: Value) -> tuple[int, int]:
+    """Return how many elements before one of ``buffer`` may be read, and the size of what it is part of.
+
+    So many elements as lie between two are a group that is read as a whole. Zeros where a group may be cut.
+    """
+    whole = buffer
+    while not isinstance(whole, ir.BlockArgument) and whole.owner.name in VIEWS:
+        whole = whole.owner.operands[0]
+    strides, offset = buffer.type.get_strides_and_offset()
+    apart = strides[-1]
+    known = isinstance(whole.type, ir.MemRefType) and is_contiguous(whole.type)
+    if not known or whole.type.element_type != buffer.type.element_type:
+        return 0, 0
+    size = math.prod(whole.type.shape)
+    return (0, 0) if size % apart or any(each % apart for each in strides) else (offset % apart, size)
+
+
+def _span(type_: Type) -> int:
+    """Return how many elements there are from the begin of the memory to the last element of a buffer."""
+    strides, offset = type_.get_strides_and_offset()
+    last: int = sum((n - 1) * each for n, each in zip(type_.shape, strides, strict=True))
+    return int(offset) + last + 1
+
+
+def _flat(buffer: Value, size: int) -> Value:
+    """Return the memory that ``buffer`` lies in, from its begin on."""
+    return reinterpreted(buffer, ir.MemRefType.get([size], buffer.type.element_type))
+
+
+def _place(indices: Sequence[Value], strides: Sequence[int], offset: int) -> Value:
+    """Emit where in the memory the element at ``indices`` is."""
+    index = ir.IndexType.get()
+    total = arith.ConstantOp(index, offset).result
+    for place, stride in zip(indices, strides, strict=True):
+        step = arith.ConstantOp(index, stride).result
+        total = arith.AddIOp(total, arith.MulIOp(place, step).result).result
+    return total
+
+
+def _where(lanes: int, apart: int) -> Value:
+    """Emit how far each lane is from the first one."""
+    type_ = ir.VectorType.get([lanes], ir.IndexType.get())
+    step = arith.ConstantOp(ir.IndexType.get(), apart).result
+    return arith.MulIOp(vector.StepOp(type_).result, vector.BroadcastOp(type_, step).result).result
+
+
+def _mask(given: Sequence[Value], lanes: int) -> Value:
+    if given:
+        return given[0]
+    type_ = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.BoolAttr.get(True))).result
