@@ -31,7 +31,16 @@ _ADDED = (DType.F32, DType.F64)
 
 
 def compute_planes(function: Function) -> Function:
-    """Return ``function``, in structured form, with planes; itself where nothing has any."""
+    """Return ``function``, in structured form, with planes; itself where nothing has any.
+
+    A plane may have a short last axis again.
+    """
+    while (found := _with_planes(function)) is not function:
+        function = found
+    return function
+
+
+def _with_planes(function: Function) -> Function:
     found = _Planes()
     for block in function.blocks:
         for each in (block, *(inner for op in block.operations for inner in blocks_within(op))):
@@ -95,10 +104,12 @@ class _Planes:
             total = at.emit(_COMBINED[_kind(at.operation)], (total, plane), at.type_of(total))
         is_mean = at.operation.opcode == "Mean"
         if _COMBINED[_kind(at.operation)] == "Add":  # as a sum begins with 0, that of -0.0 is none
-            total = at.emit("Add", (total, at.constant(0.0, at.type.dtype)), at.type_of(total))
+            zero = at.constant(0.0, at.type.dtype, at.shape_of(total))
+            total = at.emit("Add", (total, zero), at.type_of(total))
         total = self._over(at, total, others, "Sum" if is_mean else None) if others else total
         if is_mean:
-            terms = at.constant(float(math.prod(shape[axis] for axis in axes)), at.type.dtype)
+            count = float(math.prod(shape[axis] for axis in axes))
+            terms = at.constant(count, at.type.dtype, at.shape_of(total))
             total = at.emit("Div", (total, terms), at.type_of(total))
         return at.reshaped(total, at.type.extents)
 
@@ -187,7 +198,7 @@ def _is_reduced(user: CoreOperation, type_: Any) -> bool:
     attributes = user.attributes
     same = user.tensor_type.dtype is dtype
     same &= all(attributes.get(name, dtype) is dtype for name in ("accum_dtype", "out_dtype"))
-    if not same or kind not in _COMBINED or (kind not in ("Max", "Min") and dtype not in _ADDED):
+    if not same or not _axes(user, type_.extents) or kind not in _COMBINED or (kind not in ("Max", "Min") and dtype not in _ADDED):
         return False
     across = type_.rank - 1 not in _axes(user, type_.extents)
     return not across or user.tensor_type.element_count * _LESS <= type_.element_count
@@ -203,4 +214,6 @@ def _kind(operation: CoreOperation) -> str:
 
 def _axes(operation: CoreOperation, shape: tuple[int, ...]) -> tuple[int, ...]:
     axes: Any = operation.attributes["axes"]
-    return tuple(sorted(axis % len(shape) for axis in axes)) if axes else tuple(range(len(shape)))
+    if not axes and operation.opcode != "Reduce":
+        return tuple(range(len(shape)))
+    return tuple(sorted(axis % len(shape) for axis in axes))

@@ -30,6 +30,12 @@ BOUND = {"f4": 1e-4, "f8": 1e-11}
 OFF = frozenset(each.name for each in MODULE_PASSES)
 
 
+@pytest.fixture(autouse=True)
+def small_planes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let short last axes be taken apart in programs as small as these."""
+    monkeypatch.setattr("mind_mlir.passes.planes._FEWEST", 1)
+
+
 def bits(arrays: Sequence[Array]) -> list[tuple[str, tuple[int, ...], bytes]]:
     """Return what is equal for equal results; NaNs are all alike."""
     plain = [

@@ -40,19 +40,23 @@ class Chunks:
     Attributes:
         e: The emitter.
         nest: The nest, whose loops are cut, the vector loop but for what is left after its full steps.
-        body: Emits what is within a chunk.
     """
 
     e: Emitter
     nest: NestProgram
-    body: PlaceBody
 
     def emit(
-        self, known: Known, outputs: Sequence[Output], partial: PartialResults, joined: Sequence[Folded]
+        self,
+        body: PlaceBody,
+        known: Known,
+        outputs: Sequence[Output],
+        partial: PartialResults,
+        joined: Sequence[Folded],
     ) -> list[Value]:
         """Emit all chunks; return the tensors of the nest's outputs, in their order.
 
         Args:
+            body: Emits what is within a chunk.
             known: Numbers from outside that are known as others.
             outputs: The outputs in the order in which chunks carry their tensors.
             partial: Emits what is done with partial results.
@@ -60,34 +64,35 @@ class Chunks:
         """
         tensors = {output.result: output.destination for output in outputs}
         tensors.update([(each.result, partial.memory(each)) for fold in joined for each in fold.outputs])
-        carried = self._all(known, list(tensors.values()))
+        carried = self._all(body, known, list(tensors.values()))
         tensors = dict(zip(tensors, carried, strict=True))
         for each in joined:
             found = partial.join(each, [tensors[result] for result in each.results])
             tensors.update(zip(each.results, found, strict=True))
         return [tensors[output.result] for output in self.nest.outputs]
 
-    def _all(self, known: Known, carried: list[Value]) -> list[Value]:
+    def _all(self, body: PlaceBody, known: Known, carried: list[Value]) -> list[Value]:
         """Emit all chunks, and what is left of the vector loop behind those that cut it."""
         schedule, vector = self.nest.schedule, self.nest.group.vector
-        carried = self._some(schedule.cuts, Place({}, known), carried, parallel=schedule.parallel)
+        carried = self._some(body, schedule.cuts, Place({}, known), carried, parallel=schedule.parallel)
         along = schedule.cut(vector)
         if along is None or not self.nest.has_end or schedule.epilogue is not None:
             return carried
         slot = along.count if along is schedule.parts else None
         place = Place({}, known, {vector: Range(self.nest.full, self.nest.full)}, slot)
-        return self._some([cut for cut in schedule.cuts if cut is not along], place, carried, parallel=False)
+        others = [cut for cut in schedule.cuts if cut is not along]
+        return self._some(body, others, place, carried, parallel=False)
 
     def _some(
-        self, cuts: Sequence[Cut], place: Place, carried: list[Value], *, parallel: bool
+        self, body: PlaceBody, cuts: Sequence[Cut], place: Place, carried: list[Value], *, parallel: bool
     ) -> list[Value]:
         """Emit the chunks that ``cuts`` make of what is to be computed at ``place``."""
         if not cuts:
-            return self.body(place, carried)
+            return body(place, carried)
         count, schedule = math.prod(cut.count for cut in cuts), self.nest.schedule
 
         def chunk(number: Index, inside: list[Value]) -> list[Value]:
-            return self.body(self._chunk_place(cuts, number, place), inside)
+            return body(self._chunk_place(cuts, number, place), inside)
 
         if not parallel:
             return self.e.loop((0, count, 1), carried, chunk)
@@ -145,7 +150,7 @@ class GroupEmitter:
         self._b = NestBody(emitter, nest)
         innermost = rows if self._g.vector in self._g.reductions else columns
         self._inside = functools.partial(innermost, self._b)
-        self._chunks = Chunks(emitter, nest, self._chunk)
+        self._chunks = Chunks(emitter, nest)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
@@ -154,7 +159,7 @@ class GroupEmitter:
         last = self._g.vector in self._g.reductions
         partial = PartialResults(self._e, self._nest.schedule.lanes, slots, last=last)
         return self._chunks.emit(
-            known, [*self._b.streams, *reducers], partial, self._b.folded if slots else ()
+            self._chunk, known, [*self._b.streams, *reducers], partial, self._b.folded if slots else ()
         )
 
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:

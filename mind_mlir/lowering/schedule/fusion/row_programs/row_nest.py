@@ -54,11 +54,12 @@ class RowEmitter:
         summed = {view.op.results[0] for view in passes.summed}
         #: Of each output that is a sum over the rows, by its place.
         self._summed = {place: output for place, output in enumerate(nest.outputs) if output.result in summed}
-        self._chunks = Chunks(emitter, nest, self._chunk)
+        self._chunks = Chunks(emitter, nest)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
-        return self._chunks.emit(known, self._nest.outputs, self._sums, folded(self._summed.values()))
+        joined = folded(self._summed.values())
+        return self._chunks.emit(self._chunk, known, self._nest.outputs, self._sums, joined)
 
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over the rows of a chunk."""
