@@ -198,9 +198,10 @@ def _is_reduced(user: CoreOperation, type_: Any) -> bool:
     attributes = user.attributes
     same = user.tensor_type.dtype is dtype
     same &= all(attributes.get(name, dtype) is dtype for name in ("accum_dtype", "out_dtype"))
-    if not same or not _axes(user, type_.extents) or kind not in _COMBINED or (kind not in ("Max", "Min") and dtype not in _ADDED):
+    axes = _axes(user, type_.extents)
+    if not (same and axes and kind in _COMBINED) or (kind not in ("Max", "Min") and dtype not in _ADDED):
         return False
-    across = type_.rank - 1 not in _axes(user, type_.extents)
+    across = type_.rank - 1 not in axes
     return not across or user.tensor_type.element_count * _LESS <= type_.element_count
 
 

@@ -32,7 +32,7 @@ def _uses() -> list[Use]:
         for dtype in dtypes_of(record) if record.in_dialect else []:
             if dtype is not None and dtype not in CORE_V1.dtypes:
                 continue
-            uses = uses_of(record, dtype)[:3]
+            uses = uses_of(record, dtype)[:2]
             found += [use for use in uses if {type_.dtype for type_ in use.types} <= {*CORE_V1.dtypes}]
     return found
 

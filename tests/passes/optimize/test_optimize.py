@@ -1,4 +1,4 @@
-"""The passes of the optimiser over 1,600 programs: each alone, and all of them in any order."""
+"""The passes of the optimiser over 1,200 programs: each alone, and all of them in any order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
 
-PROGRAMS = 1_600
+PROGRAMS = 1_200
 #: Programs are taken in so many parts, for the tests to run side by side.
 PARTS = 8
 #: What sums in another order may be off by, relative to the greatest number that is about.
