@@ -2,7 +2,7 @@
 
     python -m benchmarks.sweep CHUNK_BYTES 32768 65536 131072
 
-The constants are those of `mind_mlir/lowering/schedule/emission/constants.py`, and those of products in
+The constants are those of `mind_mlir/lowering/emission/constants.py`, and those of products in
 `contraction/costs.py` beside it; workloads are those of `benchmarks.peers`, by default some that a constant
 of that kind matters for.
 """
@@ -21,8 +21,8 @@ from benchmarks.measure import ROUNDS, calls_for, seconds_per_call
 from benchmarks.peers.programs import program
 from benchmarks.peers.workloads import WORKLOADS
 from benchmarks.report import Report
+from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.emission import constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

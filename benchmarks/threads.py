@@ -16,7 +16,7 @@ import numpy as np
 import mind_mlir
 from benchmarks.command import parser, show
 from benchmarks.report import Report
-from mind_mlir.lowering.schedule.emission import constants
+from mind_mlir.lowering.emission import constants
 from mind_mlir.profiling.native_loops import STEP, NativeLoops
 from mind_mlir.runtime.threads import MOST_THREADS, SPIN_NS
 
@@ -147,7 +147,7 @@ def measure(threads: int, megabytes: int) -> Report:
     finally:
         mind_mlir.set_num_threads(before)
     notes = [
-        "schedule/emission/constants.py:",
+        "lowering/emission/constants.py:",
         f"  WORTHWHILE_NS {constants.WORTHWHILE_NS} (compare two threads that meet),",
         f"  WAKING_NS {constants.WAKING_NS},",
         f"  CHUNK_NS {constants.CHUNK_NS} (compare the empty loop of 16),",

@@ -27,7 +27,9 @@ EXCEPTIONS: dict[str, str] = {}
 NODES = "mind_mlir.languages.mind.syntax.nodes"
 #: Folders and files whose classes may have the names of others, with the reason.
 OWN_NAMES = {
-    "lowering/schedule": "it is written anew on its own",
+    "lowering/schedule": "what nests and schedules are made of has short names there",
+    "lowering/emission": "as above: it is what they are emitted with",
+    "lowering/kernels": "as above: it is what they call",
     "languages/mind/syntax/nodes.py": "nodes are named with their module",
 }
 #: Names that classes outside of those share, with the reason. Each is needed.

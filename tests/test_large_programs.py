@@ -18,9 +18,9 @@ from benchmarks.large_programs import FAMILIES, products, repeated_output
 from mind_mlir import differentiate, interpret, verify
 from mind_mlir.ir.module import Functions
 from mind_mlir.lowering.buffers.destination import pass_destinations
+from mind_mlir.lowering.emission.constants import ROW_PROGRAM_GROUPS
 from mind_mlir.lowering.functions import splitting as parts
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.lowering.schedule.emission.constants import ROW_PROGRAM_GROUPS
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.passes.structure.inline import inline_calls

@@ -16,7 +16,7 @@ from mind_mlir.cache.key import key_of_function
 from mind_mlir.codegen.ahead import making
 from mind_mlir.codegen.library import NativeCode
 from mind_mlir.image.elf import function_names
-from mind_mlir.lowering.schedule.contraction.kernels.library import define_kernel
+from mind_mlir.lowering.kernels.library import define_kernel
 from mind_mlir.lowering.to_llvm import target_attributes
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.support.speed_ups import attempted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.cache.store import Store
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.target import Target
 
 #: LLVM's passes would take as long as making the code, and leave it as fast as it is.

@@ -14,7 +14,7 @@ from mind_mlir.codegen.units import cut_into_units, whole
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.image.errors import LinkingError
 from mind_mlir.image.linking import link
-from mind_mlir.lowering.schedule.contraction.kernels.library import declared_kernels
+from mind_mlir.lowering.kernels.library import declared_kernels
 from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.support.interrupts import held
 from mind_mlir.target import named_target

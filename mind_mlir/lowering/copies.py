@@ -12,17 +12,17 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.booleans import as_bytes
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
-from mind_mlir.lowering.schedule.emission.indices import zero
-from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.emission.constants import BYTE_NS
+from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.emission.indices import zero
+from mind_mlir.lowering.emission.split import split
 from mind_mlir.mlir.bindings import arith, ir, linalg, memref, scf, vector
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major, outer_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mind_mlir.lowering.schedule.emission.split import Split
+    from mind_mlir.lowering.emission.split import Split
     from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 

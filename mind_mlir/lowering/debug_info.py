@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.described import Described
+from mind_mlir.lowering.kernels.library import LIBRARY_ATTRIBUTE
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
-from mind_mlir.lowering.schedule.contraction.kernels.library import LIBRARY_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import name_of
 from mind_mlir.support.interrupts import deliver

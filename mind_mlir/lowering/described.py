@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.schedule.contraction.kernels.library import LIBRARY_ATTRIBUTE
+from mind_mlir.lowering.kernels.library import LIBRARY_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.values import callee_of, name_of

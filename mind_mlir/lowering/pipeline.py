@@ -17,7 +17,7 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.dialect.emit import emit
-from mind_mlir.lowering.schedule.emission.decision import Decisions, listing
+from mind_mlir.lowering.emission.decision import Decisions, listing
 from mind_mlir.lowering.schedule.scheduling import schedule
 from mind_mlir.lowering.tiling import tile
 from mind_mlir.lowering.to_linalg import to_linalg
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.buffers.plan import Arena
+    from mind_mlir.lowering.emission.decision import Opcodes
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.lowering.profiling.stamps import Stamps
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
-    from mind_mlir.lowering.schedule.emission.decision import Opcodes
     from mind_mlir.mlir.bindings import Context
     from mind_mlir.mlir.bindings import Module as MLIRModule
     from mind_mlir.mlir.context import Outcome

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
+from mind_mlir.lowering.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, llvm, memref, scf, vector
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.values import terminator_of

@@ -19,10 +19,10 @@ from mind_mlir.lowering.functions.captures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.functions.outlining import outline_kernels
 from mind_mlir.lowering.functions.splitting import add_table_functions, cut_into_parts
 from mind_mlir.lowering.functions.threads import define_launches, outline_chunks
+from mind_mlir.lowering.kernels.library import declared_kernels, link_library
 from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations, fence_shuffles
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
-from mind_mlir.lowering.schedule.contraction.kernels.library import declared_kernels, link_library
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.strided_rows import move_strided_rows
 from mind_mlir.mlir.bindings import func, ir

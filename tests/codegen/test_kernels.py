@@ -13,14 +13,14 @@ from native_code import native_function
 
 import mind_mlir
 from mind_mlir.codegen import ahead, kernels
+from mind_mlir.lowering.kernels.library import declared_kernels
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.lowering.schedule.contraction.kernels.library import declared_kernels
 from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.target import Target, named_target
 
 if TYPE_CHECKING:
     from mind_mlir.codegen.library import NativeCode
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.kernels.library import Kernel
 
     Codes: TypeAlias = dict[tuple[Kernel, Target], NativeCode]
 

@@ -22,7 +22,7 @@ from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.placement import Lifetime, place
 from mind_mlir.lowering.buffers.plan import Arena, Copies, Life, Moments, describe
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
+from mind_mlir.lowering.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all

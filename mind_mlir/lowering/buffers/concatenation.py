@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.buffers.merging import MOVABLE, append_iteration, is_parallel, parallel_loop
+from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.grouped import together
-from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, scf
 from mind_mlir.mlir.passes import find_all
 

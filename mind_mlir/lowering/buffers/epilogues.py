@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.aliases import BufferUse, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.footprint import bounds_of
+from mind_mlir.lowering.emission.emitter import EPILOGUE_ATTRIBUTE
+from mind_mlir.lowering.kernels.library import LIBRARY_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
 from mind_mlir.lowering.schedule.contraction.geometry import in_memory_order
-from mind_mlir.lowering.schedule.contraction.kernels.library import LIBRARY_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
-from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of, views_of
 from mind_mlir.mlir.values import callee_of, is_result_of, is_within

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.buffers.spans import Span
-from mind_mlir.lowering.schedule.contraction.kernels.library import LIBRARY_ATTRIBUTE
-from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8
+from mind_mlir.lowering.kernels.library import LIBRARY_ATTRIBUTE
+from mind_mlir.lowering.kernels.product import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.kernels.vnni import I8
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.memory import METADATA, root_of
 from mind_mlir.mlir.values import callee_of, constant_of, definition

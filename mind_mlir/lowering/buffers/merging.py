@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.lowering.buffers.footprint import ProductKernels, Touch, bounds_of, touched
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.buffers.spans import Span, hull
-from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, func, ir, scf
 from mind_mlir.mlir.memory import VIEWS
 from mind_mlir.mlir.passes import find_all

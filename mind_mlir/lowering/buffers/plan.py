@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.aliases import buffer_uses
-from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.lowering.emission.emitter import PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import labels_of, place_of
 from mind_mlir.mlir.memory import byte_size

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.lowering.buffers.footprint import Touch, first_operand
 from mind_mlir.lowering.buffers.spans import hull
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
+from mind_mlir.lowering.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import METADATA, VIEWS, byte_size, is_contiguous, views_of
 from mind_mlir.mlir.passes import find_all

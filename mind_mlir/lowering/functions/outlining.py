@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE, Closure, SharedFunctions
-from mind_mlir.lowering.schedule.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.mlir.bindings import func, ir, scf
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import function_around, name_of

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.buffers.private import own_size
+from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.lowering.functions.captures import Closure, SharedFunctions
-from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import func, ir, llvm, memref
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import constant_of, name_of

@@ -15,8 +15,8 @@ import math
 import struct
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.lowering.math import bits as emit
-from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:

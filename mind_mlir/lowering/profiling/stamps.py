@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.merging import is_parallel
+from mind_mlir.lowering.emission.decision import Decision
 from mind_mlir.lowering.profiling.rows import Computes, StampedRow
 from mind_mlir.lowering.profiling.tags import Tags, tags_of, untagged
-from mind_mlir.lowering.schedule.emission.decision import Decision
 from mind_mlir.mlir.bindings import arith, func, ir
 from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.memory import METADATA, VIEWS
@@ -23,7 +23,7 @@ from mind_mlir.target import AARCH64, X86_64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.decision import Computed, Decisions, Opcodes
+    from mind_mlir.lowering.emission.decision import Computed, Decisions, Opcodes
     from mind_mlir.mlir.bindings import Block, Module, Operation
     from mind_mlir.target import Target
 

@@ -11,9 +11,9 @@ import dataclasses
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.emission.constants import IN_PLACE
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.nests.elements import Known
 from mind_mlir.lowering.schedule.fusion.row_programs.row_nest import emit_nest
 from mind_mlir.lowering.schedule.linalg_view.layout import window_of

@@ -6,6 +6,8 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.decision import Choice, Decision, Decisions, computed
+from mind_mlir.lowering.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.attention.marked import mark_attentions
 from mind_mlir.lowering.schedule.contraction.constant_factors import constants_for_products
 from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
@@ -17,8 +19,6 @@ from mind_mlir.lowering.schedule.contraction.operands import (
     transpose_products,
 )
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
-from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.folds.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
@@ -36,7 +36,7 @@ from mind_mlir.support.interrupts import deliver
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 

@@ -11,9 +11,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.geometry import COLUMNS, TiledLoop, in_memory_order
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product, schedule_of
-from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.groups.collapse import Loops, loops_of
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors

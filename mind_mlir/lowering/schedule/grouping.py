@@ -13,7 +13,7 @@ from mind_mlir.mlir.bindings import Operation, Value, ir
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.lowering.schedule.emission.decision import Decisions
+    from mind_mlir.lowering.emission.decision import Decisions
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.lowering.schedule.nest_emission import NestEmission
 

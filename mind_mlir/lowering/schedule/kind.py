@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
+from mind_mlir.lowering.emission.decision import Choice, Decision, Decisions, computed
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.linalg_view.values import read_values
 from mind_mlir.mlir.bindings import ir
@@ -18,7 +18,7 @@ from mind_mlir.mlir.bindings import ir
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.linalg_view.view import View, Views
     from mind_mlir.mlir.bindings import Operation, OpOperand, Type, Value
     from mind_mlir.target import Target

@@ -6,8 +6,8 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests, call_choices
-from mind_mlir.lowering.schedule.emission.decision import Decision, Decisions, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.folds.matching import folds_pairs
 from mind_mlir.lowering.schedule.fusion.groups.collapse import (
@@ -30,7 +30,7 @@ from mind_mlir.mlir.values import is_result_of
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
     from mind_mlir.lowering.schedule.fusion.nests.schedule import FusedSchedule

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.decision import Decisions
 from mind_mlir.lowering.schedule.driver import FunctionScheduler
-from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.mlir.bindings import Module, ir
 from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.target import Target
 
 

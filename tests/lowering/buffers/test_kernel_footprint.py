@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mind_mlir.lowering.buffers.footprint import ProductKernels
-from mind_mlir.lowering.schedule.contraction.kernels.library import Library
-from mind_mlir.lowering.schedule.contraction.kernels.product import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.kernels.library import Library
+from mind_mlir.lowering.kernels.product import PRODUCT_ARGUMENTS, ProductKernel
 from mind_mlir.mlir.bindings import ir, new_context
 
 

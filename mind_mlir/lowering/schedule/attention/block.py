@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.lowering.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
+from mind_mlir.lowering.kernels.library import Matrix
 from mind_mlir.lowering.schedule.attention.marked import unscaled
 from mind_mlir.lowering.schedule.attention.nest import TERMS
-from mind_mlir.lowering.schedule.contraction.kernels.library import Matrix
-from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.linalg_view.buffers import Lanes
 from mind_mlir.lowering.schedule.scalars.graph import ordered
@@ -17,10 +17,10 @@ from mind_mlir.mlir.bindings import Value, arith, ir
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mind_mlir.lowering.emission.emitter import Bounds, Index
+    from mind_mlir.lowering.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
     from mind_mlir.lowering.schedule.attention.program import ScorePass
-    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
-    from mind_mlir.lowering.schedule.emission.emitter import Bounds, Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar

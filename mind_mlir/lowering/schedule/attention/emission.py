@@ -10,20 +10,20 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.nest import AttentionNest
 from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
 from mind_mlir.lowering.schedule.attention.words import WordBlock
-from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.folds.exponentials import OnlineExponentials
 from mind_mlir.lowering.schedule.linalg_view.view import Env, Views
 from mind_mlir.mlir.bindings import Module, Value, arith, ir
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.attention.nest import Scratch
-    from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
 def emit_attentions(module: Module) -> None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
-from mind_mlir.lowering.schedule.emission.split import split
-from mind_mlir.lowering.schedule.movement.transposition import transpose
+from mind_mlir.lowering.emission.constants import VECTOR_NS
+from mind_mlir.lowering.emission.shuffles import transpose
+from mind_mlir.lowering.emission.split import split
 from mind_mlir.mlir.bindings import Value, arith
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, Scratch
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import OF, PAIR, float_conversions
-from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
-from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import BF16, LEAST, WIDENED, WORD
+from mind_mlir.lowering.kernels.llvm_text import OF, PAIR, float_conversions
+from mind_mlir.lowering.kernels.packing import PackKernel
+from mind_mlir.lowering.kernels.product import ProductKernel
+from mind_mlir.lowering.kernels.vnni import BF16, LEAST, WIDENED, WORD
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.lowering.schedule.attention.factors import Factors, OutputFactors, ScoreFactors
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, choose_attention_schedule
-from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
@@ -29,11 +29,11 @@ from mind_mlir.support.interrupts import deliver
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.lowering.schedule.attention.factors import Factors
     from mind_mlir.lowering.schedule.attention.found import Attention, Product
     from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
     from mind_mlir.lowering.schedule.scalars.axes import Source
     from mind_mlir.target import Target

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from mind_mlir.lowering.emission.constants import ACCUMULATED
+from mind_mlir.lowering.emission.split import Split
+from mind_mlir.lowering.kernels.library import KernelCalls, private_memory
 from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-from mind_mlir.lowering.schedule.contraction.kernels.library import KernelCalls, private_memory
-from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED
-from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir, memref
 from mind_mlir.mlir.records import read_record
@@ -18,16 +18,16 @@ from mind_mlir.mlir.records import read_record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mind_mlir.lowering.emission.emitter import Emitter
+    from mind_mlir.lowering.kernels.library import Library
     from mind_mlir.lowering.schedule.attention.factors import OutputFactors, ScoreFactors
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Library
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.linalg_view.view import Access
 
     ScoreBuffers = ScoreFactors[Buffer]
     OutputBuffers = OutputFactors[Buffer]
     from collections.abc import Callable, Iterator, Mapping
 
-    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.emission.emitter import Index
 
     #: A room by what it is for, and by number.
     Key: TypeAlias = "tuple[str, int]"

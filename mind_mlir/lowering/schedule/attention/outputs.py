@@ -11,9 +11,9 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.attention.block import QueryBlock
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers
-    from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
 

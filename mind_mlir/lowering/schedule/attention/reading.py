@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import zero
 from mind_mlir.lowering.schedule.attention.factors import ScoreFactors
-from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.linalg_view.values import (
     constant_value,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
+from mind_mlir.lowering.emission.decision import Computed, Decision, chosen
+from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
-from mind_mlir.lowering.schedule.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, chosen
-from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
 

@@ -2,26 +2,26 @@
 
 Keys are read where they lie, two features at a time. Queries and values are packed in words, the values of a
 head once for all of its queries that a chunk computes, and the last pass over the scores puts two keys in a
-word. The least magnitude in each of the factors is stored, as `contraction.kernels.vnni` says.
+word. The least magnitude in each of the factors is stored, as `kernels.vnni` says.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.kernels.library import Matrix
+from mind_mlir.lowering.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.nest import TERMS
-from mind_mlir.lowering.schedule.contraction.kernels.library import Matrix
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.mlir.bindings import Value, arith, ir, memref, vector
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.emission.emitter import Index
+    from mind_mlir.lowering.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.attention.block import At
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
     from mind_mlir.lowering.schedule.attention.program import ScorePass
-    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
-    from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.lowering.schedule.scalars.graph import Scalar

@@ -7,11 +7,11 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
+from mind_mlir.lowering.kernels.gemv import JOINED
+from mind_mlir.lowering.kernels.product import COPIED_STEPS
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import JOINED
-from mind_mlir.lowering.schedule.contraction.kernels.product import COPIED_STEPS
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
-from mind_mlir.lowering.schedule.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:

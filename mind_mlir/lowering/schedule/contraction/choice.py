@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
+from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of
 from mind_mlir.lowering.schedule.contraction.schedule import (
@@ -27,8 +29,6 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     round_up,
 )
 from mind_mlir.lowering.schedule.contraction.tiling import tiled
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
+from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
 from mind_mlir.lowering.schedule.contraction.match import Operand, is_factor
 from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
 from mind_mlir.mlir.memory import erase_unread, is_contiguous, root_of
@@ -26,7 +26,7 @@ from mind_mlir.target.abi import ALIGNMENT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+    from mind_mlir.lowering.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.contraction.packing import Packing
     from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.mlir.bindings import Attribute, Module, Operation, OpOperand, Value

@@ -10,19 +10,19 @@ import itertools
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.lowering.emission.split import emit_chunks, least
+from mind_mlir.lowering.kernels.library import Library, marked_operations
+from mind_mlir.lowering.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
 from mind_mlir.lowering.schedule.contraction.gemv import GemvEmission
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLoop
 from mind_mlir.lowering.schedule.contraction.grouped import grouped_runs
 from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
-from mind_mlir.lowering.schedule.contraction.kernels.library import Library, marked_operations
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.contraction.operands import laid_out
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import OWN_PANELS, reduction
-from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import Module, Operation, Value, arith, ir, memref
@@ -31,8 +31,8 @@ from mind_mlir.mlir.records import attribute_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-    from mind_mlir.lowering.schedule.emission.emitter import Index
 
     #: Marked products in the order of a block, each with the loops over its result.
     Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]

@@ -6,15 +6,15 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.library import macro_tile_memory
+from mind_mlir.lowering.kernels.library import macro_tile_memory
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.memory import erase_unread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.contraction.geometry import TiledLoop
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
 
 @dataclasses.dataclass(frozen=True)

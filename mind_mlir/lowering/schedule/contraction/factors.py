@@ -6,11 +6,11 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.split import emit_chunks, least
+from mind_mlir.lowering.kernels.library import Library, macro_tile_memory
+from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
-from mind_mlir.lowering.schedule.contraction.kernels.library import Library, macro_tile_memory
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
-from mind_mlir.lowering.schedule.emission.split import emit_chunks, least
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
 from mind_mlir.mlir.values import is_defined_inside
@@ -18,12 +18,12 @@ from mind_mlir.mlir.values import is_defined_inside
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
     from mind_mlir.lowering.schedule.contraction.geometry import Loop
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Operand
     from mind_mlir.lowering.schedule.contraction.packing import Packing
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
 _LOOPS = ("scf.for", "scf.while")
 

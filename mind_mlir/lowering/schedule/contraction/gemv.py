@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.emission.split import emit_ranges, least, split
 from mind_mlir.lowering.schedule.contraction.costs import NEAR_COLUMNS
 from mind_mlir.lowering.schedule.contraction.kernel_choice import (
     axpy_kernel,
@@ -18,17 +20,15 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import (
 )
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import DOTS, round_up
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.split import emit_ranges, least, split
 from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.contraction.factors import Run
     from mind_mlir.lowering.schedule.contraction.marked import Product
-    from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
 class GemvEmission(ProductEmission):

@@ -11,10 +11,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import MOST_TOGETHER, TOGETHER_SHARE
+from mind_mlir.lowering.emission.decision import Choice, Decision, Decisions, computed
+from mind_mlir.lowering.emission.emitter import TOGETHER_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
-from mind_mlir.lowering.schedule.emission.constants import MOST_TOGETHER, TOGETHER_SHARE
-from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, Decisions, computed
-from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, unreshaped
 from mind_mlir.mlir.bindings import Block, Operation, Value, ir
 from mind_mlir.mlir.memory import VIEWS, element_bytes, root_of

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Literal
 
-from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.geometry import ONCE
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import HALF, SHORT, byte_width
-from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
-from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
+from mind_mlir.lowering.emission.constants import BYTE_NS
+from mind_mlir.lowering.emission.split import split
+from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT, byte_width
+from mind_mlir.lowering.kernels.packing import PackKernel
+from mind_mlir.lowering.kernels.product import ProductKernel
+from mind_mlir.lowering.kernels.vnni import (
     BF16,
     I8,
     I16,
@@ -21,15 +21,15 @@ from mind_mlir.lowering.schedule.contraction.kernels.vnni import (
     WIDENED,
     WORD,
 )
+from mind_mlir.lowering.schedule.contraction import costs
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.packing import Packing
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.packing import Axis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import zero
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.choice import choose_schedule, is_by_rows
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
@@ -12,7 +13,6 @@ from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_st
 from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
 from mind_mlir.lowering.schedule.contraction.marked import Product
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
-from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, emitted, merged
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops

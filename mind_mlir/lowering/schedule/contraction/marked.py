@@ -10,11 +10,11 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.decision import Choice
 from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, TiledLoop, geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
-from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views, generic_attributes
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor

@@ -6,10 +6,10 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import LEAST, SUMS
+from mind_mlir.lowering.kernels.vnni import LEAST, SUMS
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+    from mind_mlir.lowering.kernels.packing import PackKernel
 
 #: Extent and stride of a loop over memory.
 Axis: TypeAlias = "tuple[int, int]"

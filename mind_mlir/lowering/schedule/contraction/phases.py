@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import zero
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
-from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.memory import is_row_major

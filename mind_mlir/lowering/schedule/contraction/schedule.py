@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
 from mind_mlir.mlir.records import spelled
 
 if TYPE_CHECKING:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import (
+    BYTE_NS,
+    STREAMED_CACHES,
+    WAKING_NS,
+    WORTHWHILE_NS,
+)
+from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import (
     COPIED,
@@ -14,13 +21,6 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     instructions,
     round_up,
 )
-from mind_mlir.lowering.schedule.emission.constants import (
-    BYTE_NS,
-    STREAMED_CACHES,
-    WAKING_NS,
-    WORTHWHILE_NS,
-)
-from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.case import ProductCase

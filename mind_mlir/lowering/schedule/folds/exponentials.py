@@ -13,7 +13,7 @@ from mind_mlir.mlir.bindings import arith
 from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter
     from mind_mlir.mlir.bindings import Type, Value
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter
     from mind_mlir.mlir.bindings import MLIRLocation, Type, Value
 
 

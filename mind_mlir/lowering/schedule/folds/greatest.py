@@ -20,7 +20,7 @@ from mind_mlir.mlir.values import definition, terminator_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from mind_mlir.lowering.schedule.emission.constants import RADIX
+from mind_mlir.lowering.emission.constants import RADIX
 from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
@@ -20,7 +20,7 @@ from mind_mlir.mlir.values import terminator_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.folds.fold import Fold
 
 

@@ -11,7 +11,7 @@ from mind_mlir.mlir.memory import metadata_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
     from mind_mlir.mlir.bindings import Type
 

@@ -15,7 +15,7 @@ from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Ope
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,9 +11,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission import constants
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.emission import constants
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.kind import Kind, OperationNest, Site
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
@@ -25,7 +25,7 @@ from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.target import Target
 
 

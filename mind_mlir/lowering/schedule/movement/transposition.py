@@ -10,60 +10,28 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.lowering.schedule.emission import constants
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.emission import constants
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.shuffles import transpose
+from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, merged
 from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
-from mind_mlir.mlir.bindings import Value, ir, vector
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import is_result_of, terminator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Env, View
     from mind_mlir.target import Target
 
 
-_Vector = TypeVar("_Vector")
 #: Emits something at given values of loops, on what is carried.
 _Body: TypeAlias = "Callable[[Env, list[Value]], list[Value]]"
-
-
-def transpose(rows: Sequence[Value]) -> list[Value]:
-    """Return the columns of a square of vectors: as many vectors as each has lanes, a power of two."""
-    return exchange(rows, lambda left, right, lanes: vector.ShuffleOp(left, right, lanes).result)
-
-
-def exchange(
-    rows: Sequence[_Vector],
-    shuffle: Callable[[_Vector, _Vector, list[int]], _Vector],
-    lanes: int | None = None,
-) -> list[_Vector]:
-    """Return the columns of squares of vectors, given what emits a shuffle of two of them.
-
-    Each stage exchanges between partners at one distance: off-diagonal blocks of two by two blocks swap.
-
-    Args:
-        rows: As many as a square has, a power of two.
-        shuffle: Takes lanes of two vectors.
-        lanes: Of a vector, a multiple of the rows: squares stand side by side. As many as rows by default.
-    """
-    lanes = lanes or len(rows)
-    values = list(rows)
-    distance = 1
-    while distance < len(rows):
-        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
-        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-        for row in (row for row in range(len(rows)) if not row & distance):
-            pair = values[row], values[row + distance]
-            values[row], values[row + distance] = shuffle(*pair, low), shuffle(*pair, high)
-        distance *= 2
-    return values
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
-from mind_mlir.lowering.schedule.contraction.kernels.library import (
+from mind_mlir.lowering.emission.split import emit_ranges, split
+from mind_mlir.lowering.kernels.library import (
     Library,
     macro_tile_memory,
     marked_operations,
 )
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import block_bytes
+from mind_mlir.lowering.kernels.quantized_tiles import block_bytes
+from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
 from mind_mlir.lowering.schedule.contraction.schedule import round_up
-from mind_mlir.lowering.schedule.emission.split import emit_ranges, split
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED_ATTRIBUTE, QuantizedProduct, schedule_of
 from mind_mlir.mlir.bindings import Module, Operation, Value, ir, memref
@@ -26,7 +26,7 @@ from mind_mlir.target.abi import ALIGNMENT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
 
 
 def emit_quantized_products(module: Module) -> None:

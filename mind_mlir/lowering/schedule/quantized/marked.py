@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import float_conversions
-from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import PanelKernel, TileKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import FINE, WIDE
+from mind_mlir.lowering.kernels.activations import ActivationsKernel
+from mind_mlir.lowering.kernels.llvm_text import float_conversions
+from mind_mlir.lowering.kernels.product import ProductKernel
+from mind_mlir.lowering.kernels.quantized import QuantizedKernel
+from mind_mlir.lowering.kernels.quantized_tiles import PanelKernel, TileKernel
+from mind_mlir.lowering.kernels.quantized_weights import FINE, WIDE
 from mind_mlir.lowering.schedule.kind import OperationNest
 from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
 from mind_mlir.mlir.bindings import Operation, Type, ir
@@ -23,7 +23,7 @@ from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.library import Kernel
+    from mind_mlir.lowering.kernels.library import Kernel
 
 #: The schedule of a quantised product, a dictionary.
 QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.split import split
+from mind_mlir.lowering.kernels.quantized import FOUR, ONE, TWO
 from mind_mlir.lowering.schedule.contraction import costs
-from mind_mlir.lowering.schedule.contraction.kernels.quantized import FOUR, ONE, TWO
 from mind_mlir.lowering.schedule.contraction.schedule import instructions
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.quantized_formats import BLOCK
 from mind_mlir.target.record import X86_64
 

@@ -11,7 +11,7 @@ from mind_mlir.mlir.bindings import Value, arith, vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.linalg_view.buffers import Lanes
     from mind_mlir.mlir.bindings import Type
 

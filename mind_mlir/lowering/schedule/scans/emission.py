@@ -20,7 +20,7 @@ from mind_mlir.mlir.bindings import Value, vector
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.kind import Site
     from mind_mlir.lowering.schedule.scans.match import Scan
     from mind_mlir.lowering.schedule.scans.schedule import ScanSchedule

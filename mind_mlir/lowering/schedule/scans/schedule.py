@@ -6,9 +6,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Literal
 
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, FEWEST_SHARED
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.emission.constants import BYTE_NS, FEWEST_SHARED
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.split import Split, split
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.scans.match import Scan

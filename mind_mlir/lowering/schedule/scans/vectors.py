@@ -10,7 +10,7 @@ from mind_mlir.mlir.bindings import vector
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.scans.match import Scan
     from mind_mlir.mlir.bindings import Value
 

@@ -10,7 +10,7 @@ from mind_mlir.lowering.schedule.linalg_view.layout import Window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.mlir.bindings import Value
 
 

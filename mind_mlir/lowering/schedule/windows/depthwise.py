@@ -11,10 +11,10 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.emission.constants import FMA_NS
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.emission.constants import FMA_NS
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.emitter import zero
+from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.kind import Refusal, Site, ViewNest
 from mind_mlir.lowering.schedule.linalg_view.layout import padding_of
 from mind_mlir.lowering.schedule.linalg_view.values import (

@@ -15,7 +15,7 @@ from mind_mlir.mlir.bindings import Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.windows.depthwise import Depthwise, DepthwiseSchedule
 
 

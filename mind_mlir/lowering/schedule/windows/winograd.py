@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.lowering.emission import constants
+from mind_mlir.lowering.emission.decision import Computed, Decision, chosen, computed
+from mind_mlir.lowering.emission.emitter import Emitter, Index, zero
 from mind_mlir.lowering.schedule.contraction.constant_factors import data_of
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
-from mind_mlir.lowering.schedule.emission import constants
-from mind_mlir.lowering.schedule.emission.decision import Computed, Decision, chosen, computed
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, zero
 from mind_mlir.lowering.schedule.linalg_view.layout import padding_of
 from mind_mlir.lowering.schedule.linalg_view.values import (
     constant_value,

@@ -6,8 +6,8 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
-from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.lowering.emission.constants import BYTE_NS, VECTOR_NS
+from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.windows.axis import WindowAxis, where_inside
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     TAPS,
@@ -21,7 +21,7 @@ from mind_mlir.mlir.bindings import Type, Value, arith
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index, LoopBody
+    from mind_mlir.lowering.emission.emitter import Emitter, Index, LoopBody
     from mind_mlir.lowering.schedule.linalg_view.layout import Window
     from mind_mlir.lowering.schedule.windows.winograd_transforms import Elements
     from mind_mlir.target import Target

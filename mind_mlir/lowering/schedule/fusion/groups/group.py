@@ -11,7 +11,7 @@ import dataclasses
 from bisect import bisect
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import GROUP_LIMIT
+from mind_mlir.lowering.emission.constants import GROUP_LIMIT
 from mind_mlir.lowering.schedule.folds.matching import folds_of, folds_pairs
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, ir
 

@@ -16,7 +16,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import (
+from mind_mlir.lowering.emission.constants import (
     LEAST_SUMMED,
     LONGEST_SUMMED,
     ROW_PROGRAM_GROUPS,

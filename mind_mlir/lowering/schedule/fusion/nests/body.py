@@ -6,7 +6,7 @@ import dataclasses
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import LINE
+from mind_mlir.lowering.emission.constants import LINE
 from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
 from mind_mlir.lowering.schedule.fusion.nests.elements import Beside, Chunk, Elements, Known, read_vector
@@ -17,7 +17,7 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Output, Place
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 

@@ -15,7 +15,7 @@ from mind_mlir.mlir.bindings import Attribute, Value, arith, ir, vector
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
 

@@ -12,7 +12,7 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody
 from mind_mlir.lowering.schedule.fusion.nests.partial_results import PartialResults
 from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Place, Range
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
     from mind_mlir.lowering.schedule.fusion.nests.program import Folded, Output
     from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut

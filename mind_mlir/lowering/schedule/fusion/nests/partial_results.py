@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, e
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.program import Folded, Output
     from mind_mlir.lowering.schedule.linalg_view.view import Env
     from mind_mlir.mlir.bindings import Value

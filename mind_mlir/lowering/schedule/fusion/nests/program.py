@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import constant_value, fille
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.folds.fold import Fold
     from mind_mlir.lowering.schedule.fusion.groups.group import Group
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known

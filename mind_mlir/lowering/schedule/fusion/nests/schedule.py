@@ -12,8 +12,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission import constants
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission import constants
+from mind_mlir.lowering.emission.decision import Choice, chosen
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.work import Work

@@ -10,7 +10,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import SHORT_COLUMN, SHORT_ROW
+from mind_mlir.lowering.emission.constants import SHORT_COLUMN, SHORT_ROW
 from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk
 from mind_mlir.lowering.schedule.fusion.nests.program import Place, Range
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.folds.reductions import Accumulators
     from mind_mlir.lowering.schedule.fusion.nests.body import NestBody
     from mind_mlir.mlir.bindings import Value

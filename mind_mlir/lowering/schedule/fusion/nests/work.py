@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
+from mind_mlir.lowering.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.linalg_view.layout import overlap, window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler

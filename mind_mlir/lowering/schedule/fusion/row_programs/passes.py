@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import NARROWING, REPEATED, REPEATED_LONG
+from mind_mlir.lowering.emission.constants import NARROWING, REPEATED, REPEATED_LONG
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.work import operations_of
 from mind_mlir.mlir.locations import label_of

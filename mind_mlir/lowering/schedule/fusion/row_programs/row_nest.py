@@ -18,7 +18,7 @@ from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProg
 from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.elements import Known
     from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Place
     from mind_mlir.mlir.bindings import Value

@@ -24,7 +24,7 @@ from mind_mlir.mlir.bindings import Value
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.program import Totals
     from mind_mlir.lowering.schedule.fusion.row_programs.passes import Pass
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule

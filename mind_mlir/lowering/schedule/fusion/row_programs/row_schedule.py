@@ -10,9 +10,9 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission import constants
-from mind_mlir.lowering.schedule.emission.decision import Choice, chosen
-from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.emission import constants
+from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.nests.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.fusion.nests.work import read_by
 from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, passes_of

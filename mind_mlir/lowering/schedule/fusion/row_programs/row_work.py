@@ -11,7 +11,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission import constants
+from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.fusion.nests.schedule import chunked
 from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by

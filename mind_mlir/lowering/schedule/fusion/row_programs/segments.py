@@ -26,7 +26,7 @@ from mind_mlir.mlir.bindings import math as math_
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.folds.fold import Fold
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.program import Place

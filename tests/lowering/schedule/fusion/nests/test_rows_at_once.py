@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from schedule_harness import Array, filled, function, generic, random, run, scheduled, tensor_type
 
-from mind_mlir.lowering.schedule.emission.constants import SHARED_ROWS
+from mind_mlir.lowering.emission.constants import SHARED_ROWS
 from mind_mlir.target import Target
 
 #: Their caches are so small that little work exceeds them.

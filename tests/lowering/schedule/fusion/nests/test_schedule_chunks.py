@@ -21,8 +21,8 @@ from schedule_harness import (
     tensor_type,
 )
 
-from mind_mlir.lowering.schedule.emission import constants
-from mind_mlir.lowering.schedule.emission.constants import FEWEST_CHUNKS, PAGE
+from mind_mlir.lowering.emission import constants
+from mind_mlir.lowering.emission.constants import FEWEST_CHUNKS, PAGE
 from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import Work
 from mind_mlir.target import Target, host_target

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
+    from mind_mlir.lowering.kernels.llvm_function import Text
 
 #: Conversions of the bits of f16 and bf16 to f32 where no instruction does them, or code generators call for
 #: help even where numbers are only moved.

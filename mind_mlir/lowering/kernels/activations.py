@@ -11,8 +11,8 @@ import dataclasses
 import functools
 import operator
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text
+from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST
 
 #: Added to a number of magnitude up to 2**22, it leaves the nearest integer in the lowest bits: and its bits.

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import ActivationsKernel
-from mind_mlir.lowering.schedule.contraction.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, function_of
-from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
-from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized import QuantizedKernel
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_tiles import PanelKernel, TileKernel
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import are_normal
-from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, Index
+from mind_mlir.lowering.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, Index
+from mind_mlir.lowering.kernels.activations import ActivationsKernel
+from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, function_of
+from mind_mlir.lowering.kernels.packing import PackKernel
+from mind_mlir.lowering.kernels.product import ProductKernel
+from mind_mlir.lowering.kernels.quantized import QuantizedKernel
+from mind_mlir.lowering.kernels.quantized_tiles import PanelKernel, TileKernel
+from mind_mlir.lowering.kernels.vnni import are_normal
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, linalg, memref
 from mind_mlir.mlir.memory import metadata_of
 from mind_mlir.mlir.passes import find_all

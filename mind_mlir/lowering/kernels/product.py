@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text, symbol
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width, stored
-from mind_mlir.lowering.schedule.contraction.kernels.product_results import Panel, Results
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, WORD, dot_products
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, symbol
+from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width, stored
+from mind_mlir.lowering.kernels.product_results import Panel, Results
+from mind_mlir.lowering.kernels.vnni import I8, WORD, dot_products
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
 COPIED_STEPS = 256

@@ -9,8 +9,8 @@ import pytest
 
 from mind_mlir.codegen.library import NativeCode
 from mind_mlir.image.loading import Loaded
+from mind_mlir.lowering.emission.shuffles import exchange
 from mind_mlir.lowering.llvm_hints import fence_shuffles
-from mind_mlir.lowering.schedule.movement.transposition import exchange
 from mind_mlir.mlir.bindings import ir, llvm, new_context
 from mind_mlir.mlir.passes import find_all
 

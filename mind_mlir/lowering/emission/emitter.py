@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.allocation import check_extents
-from mind_mlir.lowering.schedule.emission.indices import Constants, Index, zero
+from mind_mlir.lowering.emission.indices import Constants, Index, zero
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.split import Split
+    from mind_mlir.lowering.emission.split import Split
 
 __all__ = ["Emitter", "Index", "zero"]
 

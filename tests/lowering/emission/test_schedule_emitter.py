@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.emission.emitter import Emitter
 from mind_mlir.mlir.bindings import ir, new_context
 
 if TYPE_CHECKING:

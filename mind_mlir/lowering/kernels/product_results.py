@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width
+from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.product import ProductKernel
+    from mind_mlir.lowering.kernels.llvm_function import Text
+    from mind_mlir.lowering.kernels.product import ProductKernel
 
 
 class Panel(NamedTuple):

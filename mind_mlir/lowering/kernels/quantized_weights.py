@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, stored
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text
+from mind_mlir.lowering.kernels.llvm_text import TextValue, stored
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
 
 #: Words of 16 bits that one load brings, of which a shuffle takes the scales of several blocks.

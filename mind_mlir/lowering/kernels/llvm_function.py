@@ -11,7 +11,7 @@ import functools
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, vector
+from mind_mlir.lowering.kernels.llvm_text import TextValue, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,12 +11,12 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import CHUNK_NS, MOST_CHUNKS, WAKING_NS, WORTHWHILE_NS
+from mind_mlir.lowering.emission.constants import CHUNK_NS, MOST_CHUNKS, WAKING_NS, WORTHWHILE_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.mlir.bindings import Value
 
 

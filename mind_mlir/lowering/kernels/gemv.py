@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import (
+from mind_mlir.lowering.kernels.llvm_function import (
     MicroKernel,
     Text,
     add_where,
@@ -20,7 +20,7 @@ from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
+    from mind_mlir.lowering.kernels.llvm_text import TextValue
 
 #: Partial results that one accumulator sums.
 JOINED = 32

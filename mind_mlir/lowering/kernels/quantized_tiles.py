@@ -12,18 +12,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text, add_where
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import WeightKernel, Weights
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
-from mind_mlir.lowering.schedule.movement.transposition import exchange
+from mind_mlir.lowering.emission.shuffles import exchange
+from mind_mlir.lowering.kernels.activations import Step
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, add_where
+from mind_mlir.lowering.kernels.quantized_weights import WeightKernel, Weights
+from mind_mlir.lowering.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
-    from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import StepWeights
+    from mind_mlir.lowering.kernels.llvm_text import TextValue
+    from mind_mlir.lowering.kernels.quantized_weights import StepWeights
 
 
 def block_bytes(lanes: int, *, zeros: bool) -> int:

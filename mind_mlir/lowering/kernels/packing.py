@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import MicroKernel, Text, symbol
-from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue, byte_width
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import WORD, PackingInfo, vnni_steps
-from mind_mlir.lowering.schedule.movement.transposition import exchange
+from mind_mlir.lowering.emission.shuffles import exchange
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, symbol
+from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width
+from mind_mlir.lowering.kernels.vnni import WORD, PackingInfo, vnni_steps
 from mind_mlir.mlir.records import spelled
 
 #: Larger squares than this take more registers than there are.
@@ -29,7 +29,7 @@ class PackKernel(MicroKernel):
         transposes: Whether the source is contiguous along the steps, not along the columns. Then a panel
             holds a multiple of ``square`` steps.
         vnni: Elements in a word; then panels are of words, a step is one of words, and there are masks.
-        info: What it does besides, one of those of `contraction.kernels.vnni`.
+        info: What it does besides, one of those of `vnni`.
     """
 
     columns: int

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.mlir.bindings import Value, arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
-    from mind_mlir.lowering.schedule.contraction.kernels.packing import PackKernel
+    from mind_mlir.lowering.kernels.llvm_function import Text
+    from mind_mlir.lowering.kernels.llvm_text import TextValue
+    from mind_mlir.lowering.kernels.packing import PackKernel
 
 #: The type of words.
 WORD = "i32"

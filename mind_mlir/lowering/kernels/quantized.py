@@ -9,18 +9,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.kernels.activations import Step
-from mind_mlir.lowering.schedule.contraction.kernels.quantized_weights import (
+from mind_mlir.lowering.kernels.activations import Step
+from mind_mlir.lowering.kernels.quantized_weights import (
     StepWeights,
     WeightKernel,
     Weights,
 )
-from mind_mlir.lowering.schedule.contraction.kernels.vnni import I8, dot_products
+from mind_mlir.lowering.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import FORMATS
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_function import Text
-    from mind_mlir.lowering.schedule.contraction.kernels.llvm_text import TextValue
+    from mind_mlir.lowering.kernels.llvm_function import Text
+    from mind_mlir.lowering.kernels.llvm_text import TextValue
 
 #: How bytes are multiplied: by an instruction that adds four products, by one that adds two of 16 bits, or by
 #: multiplications of 32 bits.

@@ -1,0 +1,44 @@
+"""Networks of shuffles between the vectors of a square."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from mind_mlir.mlir.bindings import Value, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_Vector = TypeVar("_Vector")
+
+
+def transpose(rows: Sequence[Value]) -> list[Value]:
+    """Return the columns of a square of vectors: as many vectors as each has lanes, a power of two."""
+    return exchange(rows, lambda left, right, lanes: vector.ShuffleOp(left, right, lanes).result)
+
+
+def exchange(
+    rows: Sequence[_Vector],
+    shuffle: Callable[[_Vector, _Vector, list[int]], _Vector],
+    lanes: int | None = None,
+) -> list[_Vector]:
+    """Return the columns of squares of vectors, given what emits a shuffle of two of them.
+
+    Each stage exchanges between partners at one distance: off-diagonal blocks of two by two blocks swap.
+
+    Args:
+        rows: As many as a square has, a power of two.
+        shuffle: Takes lanes of two vectors.
+        lanes: Of a vector, a multiple of the rows: squares stand side by side. As many as rows by default.
+    """
+    lanes = lanes or len(rows)
+    values = list(rows)
+    distance = 1
+    while distance < len(rows):
+        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+        for row in (row for row in range(len(rows)) if not row & distance):
+            pair = values[row], values[row + distance]
+            values[row], values[row + distance] = shuffle(*pair, low), shuffle(*pair, high)
+        distance *= 2
+    return values
