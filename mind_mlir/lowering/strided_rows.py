@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import arith, ir, vector
-from mind_mlir.mlir.memory import VIEWS, is_contiguous, reinterpreted
+from mind_mlir.mlir.memory import VIEWS, is_contiguous, is_row_major, metadata_of, reinterpreted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,6 +40,48 @@ def move_strided_rows(transfers: Iterable[Operation]) -> list[Operation]:
                 _write(op, buffer)
         op.operation.erase()
     return left
+
+
+def place_gathers(gathers: Iterable[Operation]) -> None:
+    """Let ``gathers`` from buffers, which count elements in row-major order, count as these lie in memory."""
+    for op in gathers:
+        buffer, rank = op.operands[0], op.operands[0].type.rank
+        if is_row_major(buffer.type):
+            continue
+        first, where, mask, off = op.operands[rank : rank + 4]
+        with ir.InsertionPoint(op), op.location:
+            base, offset, strides = metadata_of(buffer)
+            size = 1 + sum((n - 1) * each for n, each in zip(buffer.type.shape, strides, strict=True))
+            flat = reinterpreted(base, ir.MemRefType.get([size], buffer.type.element_type))
+            begin = arith.ConstantOp(ir.IndexType.get(), offset).result if isinstance(offset, int) else offset
+            number = arith.AddIOp(vector.BroadcastOp(where.type, first).result, where).result
+            place = _in_memory(number, list(zip(buffer.type.shape, strides, strict=True)))
+            new = vector.GatherOp(op.results[0].type, flat, [begin], place, mask, off)
+        op.results[0].replace_all_uses_with(new.result)
+        op.operation.erase()
+
+
+def _in_memory(number: Value, dims: list[tuple[int, int]]) -> Value:
+    """Emit how far elements of a ``number`` in row-major order are from the first one in memory."""
+    runs: list[tuple[int, int]] = []
+    for extent, stride in dims:
+        if runs and runs[-1][1] == extent * stride:
+            runs[-1] = runs[-1][0] * extent, stride
+        elif extent > 1:
+            runs.append((extent, stride))
+    total = None
+    for place, (extent, stride) in reversed(list(enumerate(runs))):
+        extents, strides = (_splat(number.type, each) for each in (extent, stride))
+        here = arith.RemUIOp(number, extents).result if place else number
+        step = arith.MulIOp(here, strides).result
+        total = step if total is None else arith.AddIOp(total, step).result
+        number = arith.DivUIOp(number, extents).result if place else number
+    return number if total is None else total
+
+
+def _splat(type_: Type, number: int) -> Value:
+    element = ir.IntegerAttr.get(ir.IndexType.get(), number)
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, element)).result
 
 
 def _is_strided(op: Operation, type_: Type) -> bool:

@@ -24,7 +24,7 @@ from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE, annotate_loops, atta
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
 from mind_mlir.lowering.streaming import stream_stores
-from mind_mlir.lowering.strided_rows import move_strided_rows
+from mind_mlir.lowering.strided_rows import move_strided_rows, place_gathers
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import run_passes, survey
@@ -100,6 +100,7 @@ def to_llvm(
         outline_kernels(module, located=located)
         tables = cut_into_parts(module)
         names, found = _survey(module)
+        place_gathers(found["vector.gather"])
         _hoist_stack_buffers(found["memref.alloca"])
         move_as_bytes(move_strided_rows(op for name in TRANSFERS for op in found[name]))
         for op in module.body.operations:
@@ -170,7 +171,7 @@ def _survey(module: Module) -> tuple[set[str], dict[str, list[Operation]]]:
 
     What `_WIDE_TRANSFER` and `_OTHER_VIEW` stand for is among the names; other views become casts.
     """
-    kept = ("memref.alloca", "scf.for", "scf.if", "scf.while", *REPLACED, *VIEWS, *TRANSFERS)
+    kept = ("memref.alloca", "scf.for", "scf.if", "scf.while", "vector.gather", *REPLACED, *VIEWS, *TRANSFERS)
     names, found = survey(module, *kept)
     if cast_views(op for name in VIEWS for op in found[name]):
         names.add(_OTHER_VIEW)

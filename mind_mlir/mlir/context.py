@@ -17,6 +17,7 @@ from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
 from mind_mlir.mlir.references import referenced
+from mind_mlir.mlir.repeats import layer, read_through, repeated
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 from mind_mlir.mlir.values import definition
@@ -143,6 +144,18 @@ class LoweringContext:
         if literal is not None:
             return literal.array
         return np.array(held.value if isinstance(held, ir.IntegerAttr) else ir.DenseElementsAttr(held))
+
+    def repeated(self, value: Value) -> Value:
+        """Return a tensor with the same numbers, each once or more: what ``value`` was broadcast from."""
+        return repeated(value)
+
+    def read_through(self, value: Value, access: Any) -> tuple[Value, Any]:
+        """Return what ``value``, read at ``access``, was broadcast from, and where that is read."""
+        return read_through(value, access)
+
+    def layer(self, value: Value, axis: int, place: int) -> Value:
+        """Return what is at ``place`` of an axis, without that: one of the tensors that were stacked."""
+        return layer(self, value, axis, place)
 
     def transposition(self, value: Value) -> tuple[Value, tuple[int, ...]] | None:
         """Return what ``value`` is a transpose of, and its permutation; None if it is none."""

@@ -244,9 +244,10 @@ def _over_windows(
     """
     affine = context.mlir.ir.AffineMap
     dims = [context.mlir.ir.AffineDimExpr.get(dim) for dim in windows.scattered]
-    maps = [affine.get(type_.rank, 0, dims) for _ in numbers]
+    pairs = [context.read_through(each, affine.get(type_.rank, 0, dims)) for each in numbers]
+    sources, maps = [each for each, _ in pairs], [access for _, access in pairs]
     maps.append(affine.get_identity(type_.rank))
-    (found,) = context.generic(numbers, maps, [context.empty(type_)], ["parallel"] * type_.rank, body)
+    (found,) = context.generic(sources, maps, [context.empty(type_)], ["parallel"] * type_.rank, body)
     return found
 
 

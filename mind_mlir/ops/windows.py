@@ -207,7 +207,7 @@ class Windows:
         indices, type_ = context.operands[1], context.operand_types[1]
         numbers = [indices]
         if self.vector_dim < type_.rank:
-            numbers = [_number(context, self.vector_dim, number) for number in range(len(self.indexed))]
+            numbers = [context.layer(indices, self.vector_dim, place) for place in range(len(self.indexed))]
         vectors = type_.with_shape(tuple(self.shape[dim] for dim in self.scattered))
         for tensor, check in zip(numbers, self.checks(context.opcode, context.label), strict=False):
             check_numbers(context, tensor, vectors, check)
@@ -241,18 +241,6 @@ class Windows:
         extent = self.operand[dim]
         from_end = extent if self.wraps(dim) else 0
         return clamped_position(context, number, extent - self.sizes[dim], from_end)
-
-
-def _number(context: LoweringContext, vector_dim: int, number: int) -> Any:
-    """Append one number of each of the index vectors, which lie along a dimension of the indices."""
-    indices, type_ = context.operands[1], context.operand_types[1]
-    extents = list(type_.extents)
-    left = extents[:vector_dim] + extents[vector_dim + 1 :]
-    taken = context.mlir.ir.RankedTensorType.get(left, context.element(type_.dtype))
-    sizes = [1 if dim == vector_dim else extent for dim, extent in enumerate(extents)]
-    offsets = [number if dim == vector_dim else 0 for dim in range(type_.rank)]
-    static: tuple[Any, ...] = ([], [], [], offsets, sizes, [1] * type_.rank)
-    return context.mlir.tensor.extract_slice(taken, indices, *static)
 
 
 def _rows(shapes: Sequence[Shape], bounds: Bounds) -> Windows:
@@ -327,8 +315,12 @@ def require_allowed(context: EvalContext, numbers: Array, check: Check) -> None:
 
 
 def check_numbers(context: LoweringContext, numbers: Any, type_: TensorType, check: Check) -> None:
-    """Append ``check`` of all elements of ``numbers``, a tensor of i32 or i64 of ``type_``."""
+    """Append ``check`` of all elements of ``numbers``, of i32 or i64, unless they are known to pass."""
     if type_.element_count == 0:
+        return
+    numbers = context.repeated(numbers)
+    known, (low, high) = context.known_integers(numbers), check.allowed
+    if known is not None and low <= known.min() and known.max() <= high:
         return
     arith, affine_map = context.mlir.arith, context.mlir.ir.AffineMap
     scalar = TensorType(DType.SI64)
@@ -337,13 +329,14 @@ def check_numbers(context: LoweringContext, numbers: Any, type_: TensorType, che
         wide = _wide(context, index)
         return [arith.minsi(smallest, wide), arith.maxsi(largest, wide)]
 
-    nothing = affine_map.get(type_.rank, 0, [])
+    rank = len(numbers.type.shape)
+    nothing = affine_map.get(rank, 0, [])
     least, greatest = NOTHING_SEEN
     ends = context.generic(
         [numbers],
-        [affine_map.get_identity(type_.rank), nothing, nothing],
+        [affine_map.get_identity(rank), nothing, nothing],
         [context.filled(scalar, least), context.filled(scalar, greatest)],
-        ["reduction"] * type_.rank,
+        ["reduction"] * rank,
         body,
     )
     smallest, largest = map(context.single, ends)

@@ -124,26 +124,14 @@ def vector_dims(view: View) -> tuple[int, ...]:
 
 
 def runs_along(view: View, dim: int) -> bool:
-    """Return whether all that ``view`` reads is contiguous along ``dim`` or does not depend on it."""
+    """Return whether all that ``view`` reads is contiguous along ``dim`` or does not depend on it.
+
+    But for elements at positions that its body computes: these are gathered.
+    """
     count = len(view.inputs)
     numbers = [n for n in range(len(view.operands)) if n >= count or view.used(n)]
     slides = dim not in view.reductions
-    return all(_vector_access(view.accesses[n], dim, slides) for n in numbers) and _rows_along(view, dim)
-
-
-def _rows_along(view: View, dim: int) -> bool:
-    """Return whether each ``tensor.extract`` of the body has ``dim`` as its last index or does not vary."""
-    extracts = extractions(view)
-    if not extracts:
-        return True
-    varying, positions = _varying(view, dim)
-    rows = [list(op.operands)[1:] for op in extracts]
-    return all(
-        not any(index in varying or index in positions for index in row[:-1])
-        and (row[-1] in positions or row[-1] not in varying)
-        for row in rows
-        if row
-    )
+    return all(_vector_access(view.accesses[n], dim, slides) for n in numbers)
 
 
 def _varying(view: View, dim: int) -> tuple[set[Value], set[Value]]:

@@ -190,7 +190,7 @@ class Elements:
         if step.kind == "constant":
             return self._e.splat(step.type, step.value)
         if wide and step.name == "tensor.extract":
-            return self._row(step, env, known, mask)
+            return self._extracted(step, env, known, mask)
         assert step.op is not None
         operand = self.vector if wide else self.scalar
         operands = [operand(each, known) for each in step.operands]
@@ -257,10 +257,37 @@ class Elements:
         start = self._e.broadcast(type_, self._e.index(first))
         return arith.AddIOp(start, vector.StepOp(type_).result).result
 
-    def _row(self, step: Scalar, env: Env, known: Known, mask: Value | None) -> Value:
-        """Emit a ``tensor.extract`` whose last index alone depends on the vector loop, and is it."""
-        source, *outer = (self.scalar(each, known) for each in step.operands[:-1])
-        return read_vector(self._e, self._lanes, source, [*outer, env[self._dim]], mask)
+    def _extracted(self, step: Scalar, env: Env, known: Known, mask: Value | None) -> Value:
+        """Emit a ``tensor.extract`` in vectors: a row where only its last index varies, the loop's."""
+        e, (source, *places) = self._e, step.operands
+        tensor, last = self.scalar(source, known), places[-1]
+        varying = [place for place in places if self._dim in place.axes]
+        if varying == [last] and (last.kind, last.number) == ("index", self._dim):
+            outer = [self.scalar(each, known) for each in places[:-1]]
+            return read_vector(e, self._lanes, tensor, [*outer, env[self._dim]], mask)
+        first: Index = 0
+        apart: Value | None = None
+        for place, extent in zip(places, tensor.type.shape, strict=True):
+            first = e.mul(first, extent)
+            if apart is not None:
+                apart = arith.MulIOp(apart, e.number(apart.type, extent)).result
+            if place not in varying:
+                first = e.add(first, self.scalar(place, known))
+                continue
+            here = self.vector(place, known)
+            apart = here if apart is None else arith.AddIOp(apart, here).result
+        return self._gathered(tensor, first, apart, mask)
+
+    def _gathered(self, source: Value, first: Index, apart: Value, mask: Value | None) -> Value:
+        """Emit a vector of elements that are so far ``apart`` from ``first``, counted in row-major order.
+
+        They are counted along the last dimension, beyond its end, until it is known where the tensor lies.
+        """
+        e, element = self._e, source.type.element_type
+        begin = [*[0] * (source.type.rank - 1), first]
+        on = mask or e.number(e.vector_type(self._lanes, ir.IntegerType.get_signless(1)), 1)
+        off = e.number(e.vector_type(self._lanes, element), 1)
+        return vector.GatherOp(off.type, source, list(map(e.index, begin)), apart, on, off).result
 
 
 def read_vector(

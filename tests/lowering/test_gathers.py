@@ -1,0 +1,78 @@
+"""Elements at positions that are known when the program runs: in vectors, wherever their tensor lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import guarded
+import numpy as np
+import pytest
+
+import mind_mlir
+import mind_mlir.numpy as mnp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.integers(0, 100, (7, 9, 5))
+ROWS, COLUMNS, PLANES = (RANDOM.integers(-extent, extent, 13) for extent in (7, 4, 3))
+PLACES = (ROWS, COLUMNS, PLANES)
+DTYPES = (np.float64, np.float32, np.float16, np.int64, np.int8, np.bool_)
+
+
+def compiled(function: Callable[..., Any], *arguments: Any, target: str | None = None) -> Any:
+    executable = mind_mlir.jit(function, target=target).lower(*arguments).compile()
+    names = [each.name for each in executable.parameters]
+    (found,) = guarded.call_executable(executable, dict(zip(names, arguments, strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("target", ["sse", "avx2", None])
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda x, i, j, k: x[i, j, k],
+        lambda x, i, j, k: x[:, k],
+        lambda x, i, j, k: x[:, 1:, 1:][i, j, k],
+        lambda x, i, j, k: x[:, 1:, 1][i, j],
+        lambda x, i, j, k: x[::2, 1:, ::2][i % 4, j, k],
+        lambda x, i, j, k: x[[[0], [-7]], [1, 8], 2],
+    ],
+    ids=["whole", "rows", "part", "column", "steps", "constants"],
+)
+def test_elements_are_those_of_numpy(take: Callable[..., Any], target: str | None) -> None:
+    for dtype in DTYPES:
+        x = X.astype(dtype)
+        np.testing.assert_array_equal(compiled(take, x, *PLACES, target=target), take(x, *PLACES))
+
+
+def test_places_in_a_part_that_a_loop_moves() -> None:
+    def columns(x: Any, i: Any, j: Any) -> Any:
+        start = mnp.zeros(13, np.float64)
+        return mind_mlir.fori_loop(0, 5, lambda n, s: s + mnp.take(x, n, axis=2)[i, j], start)
+
+    x = X.astype(np.float64)
+    np.testing.assert_array_equal(compiled(columns, x, ROWS, COLUMNS), x[ROWS, COLUMNS].sum(-1))
+
+
+def test_indices_in_pairs_are_one_nest() -> None:
+    """What widens the indices, checks them, reads elements and computes with them goes over them once."""
+    pair = mind_mlir.jit(lambda x, i, j: x[i, j] * 2 + 1)
+    lowered = pair.lower(np.zeros((30, 40), np.float32), *[np.zeros(1000, np.int32)] * 2)
+    text = lowered.compile().as_text("schedule")
+    assert "1. fused" in text
+    assert "2. " not in text
+
+
+def test_constant_indices_within_bounds_are_not_checked() -> None:
+    rows, columns = np.arange(6)[:, None], np.arange(8)
+
+    def lowered(extent: int) -> str:
+        taken = mind_mlir.jit(lambda x: x[rows, columns]).lower(np.zeros((extent, 9)))
+        return str(taken.compile().as_text("linalg"))
+
+    assert "tensor<4xi64>" not in lowered(6)
+    assert "arith.minsi" in lowered(5)
+    with pytest.raises(mind_mlir.MindError, match="index 5 "):
+        mind_mlir.jit(lambda x: x[rows, columns])(np.zeros((5, 9)))
