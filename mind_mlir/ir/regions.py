@@ -104,3 +104,15 @@ def _read_too_soon(block: Block, known: set[ValueId]) -> ValueId | None:
             return value
     known.difference_update(defined)
     return None
+
+
+def uses_in(block: Block) -> Iterator[tuple[ValueId, CoreOperation | None]]:
+    """Yield each value that is read, with the operation of ``block`` that does; None for any other."""
+    for operation in block.operations:
+        for value in operation.operands:
+            yield value, operation
+        for inner in blocks_within(operation):
+            for value, _ in uses_in(inner):
+                yield value, None
+    for value in block.terminator.operands:
+        yield value, None

@@ -17,7 +17,7 @@ from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
 from mind_mlir.mlir.references import referenced
-from mind_mlir.mlir.repeats import layer, read_through, repeated
+from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 from mind_mlir.mlir.values import definition
@@ -152,6 +152,10 @@ class LoweringContext:
     def read_through(self, value: Value, access: Any) -> tuple[Value, Any]:
         """Return what ``value``, read at ``access``, was broadcast from, and where that is read."""
         return read_through(value, access)
+
+    def part_of(self, value: Value) -> tuple[Value, list[int]]:
+        """Return what ``value`` is consecutive elements of, and where they begin: itself, if nothing."""
+        return part_of(value)
 
     def layer(self, value: Value, axis: int, place: int) -> Value:
         """Return what is at ``place`` of an axis, without that: one of the tensors that were stacked."""

@@ -46,6 +46,19 @@ def _is_broadcast(op: Operation) -> bool:
     return len(dims) == len(long) and list(terminator_of(body).operands) == [body.arguments[0]]
 
 
+def part_of(value: Value) -> tuple[Value, list[int]]:
+    """Return what ``value`` is consecutive elements of, and where they begin there: itself, if nothing."""
+    op = definition(value)
+    if op is not None and op.name == "tensor.extract_slice" and len(op.operands) == 1:
+        offsets, strides = (list(ir.DenseI64ArrayAttr(op.attributes[name])) for name in _SLICE)
+        if {*strides} == {1} and len(offsets) == value.type.rank:
+            return op.operands[0], offsets
+    return value, [0] * value.type.rank
+
+
+_SLICE = ("static_offsets", "static_strides")
+
+
 def layer(context: LoweringContext, value: Value, axis: int, place: int) -> Value:
     """Return what is at ``place`` of an axis, without that: one of the tensors that were stacked."""
     shape = list(value.type.shape)

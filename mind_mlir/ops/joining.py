@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
+#: The fewest elements of a row that is read where it lies, rather than copied with those behind it.
+_ROW = 16
+
 
 def _concat_type(context: TypeContext) -> TensorType:
     first = context.operands[0]
@@ -87,6 +90,9 @@ def _lower_concat(context: LoweringContext) -> Any:
     parts = [(value, type_) for value, type_ in pairs if type_.element_count]
     if len(parts) == 1:
         return parts[0][0]  # the others are empty
+    moved = _moved_along(context, parts, axis)
+    if moved is not None:
+        return moved
     tensor, joined, begin = context.mlir.tensor, context.empty(result), 0
     for value, type_ in parts:
         offsets = [begin if dimension == axis else 0 for dimension in range(result.rank)]
@@ -95,6 +101,44 @@ def _lower_concat(context: LoweringContext) -> Any:
         joined = tensor.insert_slice(context.named("copy", [value], window, type_), joined, *static)
         begin += type_.extents[axis]
     return joined
+
+
+def _moved_along(context: LoweringContext, parts: Sequence[tuple[Any, TensorType]], axis: int) -> Any | None:
+    """Append a loop that reads one tensor where its parts are, in any order; None if they are of several.
+
+    What reads the result then reads rows of that tensor, and nothing is copied. Rows that are short, or are
+    cut themselves, are copied in one piece.
+    """
+    result, mlir = context.result_type, context.mlir
+    if axis == result.rank - 1 or result.extents[-1] < _ROW or result.dtype.is_complex:
+        return None
+    sources, begins = zip(*[context.part_of(value) for value, _ in parts], strict=True)
+    others = {(*each[:axis], *each[axis + 1 :]) for each in begins}
+    if len(set(sources)) > 1 or len(others) > 1 or begins[0][-1]:
+        return None
+    ends = list(accumulate(type_.extents[axis] for _, type_ in parts))
+    distances = [each[axis] - first for each, first in zip(begins, [0, *ends], strict=False)]
+    index = mlir.ir.IndexType.get()
+
+    def constant(number: int) -> Any:
+        return mlir.arith.constant(index, number)
+
+    def body(_: Any) -> Any:
+        places = [mlir.linalg.IndexOp(dim).result for dim in range(result.rank)]
+        place, distance = places[axis], constant(distances[-1])
+        for end, before in reversed(list(zip(ends[:-1], distances, strict=False))):
+            is_before = mlir.arith.cmpi(mlir.arith.CmpIPredicate.ult, place, constant(end))
+            distance = mlir.arith.select(is_before, constant(before), distance)
+        places = [
+            mlir.arith.addi(each, distance if dim == axis else constant(begins[0][dim]))
+            if dim == axis or begins[0][dim]
+            else each
+            for dim, each in enumerate(places)
+        ]
+        return mlir.tensor.extract(sources[0], places)
+
+    identity = mlir.ir.AffineMap.get_identity(result.rank)
+    return context.generic([], [identity], [context.empty(result)], ["parallel"] * result.rank, body)[0]
 
 
 def _tile_type(context: TypeContext) -> TensorType:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.regions import blocks_within
+from mind_mlir.ir.regions import blocks_within, uses_in
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.passes.simplify.sinking import ELEMENTWISE
 from mind_mlir.passes.simplify.sweep import rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
@@ -68,7 +66,7 @@ class _Planes:
         types |= {each.value_id: each.result_type for each in block.operations if not each.others}
         operations = {each.value_id: each for each in block.operations}
         users: dict[ValueId, list[CoreOperation | None]] = {}
-        for value, user in _reads(block):
+        for value, user in uses_in(block):
             users.setdefault(value, []).append(user)
         planar = {value for value, type_ in types.items() if value in users and _is_planar(type_)}
         pending = list(planar)
@@ -160,18 +158,6 @@ class _Planes:
         if maker.opcode == "BroadcastTo":
             return at.broadcast(operands[0], shape)
         return at.moved(maker, operands, type_.with_shape(shape))
-
-
-def _reads(block: Block) -> Iterator[tuple[ValueId, CoreOperation | None]]:
-    """Yield each value that is read, with the operation of ``block`` that does; None for any other."""
-    for operation in block.operations:
-        for value in operation.operands:
-            yield value, operation
-        for inner in blocks_within(operation):
-            for value, _ in _reads(inner):
-                yield value, None
-    for value in block.terminator.operands:
-        yield value, None
 
 
 def _is_planar(type_: Any) -> bool:

@@ -76,3 +76,27 @@ def test_constant_indices_within_bounds_are_not_checked() -> None:
     assert "arith.minsi" in lowered(5)
     with pytest.raises(mind_mlir.MindError, match="index 5 "):
         mind_mlir.jit(lambda x: x[rows, columns])(np.zeros((5, 9)))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("step", [1, -1, 4])
+def test_elements_that_move_around_are_read_where_they_lie(axis: int, step: int) -> None:
+    x = RANDOM.standard_normal((6, 5, 17))
+
+    def moved(x: Any) -> Any:
+        lib = np if isinstance(x, np.ndarray) else mnp
+        return x - 2 * lib.roll(x[:, 1:] * 2, step, axis)[:, :1]
+
+    np.testing.assert_array_equal(compiled(moved, x), moved(x))
+
+
+def test_edges_that_are_repeated() -> None:
+    x = RANDOM.standard_normal((6, 17))
+
+    def padded(x: Any) -> Any:
+        lib = np if isinstance(x, np.ndarray) else mnp
+        return lib.concatenate([x[:1], x, x[-1:]]) * lib.concatenate([x[-2:], x[1:], x[:1]])
+
+    np.testing.assert_array_equal(compiled(padded, x), padded(x))
+    text = mind_mlir.jit(padded).lower(x).compile().as_text("schedule")
+    assert "2. " not in text

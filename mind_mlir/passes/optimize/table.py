@@ -16,6 +16,7 @@ from mind_mlir.passes.planes import compute_planes
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import Pass
 from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
+from mind_mlir.passes.stacks import compute_parts
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -58,6 +59,13 @@ PASSES: tuple[FunctionPass, ...] = (
         "the other, where it is reduced",
         compute_planes,
         "elements are computed by the same operations; sums may be in another order, within their bound",
+    ),
+    Pass(
+        "stacks",
+        "computes with the parts of what is joined along an axis, as the coordinates of a state are, where "
+        "elementwise operations and slices of single parts alone read it",
+        compute_parts,
+        "elements are computed by the same operations, and joined behind these",
     ),
     Pass(
         "layouts",

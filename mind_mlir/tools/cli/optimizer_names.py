@@ -11,6 +11,7 @@ OPTIMIZER_PASSES = (
     "dots",
     "cse",
     "planes",
+    "stacks",
     "layouts",
     "hoist",
     "dce",

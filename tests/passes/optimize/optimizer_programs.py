@@ -314,6 +314,28 @@ def _halves(draw: Drawing) -> Value:
     return draw.emit("Concat", *(parts if draw.rng.random() < 0.7 else parts[::-1]), axis=len(outer))
 
 
+def _state(draw: Drawing) -> Value:
+    """Append what is joined along the first axis and goes on in parts, or as a whole."""
+    value = draw.value()
+    if len(value.shape) < 2:
+        return draw.emit("Abs", value)
+    part = draw.emit(
+        "Slice",
+        value,
+        starts=(0,) * len(value.shape),
+        ends=(1, *value.shape[1:]),
+        steps=(1,) * len(value.shape),
+    )
+    whole = draw.emit("Concat", draw.emit("Abs", part), value, axis=0)
+    whole = draw.emit("Maximum", draw.emit("Neg", whole), draw.rng.choice((whole, draw.like(whole))))
+    if draw.rng.random() < 0.5:
+        return whole
+    first = draw.rng.randrange(2)
+    ends = (1 + first * value.shape[0], *whole.shape[1:])
+    starts = (first, *(0 for _ in ends[1:]))
+    return draw.emit("Slice", whole, starts=starts, ends=ends, steps=(1,) * len(ends))
+
+
 KINDS: dict[str, Callable[[Drawing], Value]] = {
     "binary": _binary,
     "more binary": _binary,
@@ -336,6 +358,7 @@ KINDS: dict[str, Callable[[Drawing], Value]] = {
     "rows": _rows,
     "extreme": _extreme,
     "halves": _halves,
+    "state": _state,
 }
 
 

@@ -31,9 +31,10 @@ OFF = frozenset(each.name for each in MODULE_PASSES)
 
 
 @pytest.fixture(autouse=True)
-def small_planes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let short last axes be taken apart in programs as small as these."""
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let short axes and parts be taken apart in programs as small as these."""
     monkeypatch.setattr("mind_mlir.passes.planes._FEWEST", 1)
+    monkeypatch.setattr("mind_mlir.passes.stacks._FEWEST", 1)
 
 
 def bits(arrays: Sequence[Array]) -> list[tuple[str, tuple[int, ...], bytes]]:
