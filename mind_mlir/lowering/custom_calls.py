@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import func, ir
+from mind_mlir.mlir.values import define
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
@@ -73,10 +74,7 @@ def define_custom_calls(module: Module, calls: list[NativeCall]) -> None:
         call = by_symbol.get(attributes["sym_name"].value) if "sym_name" in attributes else None
         if call is None:
             continue
-        made = ir.Module.parse("\n".join(_definition(call)))
-        for part in list(made.body.operations):
-            ir.InsertionPoint(op).insert(part.operation.detach_from_parent())
-        op.operation.erase()
+        define(op, "\n".join(_definition(call)))
 
 
 def _definition(call: NativeCall) -> list[str]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.mlir.bindings import MLIRLocation
 
@@ -24,37 +26,29 @@ def labels_of(location: MLIRLocation) -> tuple[str, ...]:
     return () if label is None else (label,)
 
 
-def file_location(location: MLIRLocation) -> Any:
-    """Return the first position in a file that ``location`` refers to, or None; it may nest at any depth."""
+def within(location: MLIRLocation) -> Iterator[MLIRLocation]:
+    """Yield ``location`` and those that it is made of, at any depth, in order."""
     pending = [location]
     while pending:
         at = pending.pop()
-        if isinstance(at, ir.FileLineColLoc):
-            return at
+        yield at
         if isinstance(at, ir.NameLoc):
             pending.append(at.child_loc)
         elif isinstance(at, ir.CallSiteLoc):
-            pending.append(at.callee)
+            pending += [at.caller, at.callee]
         elif isinstance(at, ir.FusedLoc):
             pending += reversed(at.locations)
-    return None
+
+
+def file_location(location: MLIRLocation) -> Any:
+    """Return the first position in a file that ``location`` refers to, or None; it may nest at any depth."""
+    return next((at for at in within(location) if isinstance(at, ir.FileLineColLoc)), None)
 
 
 def places_of(location: MLIRLocation) -> tuple[Place, ...]:
     """Return the places that ``location`` refers to, each once: of joined operations all, in order."""
-    found: dict[Place, None] = {}
-    pending = [location]
-    while pending:
-        at = pending.pop()
-        if isinstance(at, ir.FileLineColLoc):
-            found[at.filename, at.start_line, at.start_col] = None
-        elif isinstance(at, ir.NameLoc):
-            pending.append(at.child_loc)
-        elif isinstance(at, ir.CallSiteLoc):
-            pending.append(at.callee)
-        elif isinstance(at, ir.FusedLoc):
-            pending += reversed(at.locations)
-    return tuple(found)
+    files = (at for at in within(location) if isinstance(at, ir.FileLineColLoc))
+    return tuple(dict.fromkeys((at.filename, at.start_line, at.start_col) for at in files))
 
 
 def place_of(location: MLIRLocation) -> Place | None:

@@ -30,6 +30,14 @@ def constant_of(value: Value) -> int | None:
     return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
 
 
+def define(declaration: Operation, text: str) -> None:
+    """Put the operations of a module, given as text, in the place of a declaration."""
+    made = ir.Module.parse(text)
+    for part in list(made.body.operations):
+        ir.InsertionPoint(declaration).insert(part.operation.detach_from_parent())
+    declaration.operation.erase()
+
+
 def terminator_of(block: Block) -> Operation:
     """Return the last operation of ``block``."""
     return block.operations[len(block.operations) - 1].operation

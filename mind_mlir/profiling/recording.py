@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from mind_mlir.lowering.profiling.stamps import HEADER_WORDS, RECORD_WORDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mind_mlir.ir.attributes import Array
-
-#: Words of a record: twice the number of its stamp, one more at its end; the clock; the thread.
-RECORD_WORDS = 3
-#: The words before the records: how many there are, and how many fit.
-HEADER_WORDS = 2
 
 
 class Interval(NamedTuple):

@@ -64,7 +64,6 @@ class Executable(FunctionSet):
         function: str | None = None,
         observer: Observer | None = None,
         entry: str | None = None,
-        stamps: Stamps | None = None,
     ) -> None:
         """Compile a module for this machine (see `mind_mlir.compile`).
 
@@ -74,21 +73,30 @@ class Executable(FunctionSet):
             function: The exported function to compile, with what it calls; all of them unless given.
             observer: Sees every stage's form as it appears.
             entry: The function that a call runs, where that is not ``main`` or the only one.
-            stamps: Take the time of each nest of calls, if that is wanted.
         """
         argument_checks.expect(module, Module, "module", MODULE)
-        self._options = options = checked_options(options)
-        # Before anything is done, for what the environment says may be wrong.
-        limit = loop_threads(options.threads)
-        machine = _machine(options.target)
+        options = checked_options(options)
         if observer is not None and not callable(observer):
             argument_checks.reject("observer", "callable, or None", observer)
-        if stamps is not None:
-            from mind_mlir.lowering.profiling.stamps import Stamps  # noqa: PLC0415 -- loads MLIR, as what follows does
+        # Before anything is done, for what the environment says may be wrong.
+        loop_threads(options.threads)
+        _machine(options.target)
+        module = restricted(module, function)
+        self._compile(
+            module, options, None if entry is None else entry_function(module, entry).name, observer
+        )
 
-            argument_checks.expect(stamps, Stamps, "stamps", "Stamps, or None")
-        self._source = module = restricted(module, function)
-        self._named_entry = entry = None if entry is None else entry_function(module, entry).name
+    def _compile(
+        self,
+        module: Module,
+        options: CompileOptions,
+        entry: str | None,
+        observer: Observer | None = None,
+        stamps: Stamps | None = None,
+    ) -> None:
+        """Compile what has been checked, and load it."""
+        self._source, self._options, self._named_entry = module, options, entry
+        limit, machine = loop_threads(options.threads), _machine(options.target)
         found = code_of(module, options, target=machine, threads=limit, observer=observer, stamps=stamps)
         try:
             functions = FrozenDict(self._load(found))
@@ -152,7 +160,9 @@ class Executable(FunctionSet):
 
     def _stamped(self, stamps: Stamps) -> Executable:
         """Return the module compiled once more, in the same way, with stamps."""
-        return Executable(self._source, self._options, entry=self._named_entry, stamps=stamps)
+        made = Executable.__new__(Executable)
+        made._compile(self._source, self._options, self._named_entry, stamps=stamps)
+        return made
 
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.

@@ -17,7 +17,7 @@ from mind_mlir.lowering.profiling.tags import Tags, tags_of, untagged
 from mind_mlir.mlir.bindings import arith, func, ir
 from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.memory import METADATA, VIEWS
-from mind_mlir.mlir.values import name_of
+from mind_mlir.mlir.values import define, name_of
 from mind_mlir.target import AARCH64, X86_64
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ _MACHINES = {
         "thread_in": "=r",
     },
 }
+#: Words of a record: twice the number of its stamp, one more at its end; the clock; the thread.
+RECORD_WORDS = 3
+#: The words before the records: how many there are, and how many fit.
+HEADER_WORDS = 2
 #: The kind of what a thread computes of a loop that threads share.
 CHUNK = "chunk"
 #: What takes no time by itself, and stands between the parts of a nest.
@@ -68,7 +72,7 @@ class Stamps:
     rows: list[StampedRow] = field(default_factory=list)
     pieces: Counter[int] = field(default_factory=Counter)
     _tags: Tags = field(default_factory=Tags)
-    _nests: list[tuple[frozenset[int], StampedRow]] = field(default_factory=list)
+    _nests: dict[int, list[tuple[frozenset[int], StampedRow]]] = field(default_factory=dict)
     _known: dict[frozenset[int], StampedRow | None] = field(default_factory=dict)
     _numbers: dict[StampedRow, int] = field(default_factory=dict)
 
@@ -84,7 +88,8 @@ class Stamps:
             tags = frozenset(tag for each in nest.computes for tag in tags_of(each.location))
             computes = tuple(dict.fromkeys(_computes(each, opcodes) for each in nest.computes))
             row = StampedRow((number,), nest.kind, nest.extents, computes, self._tags.work(tags))
-            self._nests.append((tags, row))
+            for tag in tags:
+                self._nests.setdefault(tag, []).append((tags, row))
 
     def insert(self, module: Module) -> None:
         """Put stamps into a bufferized ``module``."""
@@ -103,14 +108,12 @@ class Stamps:
 
     def define(self, module: Module, target: Target) -> None:
         """Define what stamps call, now that ``module`` is in the LLVM dialect."""
-        text = _DEFINITION.format(address=self.address, **_MACHINES[target.machine])
+        words = {"header": HEADER_WORDS, "record": RECORD_WORDS}
+        text = _DEFINITION.format(address=self.address, **words, **_MACHINES[target.machine])
         with module.context, ir.Location.unknown():
-            made = ir.Module.parse(text)
             for op in list(module.body.operations):
                 if "sym_name" in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == _SYMBOL:
-                    for part in list(made.body.operations):
-                        ir.InsertionPoint(op).insert(part.operation.detach_from_parent())
-                    op.operation.erase()
+                    define(op, text)
 
     def _block(self, block: Block) -> None:
         """Stamp a block: operations one after the other that belong to one row are one piece."""
@@ -174,7 +177,7 @@ class Stamps:
         if tags not in self._known:
             found: dict[int, StampedRow] = {}
             for tag in tags:
-                fitting = [(len(of - tags), -len(of), row) for of, row in self._nests if tag in of]
+                fitting = [(len(of - tags), -len(of), row) for of, row in self._nests.get(tag, ())]
                 if fitting:
                     row = min(fitting, key=lambda each: each[:2])[2]
                     found[row.numbers[0]] = row
@@ -187,7 +190,8 @@ class Stamps:
         if len(rows) == 1:
             return rows[0]
         numbers = tuple(number for row in rows for number in row.numbers)
-        tags = frozenset(tag for of, row in self._nests if row.numbers[0] in numbers for tag in of)
+        nests = (nest for nests in self._nests.values() for nest in nests)
+        tags = frozenset(tag for of, row in nests if row.numbers[0] in numbers for tag in of)
         kinds = " + ".join(dict.fromkeys(row.kind for row in rows))
         computes = tuple(dict.fromkeys(each for row in rows for each in row.computes))
         return StampedRow(numbers, kinds, rows[0].extents, computes, self._tags.work(tags))
@@ -235,7 +239,7 @@ llvm.func internal @mind_stamp(%stamp: i64) attributes {{no_inline}} {{
   %address = llvm.mlir.constant({address} : i64) : i64
   %memory = llvm.inttoptr %address : i64 to !llvm.ptr
   %most_at = llvm.getelementptr %memory[1] : (!llvm.ptr) -> !llvm.ptr, i64
-  %records = llvm.getelementptr %memory[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %records = llvm.getelementptr %memory[{header}] : (!llvm.ptr) -> !llvm.ptr, i64
   %number = llvm.atomicrmw add %memory, %one monotonic : !llvm.ptr, i64
   %most = llvm.load %most_at : !llvm.ptr -> i64
   %fits = llvm.icmp "slt" %number, %most : i64
@@ -243,7 +247,7 @@ llvm.func internal @mind_stamp(%stamp: i64) attributes {{no_inline}} {{
 ^note:
   %thread = llvm.inline_asm has_side_effects "{thread}", "{thread_in}" : () -> i64
   %clock = llvm.inline_asm has_side_effects "{clock}", "{clock_in}" : () -> i64
-  %at = llvm.getelementptr %records[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<3 x i64>
+  %at = llvm.getelementptr %records[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<{record} x i64>
   %clock_at = llvm.getelementptr %at[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %thread_at = llvm.getelementptr %at[2] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %stamp, %at : i64, !llvm.ptr

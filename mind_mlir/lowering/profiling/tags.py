@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.locations import within
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -111,20 +112,8 @@ class Tags:
 
 def tags_of(location: MLIRLocation) -> frozenset[int]:
     """Return the tags of the operations that something was emitted for."""
-    found: set[int] = set()
-    pending = [location]
-    while pending:
-        at = pending.pop()
-        if isinstance(at, ir.NameLoc):
-            name = str(at.name_str)
-            if name.startswith(_MARK) and name[1:].isdigit():
-                found.add(int(name[1:]))
-            pending.append(at.child_loc)
-        elif isinstance(at, ir.CallSiteLoc):
-            pending += [at.callee, at.caller]
-        elif isinstance(at, ir.FusedLoc):
-            pending += at.locations
-    return frozenset(found)
+    names = (str(at.name_str) for at in within(location) if isinstance(at, ir.NameLoc))
+    return frozenset(int(name[1:]) for name in names if name.startswith(_MARK) and name[1:].isdigit())
 
 
 def untagged(location: MLIRLocation) -> MLIRLocation:

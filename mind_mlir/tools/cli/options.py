@@ -233,6 +233,21 @@ def weights_option(help_: str) -> Callable[[Command], Command]:
     return click.option("--weights", metavar="FILE", shell_complete=complete_file, help=help_)
 
 
+def input_option(help_: str) -> Callable[[Command], Command]:
+    """Add ``--input``; the command is given ``inputs``, what the options say, in order."""
+    return click.option("--input", "inputs", metavar="SPEC", multiple=True, help=f"{help_} Repeatable.")
+
+
+#: The seed of what is random.
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**64 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of random inputs, and of the random operations of a PTIR program.",
+)
+
+
 def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
     for value in values:
         if value not in (*OPTIMIZER_PASSES, "all"):

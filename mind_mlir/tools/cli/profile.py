@@ -16,6 +16,8 @@ from mind_mlir.tools.cli.options import (
     diagnostic_format,
     file_argument,
     function_option,
+    input_option,
+    seed_option,
     weights_option,
 )
 
@@ -29,21 +31,9 @@ if TYPE_CHECKING:
 @click.command(name="profile")
 @file_argument
 @bind_option
-@click.option(
-    "--input",
-    "inputs",
-    metavar="SPEC",
-    multiple=True,
-    help="What an input is, as for mind-mlir run; random unless given. Repeatable.",
-)
+@input_option("What an input is, as for mind-mlir run; random unless given.")
 @weights_option("Inputs that no --input names are the tensors of FILE of their names, as for run.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**64 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of random inputs, and of the random operations of a PTIR program.",
-)
+@seed_option
 @function_option("profile")
 @compile_options("profile")
 @constant_option

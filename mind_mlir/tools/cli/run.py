@@ -18,6 +18,8 @@ from mind_mlir.tools.cli.options import (
     diagnostic_format,
     file_argument,
     function_option,
+    input_option,
+    seed_option,
     stage_options,
     weights_option,
 )
@@ -36,17 +38,9 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "weights", "seed", "func", "output",
 @click.command(name="run")
 @file_argument
 @bind_option
-@click.option(
-    "--input", "inputs", metavar="SPEC", multiple=True, help="What an input is, see above. Repeatable."
-)
+@input_option("What an input is, see above.")
 @weights_option("Inputs that no --input names are the tensors of FILE of their names, see above.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**64 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of random inputs, and of the random operations of a PTIR program.",
-)
+@seed_option
 @function_option("run")
 @click.option("--interpret", "interpreted", is_flag=True, help="Interpret with numpy instead of compiling.")
 @click.option(
