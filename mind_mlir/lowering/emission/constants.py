@@ -68,6 +68,9 @@ SHARED_ROWS, SHARED_OPERATIONS = 8, 4
 #: past the second-level cache: what they read stays in no cache anyway.
 PREFETCH_CACHES, PREFETCH_BYTES = 2, 128
 
+#: The bytes of a tensor from where on its reductions are one nest: what the first-level cache does not hold.
+SHARED_BYTES = 32 << 10
+
 #: Accumulators of a reduction, for bodies that take the time of up to so many operations: as many as hide the
 #: latency of an addition.
 ACCUMULATORS = ((12, 4), (48, 2))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions
+from mind_mlir.lowering.emission.constants import SHARED_BYTES
+from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions, is_identity
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by, space_of
+from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Operation, Value, ir
 
@@ -30,8 +32,9 @@ class Grouping:
     that belong to it, when something else uses one of its results. So what depends on a program is part of
     it, or behind it.
 
-    In a loop, what reads the same carried value goes together where it may, be its results as independent as
-    they are: only then can the value be overwritten by its next one (see `overwritten`).
+    Reductions of one large tensor go together, and with what else reads it if it is an argument. In a loop,
+    what reads the same carried value goes together where it may, be its results as independent as they are:
+    only then can the value be overwritten by its next one (see `overwritten`).
     """
 
     def __init__(self, nests: NestEmission, decisions: Decisions) -> None:
@@ -41,7 +44,7 @@ class Grouping:
         self._programs: dict[Value, RowProgram] = {}
         #: The results of operations that are still to be emitted.
         self._pending = ChainMap[Value, Any](self._open, self._programs)
-        #: The open group that reads a value which a loop carries.
+        #: The open group that reads a value which a loop carries, or reduces a large one.
         self._readers: dict[Value, Group] = {}
 
     def add(self, view: View, dims: tuple[int, ...]) -> None:
@@ -69,8 +72,10 @@ class Grouping:
         self, group: Group | None, view: View, dims: tuple[int, ...], program: RowProgram | None
     ) -> None:
         """Add ``view``, which reads ``program`` if that is one, to ``group`` or to another one."""
+        view = view.current()
         carried = [value for value in view.operands[: len(view.inputs)] if _is_carried(value)]
-        for value in carried:
+        whole = [value for value in _whole(view) if view.reductions or isinstance(value, ir.BlockArgument)]
+        for value in dict.fromkeys((*carried, *whole)):
             reader = self._readers.get(value)
             if reader is not None and reader is not group:
                 group = self._joined(group, reader, view, dims, program) or group
@@ -78,8 +83,8 @@ class Grouping:
             group = Group(view.extents, dims[0])
         if program is not None:
             group.rows = program
-        group.add(view.current(), self._decisions.place)
-        self._readers.update(dict.fromkeys(carried, group))
+        group.add(view, self._decisions.place)
+        self._readers.update(dict.fromkeys((*carried, *whole) if view.reductions else carried, group))
         for result in view.op.results:
             self._open[result] = group
 
@@ -190,7 +195,7 @@ class Grouping:
         """Close ``group``: it becomes part of a row program, or is emitted."""
         for value in group.produced:
             del self._open[value]
-        for view in group.members if self._readers else ():  # which only loops have
+        for view in group.members if self._readers else ():  # which few blocks have
             for value in view.operands[: len(view.inputs)]:
                 if self._readers.get(value) is group:
                     del self._readers[value]
@@ -237,6 +242,13 @@ def _agree(group: Group | None, candidate: Group, view: View, program: RowProgra
         return False
     free = [each for each in groups if each.rows is None]
     return all(programs[0].fitted(member) is not None for each in free for member in each.members)
+
+
+def _whole(view: View) -> Iterable[Value]:
+    """Yield the large tensors that ``view`` reads element by element."""
+    for number, value in enumerate(view.inputs):
+        if is_identity(view.accesses[number], len(view.extents)) and bytes_of(value) >= SHARED_BYTES:
+            yield value
 
 
 def _is_carried(value: Value) -> bool:
