@@ -11,16 +11,7 @@ from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT, byte_width
 from mind_mlir.lowering.kernels.packing import PackKernel
 from mind_mlir.lowering.kernels.product import ProductKernel
-from mind_mlir.lowering.kernels.vnni import (
-    BF16,
-    I8,
-    I16,
-    LEAST,
-    RAISED,
-    SUMS,
-    WIDENED,
-    WORD,
-)
+from mind_mlir.lowering.kernels.vnni import BF16, I8, I16, LEAST, RAISED, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.packing import Packing

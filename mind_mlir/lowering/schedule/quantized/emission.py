@@ -9,11 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.split import emit_ranges, split
-from mind_mlir.lowering.kernels.library import (
-    Library,
-    macro_tile_memory,
-    marked_operations,
-)
+from mind_mlir.lowering.kernels.library import Library, macro_tile_memory, marked_operations
 from mind_mlir.lowering.kernels.quantized_tiles import block_bytes
 from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
 from mind_mlir.lowering.schedule.contraction.schedule import round_up
