@@ -67,6 +67,20 @@ _KINDS: dict[str, type[Any]] = {
 }
 
 
+class KernelBuffer:
+    """A buffer that a kernel is given.
+
+    Args:
+        base: The pointer to its elements.
+        first: Where it begins there.
+        strides: How far it moves: what the kernel calls ``x_row`` of a buffer ``x`` is ``row``.
+    """
+
+    def __init__(self, base: Value, first: Index = 0, **strides: Index) -> None:
+        self.base = base
+        self.numbers = {"first": first, **strides}
+
+
 class Library:
     """The kernels that a module calls."""
 
@@ -91,13 +105,17 @@ class Library:
         self,
         e: Emitter,
         kernel: Kernel,
-        buffers: Sequence[Value],
+        operands: Sequence[KernelBuffer],
         numbers: Mapping[str, Index],
         rest: Sequence[Value] = (),
     ) -> None:
-        """Emit a call of ``kernel`` with pointers, numbers by their names, and the rest."""
-        given = (numbers.get(name, int(name in kernel.ones)) for name in kernel.arguments)
-        self.call(kernel, [*buffers, *(e.index(number) for number in given), *rest])
+        """Emit a call of ``kernel`` with buffers, other numbers by their names, and the rest."""
+        known: dict[str, Index] = {}
+        for buffer, each in zip(kernel.buffers, operands, strict=True):
+            known |= {f"{buffer}_{name}": number for name, number in each.numbers.items()}
+        known |= numbers
+        given = (known.get(name, int(name in kernel.ones)) for name in kernel.arguments)
+        self.call(kernel, [*(each.base for each in operands), *(e.index(each) for each in given), *rest])
 
     def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
@@ -172,9 +190,10 @@ class KernelCalls:
 
         Bounds are columns, steps, and how far the source moves from one to the next.
         """
-        numbers: dict[str, Index] = {"source_first": source[1], "panel": math.prod(target.type.shape)}
+        numbers: dict[str, Index] = {"panel": math.prod(target.type.shape)}
         numbers |= {**dict(zip(("columns", "depth", "stride"), bounds, strict=True)), **others}
-        self._library.call_with(self._e, kernel, (source[0], metadata_of(target)[0]), numbers)
+        operands = KernelBuffer(*source), KernelBuffer(metadata_of(target)[0])
+        self._library.call_with(self._e, kernel, operands, numbers)
 
     def product(
         self,
@@ -197,18 +216,18 @@ class KernelCalls:
         """
         e = self._e
         left, right, out = matrices
-        names = ProductKernel.buffers
-        numbers = {f"{name}_first": each.first for name, each in zip(names, matrices, strict=True)}
-        numbers |= {"rows": bounds[0], "columns": bounds[1], "out_row": out.outer}
+        tile = left.outer * kernels[0].rows
+        steps = [{"step": each.inner, "block": each.inner * blocks.size} for each in (left, right)]
+        operands = (
+            KernelBuffer(left.base, left.first, row=left.outer, tile=tile, **steps[0]),
+            KernelBuffer(right.base, right.first, panel=right.outer, **steps[1]),
+            KernelBuffer(out.base, out.first, row=out.outer),
+        )
+        numbers = {"rows": bounds[0], "columns": bounds[1]}
         numbers |= {"depth": blocks.size, "last_depth": blocks.last, "blocks": blocks.number}
-        numbers |= {"left_row": left.outer, "left_step": left.inner, "left_block": left.inner * blocks.size}
-        numbers |= {"left_tile": left.outer * kernels[0].rows}
-        numbers |= {"right_panel": right.outer, "right_step": right.inner}
-        numbers |= {"right_block": right.inner * blocks.size}
 
         def call(kernel: ProductKernel) -> None:
-            pointers = [each.base for each in matrices]
-            self._library.call_with(e, kernel, pointers, numbers, (e.number(self._element, 0), adds))
+            self._library.call_with(e, kernel, operands, numbers, (e.number(self._element, 0), adds))
 
         if info is None:
             call(kernels[0])

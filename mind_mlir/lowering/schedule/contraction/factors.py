@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.split import emit_chunks, least
-from mind_mlir.lowering.kernels.library import Library, macro_tile_memory
+from mind_mlir.lowering.kernels.library import KernelBuffer, Library, macro_tile_memory
 from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
@@ -187,17 +187,10 @@ class Factors:
         e, (here, there) = self._e, places
         outer = len(packing.outer) if outer is None else outer
         if not outer:
-            numbers = {
-                "source_first": here,
-                "target_first": there,
-                "columns": packing.columns[0],
-                "depth": packing.inner[0],
-                "stride": packing.stride,
-                "panel": packing.panel,
-                "info_first": packing.size,
-                **others,
-            }
-            self._run.library.call_with(e, packing.kernel, buffers, numbers)
+            operands = [KernelBuffer(*each) for each in zip(buffers, places, strict=True)]
+            numbers = {"columns": packing.columns[0], "depth": packing.inner[0], "stride": packing.stride}
+            numbers |= {"panel": packing.panel, "info_first": packing.size}
+            self._run.library.call_with(e, packing.kernel, operands, {**numbers, **others})
             return
         count, stride = packing.outer[outer - 1]
         inside = math.prod(extent for extent, _ in packing.outer[: outer - 1])
