@@ -13,7 +13,7 @@ from mind_mlir.lowering.emission.indices import Constants, Index, zero
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.lowering.emission.split import Split
 
@@ -116,10 +116,8 @@ class Emitter(Constants):
                 return list(carried)
             if upper - lower <= step:
                 return body(lower, list(carried))
-        loop = self._for(bounds, carried, body)
-        if streaming:
-            loop.attributes[STREAMING_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, streaming)
-        return list(loop.results)
+        marks = {STREAMING_ATTRIBUTE: ir.IntegerAttr.get(self.index_type, streaming)} if streaming else {}
+        return self._for(bounds, carried, body, marks)
 
     def each(self, bounds: Bounds, body: Callable[[Index], object]) -> None:
         """Emit a loop around ``body`` that carries nothing."""
@@ -130,20 +128,23 @@ class Emitter(Constants):
 
         self.loop(bounds, [], inside)
 
-    def _for(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> Operation:
+    def _for(
+        self, bounds: Bounds, carried: Sequence[Value], body: LoopBody, marks: Mapping[str, Attribute | None]
+    ) -> list[Value]:
         lower, upper, step = bounds
         loop = scf.ForOp(self.index(lower), self.index(upper), self.index(step), list(carried))
         block = loop.regions[0].blocks[0]
         induction, *arguments = block.arguments
         with ir.InsertionPoint(block):
             scf.YieldOp(body(induction, arguments))
-        return loop.operation
+        for name, mark in marks.items():
+            if mark is not None:
+                loop.operation.attributes[name] = mark
+        return list(loop.results)
 
     def apart(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> list[Value]:
         """Emit a loop as `loop` does, and let it be compiled as a function of its own."""
-        loop = self._for(bounds, carried, body)
-        loop.attributes[APART_ATTRIBUTE] = ir.UnitAttr.get()
-        return list(loop.results)
+        return self._for(bounds, carried, body, {APART_ATTRIBUTE: ir.UnitAttr.get()})
 
     def chunks(
         self,
@@ -168,15 +169,14 @@ class Emitter(Constants):
             end = self.add(first, split.step)
             return body(first, self.minimum(end, extent) if extent % split.step else end, inside)
 
-        loop = self._for((0, split.count, 1), carried, chunk)
-        loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
-        if split.brief:
-            loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
-        if split.epilogue is not None:
-            loop.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, split.epilogue)
-        if self.together is not None:
-            loop.attributes[TOGETHER_ATTRIBUTE] = self.together
-        return list(loop.results)
+        unit, number, epilogue = ir.UnitAttr.get(), self.index_type, split.epilogue
+        marks = {
+            PARALLEL_ATTRIBUTE: unit,
+            BRIEF_ATTRIBUTE: unit if split.brief else None,
+            EPILOGUE_ATTRIBUTE: None if epilogue is None else ir.IntegerAttr.get(number, epilogue),
+            TOGETHER_ATTRIBUTE: self.together,
+        }
+        return self._for((0, split.count, 1), carried, chunk, marks)
 
     def iterations(self, split: Split, extent: int, carried: Sequence[Value], body: LoopBody) -> list[Value]:
         """Emit ``body`` for each iteration of a loop that threads may share, in the chunks of ``split``."""
