@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.emission.constants import ACCUMULATED
-from mind_mlir.lowering.emission.split import Split
+from mind_mlir.lowering.emission.split import emit_ranges
 from mind_mlir.lowering.kernels.library import KernelCalls, private_memory
 from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
@@ -103,7 +103,6 @@ class AttentionNest(Factors[Buffer]):
         All rooms but those that are ``shared``; where there is one chunk, they are emitted here.
         """
         e, s = self.e, self.schedule
-        cut = Split(s.units, -(-units // s.units), "", s.brief)
 
         def rooms(*, private: bool) -> Scratch:
             own = self._rooms.items()
@@ -111,15 +110,14 @@ class AttentionNest(Factors[Buffer]):
                 key: shared[key] if key in shared else _emitted(room, private=private) for key, room in own
             }
 
-        whole = rooms(private=False) if cut.count == 1 else None
+        whole = rooms(private=False) if units <= s.units else None
 
         def emit(unit: Unit) -> None:
-            def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            def chunk(first: Index, end: Index) -> None:
                 own = whole or rooms(private=True)
                 e.each((first, end, 1), lambda number: unit(first, number, own))
-                return []
 
-            e.chunks(cut, units, [], chunk)
+            emit_ranges(e, units, s.units, chunk, brief=s.brief)
 
         return emit
 
