@@ -17,8 +17,8 @@ from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, choose_attention_schedule
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat
-from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
+from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat, transposed
+from mind_mlir.lowering.schedule.linalg_view.view import Access, emit_generic
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
@@ -123,10 +123,7 @@ def _transposed(value: Value, access: Access) -> Value:
         return value
     # Batches that stand in one index are several dimensions of the value.
     place, rank = sum(max(1, len(index.terms)) for index in access[:last]), len(value.type.shape)
-    permutation = [*range(place), rank - 1, *range(place, rank - 1)]
-    init = tensor.EmptyOp([value.type.shape[each] for each in permutation], value.type.element_type).result
-    found: Value = linalg.transpose(value, outs=[init], permutation=permutation).results[0]
-    return found
+    return transposed(value, [*range(place), rank - 1, *range(place, rank - 1)])
 
 
 def _rounded(value: Value, element: Type) -> Value:
@@ -165,12 +162,9 @@ def mark(factors: Factors[Source], schedule: AttentionSchedule) -> list[Value]:
         for each in factors.written
     ]
     accesses, dims = [each.access for each in factors.operands], len(factors.extents)
-    attributes = generic_attributes(accesses, dims, range(factors.row, dims), len(inits))
-    attributes[ATTENTION_ATTRIBUTE] = record_attribute(schedule)
+    reductions, marks = range(factors.row, dims), {ATTENTION_ATTRIBUTE: record_attribute(schedule)}
     operands = [*(source.value for source in factors.read), *inits]
-    op = ir.Operation.create("linalg.generic", [init.type for init in inits], operands, attributes, regions=1)
-    types = [operand.type.element_type for operand in operands]
-    block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
+    op, block = emit_generic(operands, accesses, dims, reductions, marks, outputs=len(inits))
     with ir.InsertionPoint(block):
         _body(factors, block)
     return list(op.results)

@@ -177,18 +177,29 @@ class Views:
         return self._accesses[attribute]
 
 
-def generic_attributes(
-    accesses: Sequence[Access], loops: int, reductions: Container[int], outputs: int
-) -> dict[str, Attribute]:
-    """Return what a `linalg.generic` says of its operands, ``outputs`` of them last, and of its loops."""
+def emit_generic(
+    operands: Sequence[Value],
+    accesses: Sequence[Access],
+    loops: int,
+    reductions: Container[int],
+    others: Mapping[str, Attribute],
+    *,
+    outputs: int = 1,
+) -> tuple[Operation, Block]:
+    """Emit a `linalg.generic` on tensors, ``outputs`` of them last, and return it with its empty body."""
     maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
     kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
     types = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-    return {
+    attributes = {
         "indexing_maps": ir.ArrayAttr.get(maps),
         "iterator_types": ir.ArrayAttr.get(types),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(accesses) - outputs, outputs]),
+        **others,
     }
+    results = [operand.type for operand in operands[-outputs:]]
+    op = ir.Operation.create("linalg.generic", results, list(operands), attributes, regions=1)
+    elements = [operand.type.element_type for operand in operands]
+    return op, op.regions[0].blocks.append(*elements, arg_locs=[op.location] * len(elements))
 
 
 def affine_map(access: Access, dims: int) -> AffineMap:
