@@ -22,6 +22,11 @@ __all__ = ["Emitter", "Index", "zero"]
 #: A loop's bounds and step, and what emits its body of the induction variable and what is carried.
 Bounds: TypeAlias = "tuple[Index, Index, int]"
 LoopBody: TypeAlias = "Callable[[Index, list[Value]], list[Value]]"
+#: Emit something of what is carried: in a branch; of a chunk, from its first iteration and the one behind its
+#: last; of a vector, from its first element and its mask, if it is not whole.
+Branch: TypeAlias = "Callable[[list[Value]], list[Value]]"
+ChunkBody: TypeAlias = "Callable[[Index, Index, list[Value]], list[Value]]"
+VectorBody: TypeAlias = "Callable[[Index, Value | None, list[Value]], list[Value]]"
 
 #: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
 #: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
@@ -61,11 +66,7 @@ class Emitter(Constants):
         self.together: Attribute | None = None
 
     def either(
-        self,
-        condition: Value,
-        carried: Sequence[Value],
-        then: Callable[[list[Value]], list[Value]],
-        otherwise: Callable[[list[Value]], list[Value]],
+        self, condition: Value, carried: Sequence[Value], then: Branch, otherwise: Branch
     ) -> list[Value]:
         """Emit what either of two functions makes of ``carried``, and return that."""
         branch = scf.IfOp(condition, [value.type for value in carried], has_else=True)
@@ -87,13 +88,7 @@ class Emitter(Constants):
 
     # Loops.
 
-    def vectors(
-        self,
-        extent: int,
-        lanes: int,
-        carried: Sequence[Value],
-        body: Callable[[Index, Value | None, list[Value]], list[Value]],
-    ) -> list[Value]:
+    def vectors(self, extent: int, lanes: int, carried: Sequence[Value], body: VectorBody) -> list[Value]:
         """Emit ``body`` for each vector of ``extent`` elements, the last one masked where it is not whole."""
         whole = extent - extent % lanes
         inside = self.loop((0, whole, lanes), carried, lambda at, inside: body(at, None, inside))
@@ -146,13 +141,7 @@ class Emitter(Constants):
         """Emit a loop as `loop` does, and let it be compiled as a function of its own."""
         return self._for(bounds, carried, body, {APART_ATTRIBUTE: ir.UnitAttr.get()})
 
-    def chunks(
-        self,
-        split: Split,
-        extent: int,
-        carried: Sequence[Value],
-        body: Callable[[Index, Index, list[Value]], list[Value]],
-    ) -> list[Value]:
+    def chunks(self, split: Split, extent: int, carried: Sequence[Value], body: ChunkBody) -> list[Value]:
         """Emit ``body`` for each chunk of a loop of ``extent`` iterations, as a loop that threads may share.
 
         Args:

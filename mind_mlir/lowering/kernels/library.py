@@ -162,6 +162,10 @@ class Blocks(NamedTuple):
     last: Index
 
 
+#: What is packed: columns, steps, and how far the source moves from one to the next.
+PackBounds: TypeAlias = "tuple[Index, Index, int]"
+
+
 class KernelCalls:
     """Emits calls of kernels with accumulators of a type that sum so many steps at ``most``."""
 
@@ -179,21 +183,12 @@ class KernelCalls:
         return Blocks(e.add(before, 1), most, e.sub(steps, e.mul(before, most)))
 
     def pack(
-        self,
-        kernel: PackKernel,
-        source: tuple[Value, Index],
-        target: Value,
-        bounds: tuple[Index, Index, int],
-        **others: Index,
+        self, kernel: PackKernel, source: KernelBuffer, target: Value, bounds: PackBounds, **others: Index
     ) -> None:
-        """Emit a packing of what begins at ``source``, a pointer and a place there, to a room of the thread.
-
-        Bounds are columns, steps, and how far the source moves from one to the next.
-        """
+        """Emit a packing of what begins at ``source`` to a room of the thread."""
         numbers: dict[str, Index] = {"panel": math.prod(target.type.shape)}
         numbers |= {**dict(zip(("columns", "depth", "stride"), bounds, strict=True)), **others}
-        operands = KernelBuffer(*source), KernelBuffer(metadata_of(target)[0])
-        self._library.call_with(self._e, kernel, operands, numbers)
+        self._library.call_with(self._e, kernel, (source, KernelBuffer(metadata_of(target)[0])), numbers)
 
     def product(
         self,

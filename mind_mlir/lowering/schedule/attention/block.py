@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
-from mind_mlir.lowering.kernels.library import Matrix
+from mind_mlir.lowering.kernels.library import KernelBuffer, Matrix
 from mind_mlir.lowering.schedule.attention.marked import unscaled
 from mind_mlir.lowering.schedule.attention.nest import TERMS
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.emission.emitter import Bounds, Index
+    from mind_mlir.lowering.kernels.library import PackBounds
     from mind_mlir.lowering.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
     from mind_mlir.lowering.schedule.attention.program import ScorePass
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     #: Returns the elements of a key, given its number.
     At: TypeAlias = Callable[[Index], ScalarValues]
+    #: Emits something of what is carried for one of these keys.
+    KeyBody: TypeAlias = Callable[[At, Index, list[Value]], list[Value]]
 
 
 class QueryBlock:
@@ -94,12 +97,7 @@ class QueryBlock:
         return results
 
     def each(
-        self,
-        stage: ScorePass,
-        first: Index,
-        bounds: Bounds,
-        carried: list[Value],
-        body: Callable[[At, Index, list[Value]], list[Value]],
+        self, stage: ScorePass, first: Index, bounds: Bounds, carried: list[Value], body: KeyBody
     ) -> list[Value]:
         """Emit a loop over some keys behind ``first``, not more than a tile has where ``stage`` needs any.
 
@@ -173,7 +171,7 @@ class QueryBlock:
         nest, buffer = self.nest, self.nest.inputs[node]
         kernel = nest.kernels.tile(node)
         step = buffer.strides.get(nest.row if kernel.transposes else nest.column, 0)
-        source = buffer.base, buffer.at(self._e, env)
+        source = KernelBuffer(buffer.base, buffer.at(self._e, env))
         nest.calls.pack(kernel, source, self.own["tiles", node.number], (self.live, count, step))
 
     # Products.
@@ -254,11 +252,9 @@ class QueryBlock:
         """Emit the last pass over so many keys, and what outputs need to know of it."""
         self.run(stage, (0, count))
 
-    def _pack(
-        self, kernel: PackKernel, source: Buffer, target: Value, bounds: tuple[Index, Index, int]
-    ) -> None:
+    def _pack(self, kernel: PackKernel, source: Buffer, target: Value, bounds: PackBounds) -> None:
         """Emit a packing of what begins at the block."""
-        self.nest.calls.pack(kernel, (source.base, source.at(self._e, self.env)), target, bounds)
+        self.nest.calls.pack(kernel, KernelBuffer(source.base, source.at(self._e, self.env)), target, bounds)
 
     def _steps(self, output: OutputBuffers, terms: Index) -> Index:
         """Return in how many steps so many terms of an output are summed; emits what these take."""

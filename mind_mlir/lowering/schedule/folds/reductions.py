@@ -20,7 +20,7 @@ from mind_mlir.mlir.values import terminator_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Bounds, Emitter, Index, LoopBody
     from mind_mlir.lowering.schedule.folds.fold import Fold
 
 
@@ -194,12 +194,7 @@ class Accumulators:
         return [value for each in found for value in each]
 
     def loop(
-        self,
-        bounds: tuple[Index, Index, int],
-        most: int,
-        terms: int,
-        carried: list[Value],
-        body: Callable[[Index, list[Value]], list[Value]],
+        self, bounds: Bounds, most: int, terms: int, carried: list[Value], body: LoopBody
     ) -> list[Value]:
         """Emit a loop whose body adds to the accumulators, in as many levels as it takes.
 
