@@ -40,13 +40,15 @@ class Read:
 
 #: What an element is known by: its scalar, or the value that it is outside of the bodies.
 Root: TypeAlias = "Scalar | Value"
+#: The loops that values depend on which are known as single elements.
+LiveIns: TypeAlias = "Mapping[Value, frozenset[int]]"
 
 
 class Plan:
     """The scalars of a group.
 
     Args:
-        members: Its operations.
+        views: Its operations.
         live_ins: Of values that are known, as the elements that they are: the loops that they depend on.
         over: What results are written over.
         through: Whether all windows of tensors are read where these lie, not only those with margins; but
@@ -60,12 +62,7 @@ class Plan:
     """
 
     def __init__(
-        self,
-        members: Iterable[View],
-        live_ins: Mapping[Value, frozenset[int]],
-        *,
-        over: Collection[Value] = (),
-        through: bool = False,
+        self, views: Iterable[View], live_ins: LiveIns, *, over: Collection[Value] = (), through: bool = False
     ) -> None:
         self._through, self._over = through, over
         self._scalars = Scalars()
@@ -76,7 +73,7 @@ class Plan:
         self._known: dict[Value, Scalar | None] = {}
         for value, dims in live_ins.items():
             self._known[value] = self._leaf(value, dims)
-        for view in members:
+        for view in views:
             self._add(view)
         self.steps = list(self._steps)
 

@@ -218,7 +218,7 @@ class RowPasses:
             begun = each.begun(self._e, each.destinations, indices, total(each), scalars)
             scalars.update(zip(each.results, begun, strict=True))
         group = Group(self.group.extents, self.group.vector, [] if self.schedule.apart else part.row_scalars)
-        elements = Elements(self._e, group, 1, (), self._dims(scalars))
+        elements = Elements(self._e, group, 1, (), self._dims(scalars), through=False)
         known = elements.advance(env, Known(scalars))
         for value in self._numbers(part):
             scalars[value] = elements.scalar(value, known)
