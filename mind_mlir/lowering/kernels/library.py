@@ -80,6 +80,16 @@ class KernelBuffer:
         self.base = base
         self.numbers = {"first": first, **strides}
 
+    @staticmethod
+    def of(room: Value, **strides: Index) -> KernelBuffer:
+        """Emit where a room of a thread lies."""
+        base, first, _ = metadata_of(room)
+        return KernelBuffer(base, first, **strides)
+
+    def with_steps(self, steps: int, **strides: Index) -> KernelBuffer:
+        """Return a factor that moves from one block of so many steps to the next, and has other strides."""
+        return KernelBuffer(self.base, **self.numbers, block=self.numbers["step"] * steps, **strides)
+
 
 class Library:
     """The kernels that a module calls."""
@@ -132,28 +142,6 @@ def _as(pointer: Value, type_: Type) -> Value:
     return cast.results[0]
 
 
-class Matrix(NamedTuple):
-    """A factor or a result of a product in memory.
-
-    Attributes:
-        base: The pointer to its elements.
-        first: Where it begins there.
-        outer: How far it moves from row to row; a right factor from panel to panel.
-        inner: How far a factor moves from step to step.
-    """
-
-    base: Value
-    first: Index
-    outer: int
-    inner: int = 1
-
-    @staticmethod
-    def of(room: Value, outer: int, inner: int = 1) -> Matrix:
-        """Emit where a room of a thread lies."""
-        base, first, _ = metadata_of(room)
-        return Matrix(base, first, outer, inner)
-
-
 class Blocks(NamedTuple):
     """The steps of a product in blocks, which are summed by themselves: of a size, but for the last one."""
 
@@ -195,7 +183,7 @@ class KernelCalls:
         kernels: Sequence[ProductKernel],
         bounds: tuple[Index, Index],
         blocks: Blocks,
-        matrices: tuple[Matrix, Matrix, Matrix],
+        matrices: tuple[KernelBuffer, KernelBuffer, KernelBuffer],
         adds: Value,
         info: tuple[Value, Value] | None = None,
     ) -> None:
@@ -205,19 +193,14 @@ class KernelCalls:
             kernels: The kernel, and another one where its instruction may not be used.
             bounds: Rows and columns of the result.
             blocks: The steps.
-            matrices: The left factor, the right one, and the result.
+            matrices: The left factor, by rows and steps, the right one, by panels and steps, and the result.
             adds: Whether it is added to what there is.
             info: Of words, the packing info of both factors: it says whether their instruction may be used.
         """
         e = self._e
         left, right, out = matrices
-        tile = left.outer * kernels[0].rows
-        steps = [{"step": each.inner, "block": each.inner * blocks.size} for each in (left, right)]
-        operands = (
-            KernelBuffer(left.base, left.first, row=left.outer, tile=tile, **steps[0]),
-            KernelBuffer(right.base, right.first, panel=right.outer, **steps[1]),
-            KernelBuffer(out.base, out.first, row=out.outer),
-        )
+        tile = left.numbers["row"] * kernels[0].rows
+        operands = left.with_steps(blocks.size, tile=tile), right.with_steps(blocks.size), out
         numbers = {"rows": bounds[0], "columns": bounds[1]}
         numbers |= {"depth": blocks.size, "last_depth": blocks.last, "blocks": blocks.number}
 

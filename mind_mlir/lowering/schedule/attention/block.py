@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
-from mind_mlir.lowering.kernels.library import KernelBuffer, Matrix
+from mind_mlir.lowering.kernels.library import KernelBuffer
 from mind_mlir.lowering.schedule.attention.marked import unscaled
 from mind_mlir.lowering.schedule.attention.nest import TERMS
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
@@ -204,13 +204,14 @@ class QueryBlock:
         nest, keys, size = self.nest, score.keys, self.nest.schedule.queries
         start = keys.at(self._e, {**self.env, nest.column: first})
         step = self.terms * keys.strides.get(score.dim, 0)
-        left = Matrix(keys.base, start, keys.strides.get(nest.column, 0), step)
-        out = Matrix.of(self.own["array", score.number], size)
+        left = KernelBuffer(keys.base, start, row=keys.strides.get(nest.column, 0), step=step)
+        out = KernelBuffer.of(self.own["array", score.number], row=size)
+        right = KernelBuffer.of(self.own["queries", score.number], panel=size, step=size)
         nest.calls.product(
             [nest.kernels.score(dot) for dot in nest.kernels.dots],
             (count, size),
             nest.calls.blocks(score.depth // self.terms),
-            (left, Matrix.of(self.own["queries", score.number], size, size), out),
+            (left, right, out),
             info=self._score_info(score),
             adds=self._e.flag(False),
         )
@@ -230,10 +231,10 @@ class QueryBlock:
         left, right = self._factors(output, array, first)
         if output.rounds:
             room = self.own["output", output.number]
-            out = Matrix.of(room, room.type.shape[1])
+            out = KernelBuffer.of(room, row=room.type.shape[1])
         else:
             start = output.out.at(e, {**self.env, nest.column: first})
-            out = Matrix(output.out.base, start, output.out.strides.get(output.rows, 0))
+            out = KernelBuffer(output.out.base, start, row=output.out.strides.get(output.rows, 0))
         nest.calls.product(
             [nest.kernels.output(output, dot) for dot in nest.kernels.dots],
             (rows, output.width),
@@ -260,13 +261,15 @@ class QueryBlock:
         """Return in how many steps so many terms of an output are summed; emits what these take."""
         return terms
 
-    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[Matrix, Matrix]:
+    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[KernelBuffer, KernelBuffer]:
         """Emit where the factors of an output lie: those of an array, and values, from ``key`` on."""
         nest, size, values = self.nest, self.nest.schedule.queries, output.values
-        left = Matrix.of(self.own["array", array], *((1, size) if output.by_row else (size, 1)))
+        row, step = (1, size) if output.by_row else (size, 1)
+        left = KernelBuffer.of(self.own["array", array], row=row, step=step)
         start = values.at(self._e, {**self.env, nest.column: key})
         panel = nest.schedule.out_vectors * nest.lanes.count
-        return left, Matrix(values.base, start, panel, values.strides.get(output.summed, 0))
+        steps = values.strides.get(output.summed, 0)
+        return left, KernelBuffer(values.base, start, panel=panel, step=steps)
 
     def _score_info(self, score: ScoreBuffers) -> tuple[Value, Value] | None:
         """Emit the packing info of both factors of scores, if they have any."""

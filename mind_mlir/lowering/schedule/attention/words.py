@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.kernels.library import KernelBuffer, Matrix
+from mind_mlir.lowering.kernels.library import KernelBuffer
 from mind_mlir.lowering.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.nest import TERMS
@@ -128,14 +128,14 @@ class WordBlock(QueryBlock):
             self._pack_values(output, self.live)
         return self._e.floordiv(self._e.add(terms, 1), 2)
 
-    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[Matrix, Matrix]:
+    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[KernelBuffer, KernelBuffer]:
         own, queries, values = self.own, self.nest.schedule.queries, self.own["values", output.number]
         if output.by_row:
-            left = Matrix.of(own["array", array], 1, queries)
+            left = KernelBuffer.of(own["array", array], row=1, step=queries)
         else:
-            left = Matrix.of(own["halves", array], queries, 2)
+            left = KernelBuffer.of(own["halves", array], row=queries, step=2)
         columns = values.type.shape[1]
-        return left, Matrix.of(values, self.nest.words(output) * columns, columns)
+        return left, KernelBuffer.of(values, panel=self.nest.words(output) * columns, step=columns)
 
     def last_pass(self, stage: ScorePass, count: Index) -> None:
         """Emit the last pass over so many keys: terms in words, and the packing info of each of them.
