@@ -23,7 +23,7 @@ from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
-from mind_mlir.mlir.values import terminator_of
+from mind_mlir.mlir.values import integer_of, terminator_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -228,7 +228,8 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
     """
     block = op.regions[0].blocks[0]
     row = sum("parallel" in str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"]))
-    scores = sorted((op.operation for op in block.operations if _SCORE in op.attributes), key=_number_of)
+    marks = [op.operation for op in block.operations if _SCORE in op.attributes]
+    scores = sorted(marks, key=lambda op: integer_of(op, _SCORE))
     scalars = Scalars()
 
     def input_(number: int) -> Scalar:
@@ -242,7 +243,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
             return scalars.fold(combiner, scalar(op.operands[0]), row + 1, either_zero=either_zero)
         if _SCORE not in op.attributes:
             return None
-        number = _number_of(op)
+        number = integer_of(op, _SCORE)
         axes = axes_of((*accesses[2 * number], *accesses[2 * number + 1]))
         used = (axis for axis in axes if axis <= row + 1)
         return scalars.leaf(("product", number), "product", op.results[0].type, used, number)
@@ -261,7 +262,3 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
             term = (result.owner.operands[0] if rounded else result).owner.operands[0]
             outputs.append(Output(scalar(term), by_row))
     return AttentionProgram(tuple(outputs), row, tuple(kept)), scales
-
-
-def _number_of(score: Operation) -> int:
-    return int(ir.IntegerAttr(score.attributes[_SCORE]).value)

@@ -13,12 +13,13 @@ from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
-from mind_mlir.mlir.bindings import Operation, Value, ir
+from mind_mlir.mlir.values import integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from mind_mlir.lowering.schedule.linalg_view.view import Access, View
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Plan:
     def _computed(self, op: Operation) -> Scalar | None:
         """Return what ``op`` computes; None if it depends on an accumulator."""
         if op.name == "linalg.index":
-            found = self._scalars.index(ir.IntegerAttr(op.attributes["dim"]).value, op.results[0].type)
+            found = self._scalars.index(integer_of(op, "dim"), op.results[0].type)
         elif op.name == "arith.constant":
             found = self._scalars.constant(op.attributes["value"])
         elif any(self._known.get(operand, ...) is None for operand in op.operands):
