@@ -189,29 +189,16 @@ class Emitter(Constants):
 
         Lanes whose ``mask`` is off read as ``padding``; without a mask all lanes lie inside the tensor.
         """
-        return vector.TransferReadOp(
-            type_,
-            source,
-            [self.index(i) for i in indices],
-            self._minor_map(len(indices)),
-            padding,
-            self._in_bounds,
-            mask=mask,
-        ).result
+        places, map_ = [self.index(i) for i in indices], self._minor_map(len(indices))
+        return vector.TransferReadOp(type_, source, places, map_, padding, self._in_bounds, mask=mask).result
 
     def write(
         self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None = None
     ) -> Value:
         """Return ``target`` with the vector ``value`` written at ``indices`` along the last dimension."""
-        return vector.TransferWriteOp(
-            target.type,
-            value,
-            target,
-            [self.index(i) for i in indices],
-            self._minor_map(len(indices)),
-            self._in_bounds,
-            mask=mask,
-        ).result
+        places, map_ = [self.index(i) for i in indices], self._minor_map(len(indices))
+        type_, inside = target.type, self._in_bounds
+        return vector.TransferWriteOp(type_, value, target, places, map_, inside, mask=mask).result
 
     def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool, once: bool = False) -> None:
         """Prefetch the cache line of ``source`` that its element at ``indices`` is in.
@@ -268,7 +255,8 @@ class Emitter(Constants):
         if isinstance(live, int):
             if live >= lanes:
                 return None
-            return self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
+            bits = [ir.BoolAttr.get(lane < live) for lane in range(lanes)]
+            return self.constant(type_, ir.DenseElementsAttr.get(bits, type_))
         return vector.CreateMaskOp(type_, [live]).result
 
     def _minor_map(self, rank: int) -> Attribute:
@@ -277,8 +265,3 @@ class Emitter(Constants):
             attribute = ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(rank, 1))
             self._transfer_maps[rank] = attribute
         return attribute
-
-
-def _mask_attribute(type_: Type, lanes: int, live: int) -> Attribute:
-    bits = [ir.BoolAttr.get(lane < live) for lane in range(lanes)]
-    return ir.DenseElementsAttr.get(bits, type_)

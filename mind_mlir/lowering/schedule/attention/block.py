@@ -207,14 +207,9 @@ class QueryBlock:
         left = KernelBuffer(keys.base, start, row=keys.strides.get(nest.column, 0), step=step)
         out = KernelBuffer.of(self.own["array", score.number], row=size)
         right = KernelBuffer.of(self.own["queries", score.number], panel=size, step=size)
-        nest.calls.product(
-            [nest.kernels.score(dot) for dot in nest.kernels.dots],
-            (count, size),
-            nest.calls.blocks(score.depth // self.terms),
-            (left, right, out),
-            info=self._score_info(score),
-            adds=self._e.flag(False),
-        )
+        kernels, steps = [nest.kernels.score(dot) for dot in nest.kernels.dots], score.depth // self.terms
+        blocks, info = nest.calls.blocks(steps), self._score_info(score)
+        nest.calls.product(kernels, (count, size), blocks, (left, right, out), self._e.flag(False), info)
 
     def output(self, output: OutputBuffers, array: int, keys: tuple[Index, Index], adds: Value) -> None:
         """Emit the product of what scores became, an array, and values: of the first key and so many.
@@ -235,14 +230,9 @@ class QueryBlock:
         else:
             start = output.out.at(e, {**self.env, nest.column: first})
             out = KernelBuffer(output.out.base, start, row=output.out.strides.get(output.rows, 0))
-        nest.calls.product(
-            [nest.kernels.output(output, dot) for dot in nest.kernels.dots],
-            (rows, output.width),
-            blocks,
-            (left, right, out),
-            adds,
-            self._output_info(output),
-        )
+        kernels = [nest.kernels.output(output, dot) for dot in nest.kernels.dots]
+        info = self._output_info(output)
+        nest.calls.product(kernels, (rows, output.width), blocks, (left, right, out), adds, info)
 
     # What is otherwise where factors are words.
 

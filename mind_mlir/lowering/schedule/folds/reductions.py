@@ -97,14 +97,6 @@ class Combiner:
         return [self.horizontal(*values)]
 
 
-def _lowest(width: int) -> int:
-    return -(1 << (width - 1))
-
-
-def _highest(width: int) -> int:
-    return (1 << (width - 1)) - 1
-
-
 _COMBINERS = {
     combiner.name: combiner
     for combiner in (
@@ -114,8 +106,8 @@ _COMBINERS = {
         Combiner("arith.muli", "mul", lambda _: 1),
         Combiner("arith.maximumf", "maximumf", lambda _: -_INFINITY),
         Combiner("arith.minimumf", "minimumf", lambda _: _INFINITY),
-        Combiner("arith.maxsi", "maxsi", _lowest),
-        Combiner("arith.minsi", "minsi", _highest),
+        Combiner("arith.maxsi", "maxsi", lambda width: -(1 << (width - 1))),
+        Combiner("arith.minsi", "minsi", lambda width: (1 << (width - 1)) - 1),
         Combiner("arith.maxui", "maxui", lambda _: 0),
         Combiner("arith.minui", "minui", lambda _: -1),
         Combiner("arith.andi", "and", lambda _: -1),
