@@ -30,7 +30,7 @@ from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
-from mind_mlir.mlir.bindings import Block, Module, Operation, ir
+from mind_mlir.mlir.bindings import Block, Module, Operation, Value, ir
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.options import CompileOptions
 
@@ -85,15 +85,8 @@ class FunctionScheduler:
         self._function = function
         self._nests = DeduplicatedNests(function, located=options.debug)
         views = Views()
-        self._scope = Scope(
-            emitter=Emitter(function),
-            target=target,
-            views=views,
-            decisions=decisions,
-            kernels=kernels,
-            constants=set(),
-            absorbs=partial(is_factor, views),
-        )
+        absorbs, constants = partial(is_factor, views), set[Value]()
+        self._scope = Scope(Emitter(function), target, views, decisions, kernels, constants, absorbs)
         self._winograd = WinogradRewriter(self._scope.emitter, target) if options.winograd else None
 
     def run(self) -> None:

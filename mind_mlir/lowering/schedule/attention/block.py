@@ -152,14 +152,11 @@ class QueryBlock:
             nothing = e.number(found[0].type, 0)  # conditions are bytes in memory
             return [arith.CmpIOp(arith.CmpIPredicate.ne, each, nothing).result for each in found]
         *outer, last = buffer.indices(e, env)
-        return [
-            lanes.load(
-                buffer.value,
-                [*outer, e.add(last, first)],
-                e.sub(self.live, first) if nest.is_ragged else None,
-            )
-            for first in range(0, lanes.vectors * lanes.count, lanes.count)
-        ]
+        found = []
+        for first in range(0, lanes.vectors * lanes.count, lanes.count):
+            place, live = e.add(last, first), e.sub(self.live, first) if nest.is_ragged else None
+            found.append(lanes.load(buffer.value, [*outer, place], live))
+        return found
 
     def _tiled(self, stage: ScorePass) -> list[Scalar]:
         """Return the inputs that are transposed some keys at a time, and that a pass needs."""

@@ -82,19 +82,15 @@ class Combiner:
         """Emit the same, as a `Fold` does."""
         return [self.combine(*left, *right)]
 
-    def horizontal(self, value: Value) -> Value:
+    def totals(self, emitter: Emitter, values: Sequence[Value], *, one_step: bool = False) -> list[Value]:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
+        (value,) = values
         element = ir.VectorType(value.type).element_type
         flags = "reassoc,nsz" if self.either_zero else "reassoc"
-        fastmath = (
-            None if isinstance(element, ir.IntegerType) else ir.Attribute.parse(f"#arith.fastmath<{flags}>")
-        )
+        is_float = not isinstance(element, ir.IntegerType)
+        fastmath = ir.Attribute.parse(f"#arith.fastmath<{flags}>") if is_float else None
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
-        return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
-
-    def totals(self, emitter: Emitter, values: Sequence[Value], *, one_step: bool = False) -> list[Value]:
-        """Emit the same, as a `Fold` does."""
-        return [self.horizontal(*values)]
+        return [vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result]
 
 
 _COMBINERS = {

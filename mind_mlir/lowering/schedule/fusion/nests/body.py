@@ -197,9 +197,8 @@ class NestBody:
             start = self.e.minimum(self.e.add(start, distance), last)
         for each in self._prefetches:
             env = place.env if each.env is None else each.env
-            for first in range(
-                0, self.schedule.width, max(1, LINE * 8 // each.tensor.type.element_type.width)
-            ):
+            line = max(1, LINE * 8 // each.tensor.type.element_type.width)
+            for first in range(0, self.schedule.width, line):
                 here = env | {self.group.vector: self.e.add(start, first)}
                 indices = [index.emit(self.e, here) for index in each.access]
                 self.e.prefetch(each.tensor, indices, write=each.write, once=distance > 0)

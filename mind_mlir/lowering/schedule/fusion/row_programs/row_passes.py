@@ -105,11 +105,8 @@ class RowPasses:
         """Return what pass ``number`` prefetches: rows to be read in a while, and those of the last pass."""
         found: list[Prefetch] = []
         rows, last = self.group.vector - 1, len(self._each) - 1
-        if (
-            self.schedule.prefetch_pass >= 0
-            and number == last - 1
-            and not self.schedule.passes[last].streaming
-        ):
+        is_before_last = self.schedule.prefetch_pass >= 0 and number == last - 1
+        if is_before_last and not self.schedule.passes[last].streaming:
             found += [
                 Prefetch(block[value], output.access, env, write=True)
                 for value in self._each[last].stored

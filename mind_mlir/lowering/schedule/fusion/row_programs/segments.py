@@ -202,9 +202,8 @@ class Segments:
     def _range(self, span: Span, number: int) -> Range:
         """Return the iterations of the vector loop, in steps of pass ``number``, that ``span`` is."""
         if span is None:
-            return Range(
-                self._whole * self._schedule.size, self._extent - self._extent % self._steps[number].width
-            )
+            rest = self._extent % self._steps[number].width
+            return Range(self._whole * self._schedule.size, self._extent - rest)
         first, end = (self._e.mul(segment, self._schedule.size) for segment in span)
         return Range(first, end, end=False)
 
