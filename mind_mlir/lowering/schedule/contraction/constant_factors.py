@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.lowering.kernels.packing import PackKernel
-    from mind_mlir.lowering.schedule.contraction.packing import Packing
+    from mind_mlir.lowering.schedule.contraction.kernel_choice import Packing
     from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.mlir.bindings import Attribute, Module, Operation, OpOperand, Value
 

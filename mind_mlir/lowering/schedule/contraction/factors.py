@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
     from mind_mlir.lowering.schedule.contraction.geometry import Loop
+    from mind_mlir.lowering.schedule.contraction.kernel_choice import Packing
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Operand
-    from mind_mlir.lowering.schedule.contraction.packing import Packing
 
 _LOOPS = ("scf.for", "scf.while")
 

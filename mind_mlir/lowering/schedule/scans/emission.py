@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
-from mind_mlir.lowering.schedule.scans.match import match_scan
-from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL, choose_scan_schedule
+from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL, choose_scan_schedule, match_scan
 from mind_mlir.lowering.schedule.scans.vectors import Part, ScanVectors
 from mind_mlir.mlir.bindings import Value, vector
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from mind_mlir.lowering.emission.emitter import Emitter, Index, VectorBody
-    from mind_mlir.lowering.schedule.scans.match import Scan
-    from mind_mlir.lowering.schedule.scans.schedule import ScanSchedule
+    from mind_mlir.lowering.schedule.scans.schedule import Scan, ScanSchedule
 
     #: Emits a step: from its place, the mask of a vector that is not whole, and what is carried. That is what
     #: is combined so far, each vector, and the tensors that are written.
