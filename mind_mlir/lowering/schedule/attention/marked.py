@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.factors import Factors
     from mind_mlir.lowering.schedule.attention.found import Attention, Product
     from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs
-    from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-    from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
-    from mind_mlir.lowering.schedule.scalars.axes import Source
+    from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.target import Target
 
 

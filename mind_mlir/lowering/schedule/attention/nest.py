@@ -16,18 +16,15 @@ from mind_mlir.mlir.bindings import Operation, Type, Value, ir, memref
 from mind_mlir.mlir.records import read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mind_mlir.lowering.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.kernels.library import Library
     from mind_mlir.lowering.schedule.attention.factors import OutputFactors, ScoreFactors
     from mind_mlir.lowering.schedule.linalg_view.view import Access
 
     ScoreBuffers = ScoreFactors[Buffer]
     OutputBuffers = OutputFactors[Buffer]
-    from collections.abc import Callable, Iterator, Mapping
-
-    from mind_mlir.lowering.emission.emitter import Index
 
     #: A room by what it is for, and by number.
     Key: TypeAlias = "tuple[str, int]"
