@@ -8,7 +8,7 @@ import guarded
 import numpy as np
 from native_code import native_function, put_on_memory
 
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import Target, host_target, named_target

@@ -18,7 +18,7 @@ from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.emission.decision import Decisions, listing
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.lowering.tiling import tile
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm

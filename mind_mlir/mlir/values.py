@@ -27,7 +27,12 @@ def constant_of(value: Value) -> int | None:
     """Return the integer that ``value`` is by an `arith.constant`; None where it is another value."""
     if not is_result_of(value, "arith.constant"):
         return None
-    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
+    return integer_of(value.owner, "value")
+
+
+def integer_of(op: Operation, name: str) -> int:
+    """Return the integer that attribute ``name`` of ``op`` is."""
+    return int(ir.IntegerAttr(op.attributes[name]).value)
 
 
 def define(declaration: Operation, text: str) -> None:

@@ -14,7 +14,7 @@ from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.lowering import dialect
 from mind_mlir.lowering.dialect.emit import emit
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import new_context

@@ -13,7 +13,7 @@ from mind_mlir.lowering.emission.indices import Constants, Index, zero
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.lowering.emission.split import Split
 
@@ -22,6 +22,11 @@ __all__ = ["Emitter", "Index", "zero"]
 #: A loop's bounds and step, and what emits its body of the induction variable and what is carried.
 Bounds: TypeAlias = "tuple[Index, Index, int]"
 LoopBody: TypeAlias = "Callable[[Index, list[Value]], list[Value]]"
+#: Emit something of what is carried: in a branch; of a chunk, from its first iteration and the one behind its
+#: last; of a vector, from its first element and its mask, if it is not whole.
+Branch: TypeAlias = "Callable[[list[Value]], list[Value]]"
+ChunkBody: TypeAlias = "Callable[[Index, Index, list[Value]], list[Value]]"
+VectorBody: TypeAlias = "Callable[[Index, Value | None, list[Value]], list[Value]]"
 
 #: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
 #: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
@@ -61,11 +66,7 @@ class Emitter(Constants):
         self.together: Attribute | None = None
 
     def either(
-        self,
-        condition: Value,
-        carried: Sequence[Value],
-        then: Callable[[list[Value]], list[Value]],
-        otherwise: Callable[[list[Value]], list[Value]],
+        self, condition: Value, carried: Sequence[Value], then: Branch, otherwise: Branch
     ) -> list[Value]:
         """Emit what either of two functions makes of ``carried``, and return that."""
         branch = scf.IfOp(condition, [value.type for value in carried], has_else=True)
@@ -87,13 +88,7 @@ class Emitter(Constants):
 
     # Loops.
 
-    def vectors(
-        self,
-        extent: int,
-        lanes: int,
-        carried: Sequence[Value],
-        body: Callable[[Index, Value | None, list[Value]], list[Value]],
-    ) -> list[Value]:
+    def vectors(self, extent: int, lanes: int, carried: Sequence[Value], body: VectorBody) -> list[Value]:
         """Emit ``body`` for each vector of ``extent`` elements, the last one masked where it is not whole."""
         whole = extent - extent % lanes
         inside = self.loop((0, whole, lanes), carried, lambda at, inside: body(at, None, inside))
@@ -116,10 +111,8 @@ class Emitter(Constants):
                 return list(carried)
             if upper - lower <= step:
                 return body(lower, list(carried))
-        loop = self._for(bounds, carried, body)
-        if streaming:
-            loop.attributes[STREAMING_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, streaming)
-        return list(loop.results)
+        marks = {STREAMING_ATTRIBUTE: ir.IntegerAttr.get(self.index_type, streaming)} if streaming else {}
+        return self._for(bounds, carried, body, marks)
 
     def each(self, bounds: Bounds, body: Callable[[Index], object]) -> None:
         """Emit a loop around ``body`` that carries nothing."""
@@ -130,28 +123,25 @@ class Emitter(Constants):
 
         self.loop(bounds, [], inside)
 
-    def _for(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> Operation:
+    def _for(
+        self, bounds: Bounds, carried: Sequence[Value], body: LoopBody, marks: Mapping[str, Attribute | None]
+    ) -> list[Value]:
         lower, upper, step = bounds
         loop = scf.ForOp(self.index(lower), self.index(upper), self.index(step), list(carried))
         block = loop.regions[0].blocks[0]
         induction, *arguments = block.arguments
         with ir.InsertionPoint(block):
             scf.YieldOp(body(induction, arguments))
-        return loop.operation
+        for name, mark in marks.items():
+            if mark is not None:
+                loop.operation.attributes[name] = mark
+        return list(loop.results)
 
     def apart(self, bounds: Bounds, carried: Sequence[Value], body: LoopBody) -> list[Value]:
         """Emit a loop as `loop` does, and let it be compiled as a function of its own."""
-        loop = self._for(bounds, carried, body)
-        loop.attributes[APART_ATTRIBUTE] = ir.UnitAttr.get()
-        return list(loop.results)
+        return self._for(bounds, carried, body, {APART_ATTRIBUTE: ir.UnitAttr.get()})
 
-    def chunks(
-        self,
-        split: Split,
-        extent: int,
-        carried: Sequence[Value],
-        body: Callable[[Index, Index, list[Value]], list[Value]],
-    ) -> list[Value]:
+    def chunks(self, split: Split, extent: int, carried: Sequence[Value], body: ChunkBody) -> list[Value]:
         """Emit ``body`` for each chunk of a loop of ``extent`` iterations, as a loop that threads may share.
 
         Args:
@@ -168,15 +158,14 @@ class Emitter(Constants):
             end = self.add(first, split.step)
             return body(first, self.minimum(end, extent) if extent % split.step else end, inside)
 
-        loop = self._for((0, split.count, 1), carried, chunk)
-        loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
-        if split.brief:
-            loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
-        if split.epilogue is not None:
-            loop.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, split.epilogue)
-        if self.together is not None:
-            loop.attributes[TOGETHER_ATTRIBUTE] = self.together
-        return list(loop.results)
+        unit, number, epilogue = ir.UnitAttr.get(), self.index_type, split.epilogue
+        marks = {
+            PARALLEL_ATTRIBUTE: unit,
+            BRIEF_ATTRIBUTE: unit if split.brief else None,
+            EPILOGUE_ATTRIBUTE: None if epilogue is None else ir.IntegerAttr.get(number, epilogue),
+            TOGETHER_ATTRIBUTE: self.together,
+        }
+        return self._for((0, split.count, 1), carried, chunk, marks)
 
     def iterations(self, split: Split, extent: int, carried: Sequence[Value], body: LoopBody) -> list[Value]:
         """Emit ``body`` for each iteration of a loop that threads may share, in the chunks of ``split``."""
@@ -200,29 +189,16 @@ class Emitter(Constants):
 
         Lanes whose ``mask`` is off read as ``padding``; without a mask all lanes lie inside the tensor.
         """
-        return vector.TransferReadOp(
-            type_,
-            source,
-            [self.index(i) for i in indices],
-            self._minor_map(len(indices)),
-            padding,
-            self._in_bounds,
-            mask=mask,
-        ).result
+        places, map_ = [self.index(i) for i in indices], self._minor_map(len(indices))
+        return vector.TransferReadOp(type_, source, places, map_, padding, self._in_bounds, mask=mask).result
 
     def write(
         self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None = None
     ) -> Value:
         """Return ``target`` with the vector ``value`` written at ``indices`` along the last dimension."""
-        return vector.TransferWriteOp(
-            target.type,
-            value,
-            target,
-            [self.index(i) for i in indices],
-            self._minor_map(len(indices)),
-            self._in_bounds,
-            mask=mask,
-        ).result
+        places, map_ = [self.index(i) for i in indices], self._minor_map(len(indices))
+        type_, inside = target.type, self._in_bounds
+        return vector.TransferWriteOp(type_, value, target, places, map_, inside, mask=mask).result
 
     def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool, once: bool = False) -> None:
         """Prefetch the cache line of ``source`` that its element at ``indices`` is in.
@@ -279,7 +255,8 @@ class Emitter(Constants):
         if isinstance(live, int):
             if live >= lanes:
                 return None
-            return self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
+            bits = [ir.BoolAttr.get(lane < live) for lane in range(lanes)]
+            return self.constant(type_, ir.DenseElementsAttr.get(bits, type_))
         return vector.CreateMaskOp(type_, [live]).result
 
     def _minor_map(self, rank: int) -> Attribute:
@@ -288,8 +265,3 @@ class Emitter(Constants):
             attribute = ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(rank, 1))
             self._transfer_maps[rank] = attribute
         return attribute
-
-
-def _mask_attribute(type_: Type, lanes: int, live: int) -> Attribute:
-    bits = [ir.BoolAttr.get(lane < live) for lane in range(lanes)]
-    return ir.DenseElementsAttr.get(bits, type_)

@@ -87,21 +87,15 @@ class Constants:
 
     def mul(self, left: Index, right: int) -> Index:
         """Return ``left * right``."""
-        if isinstance(left, int):
-            return left * right
-        return left if right == 1 else arith.MulIOp(left, self.index(right)).result
+        return left if right == 1 else self._computed(arith.MulIOp, operator.mul, left, right)
 
     def floordiv(self, left: Index, right: int) -> Index:
         """Return ``left // right`` for a non-negative ``left``."""
-        if isinstance(left, int):
-            return left // right
-        return left if right == 1 else arith.DivUIOp(left, self.index(right)).result
+        return left if right == 1 else self._computed(arith.DivUIOp, operator.floordiv, left, right)
 
     def modulo(self, left: Index, right: int) -> Index:
         """Return ``left % right`` for a non-negative ``left``."""
-        if isinstance(left, int):
-            return left % right
-        return 0 if right == 1 else arith.RemUIOp(left, self.index(right)).result
+        return 0 if right == 1 else self._computed(arith.RemUIOp, operator.mod, left, right)
 
     def minimum(self, left: Index, right: Index) -> Index:
         """Return the smaller of two non-negative indices."""

@@ -61,12 +61,7 @@ def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:
 
 
 def emit_chunks(
-    e: Emitter,
-    counts: Sequence[int],
-    together: int,
-    body: Callable[[Sequence[Index]], None],
-    *,
-    brief: bool,
+    e: Emitter, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None], *, brief: bool
 ) -> None:
     """Emit ``body``, given an index of each, for nested loops, innermost first, of so many iterations.
 

@@ -10,12 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.kernels.llvm_function import (
-    MicroKernel,
-    Text,
-    add_where,
-    store_sums,
-)
+from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, add_where, store_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -67,6 +67,30 @@ _KINDS: dict[str, type[Any]] = {
 }
 
 
+class KernelBuffer:
+    """A buffer that a kernel is given.
+
+    Args:
+        base: The pointer to its elements.
+        first: Where it begins there.
+        strides: How far it moves: what the kernel calls ``x_row`` of a buffer ``x`` is ``row``.
+    """
+
+    def __init__(self, base: Value, first: Index = 0, **strides: Index) -> None:
+        self.base = base
+        self.numbers = {"first": first, **strides}
+
+    @staticmethod
+    def of(room: Value, **strides: Index) -> KernelBuffer:
+        """Emit where a room of a thread lies."""
+        base, first, _ = metadata_of(room)
+        return KernelBuffer(base, first, **strides)
+
+    def with_steps(self, steps: int, **strides: Index) -> KernelBuffer:
+        """Return a factor that moves from one block of so many steps to the next, and has other strides."""
+        return KernelBuffer(self.base, **self.numbers, block=self.numbers["step"] * steps, **strides)
+
+
 class Library:
     """The kernels that a module calls."""
 
@@ -91,13 +115,17 @@ class Library:
         self,
         e: Emitter,
         kernel: Kernel,
-        buffers: Sequence[Value],
+        operands: Sequence[KernelBuffer],
         numbers: Mapping[str, Index],
         rest: Sequence[Value] = (),
     ) -> None:
-        """Emit a call of ``kernel`` with pointers, numbers by their names, and the rest."""
-        given = (numbers.get(name, int(name in kernel.ones)) for name in kernel.arguments)
-        self.call(kernel, [*buffers, *(e.index(number) for number in given), *rest])
+        """Emit a call of ``kernel`` with buffers, other numbers by their names, and the rest."""
+        known: dict[str, Index] = {}
+        for buffer, each in zip(kernel.buffers, operands, strict=True):
+            known |= {f"{buffer}_{name}": number for name, number in each.numbers.items()}
+        known |= numbers
+        given = (known.get(name, int(name in kernel.ones)) for name in kernel.arguments)
+        self.call(kernel, [*(each.base for each in operands), *(e.index(each) for each in given), *rest])
 
     def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
@@ -114,34 +142,16 @@ def _as(pointer: Value, type_: Type) -> Value:
     return cast.results[0]
 
 
-class Matrix(NamedTuple):
-    """A factor or a result of a product in memory.
-
-    Attributes:
-        base: The pointer to its elements.
-        first: Where it begins there.
-        outer: How far it moves from row to row; a right factor from panel to panel.
-        inner: How far a factor moves from step to step.
-    """
-
-    base: Value
-    first: Index
-    outer: int
-    inner: int = 1
-
-    @staticmethod
-    def of(room: Value, outer: int, inner: int = 1) -> Matrix:
-        """Emit where a room of a thread lies."""
-        base, first, _ = metadata_of(room)
-        return Matrix(base, first, outer, inner)
-
-
 class Blocks(NamedTuple):
     """The steps of a product in blocks, which are summed by themselves: of a size, but for the last one."""
 
     number: Index
     size: int
     last: Index
+
+
+#: What is packed: columns, steps, and how far the source moves from one to the next.
+PackBounds: TypeAlias = "tuple[Index, Index, int]"
 
 
 class KernelCalls:
@@ -161,27 +171,19 @@ class KernelCalls:
         return Blocks(e.add(before, 1), most, e.sub(steps, e.mul(before, most)))
 
     def pack(
-        self,
-        kernel: PackKernel,
-        source: tuple[Value, Index],
-        target: Value,
-        bounds: tuple[Index, Index, int],
-        **others: Index,
+        self, kernel: PackKernel, source: KernelBuffer, target: Value, bounds: PackBounds, **others: Index
     ) -> None:
-        """Emit a packing of what begins at ``source``, a pointer and a place there, to a room of the thread.
-
-        Bounds are columns, steps, and how far the source moves from one to the next.
-        """
-        numbers: dict[str, Index] = {"source_first": source[1], "panel": math.prod(target.type.shape)}
+        """Emit a packing of what begins at ``source`` to a room of the thread."""
+        numbers: dict[str, Index] = {"panel": math.prod(target.type.shape)}
         numbers |= {**dict(zip(("columns", "depth", "stride"), bounds, strict=True)), **others}
-        self._library.call_with(self._e, kernel, (source[0], metadata_of(target)[0]), numbers)
+        self._library.call_with(self._e, kernel, (source, KernelBuffer(metadata_of(target)[0])), numbers)
 
     def product(
         self,
         kernels: Sequence[ProductKernel],
         bounds: tuple[Index, Index],
         blocks: Blocks,
-        matrices: tuple[Matrix, Matrix, Matrix],
+        matrices: tuple[KernelBuffer, KernelBuffer, KernelBuffer],
         adds: Value,
         info: tuple[Value, Value] | None = None,
     ) -> None:
@@ -191,24 +193,19 @@ class KernelCalls:
             kernels: The kernel, and another one where its instruction may not be used.
             bounds: Rows and columns of the result.
             blocks: The steps.
-            matrices: The left factor, the right one, and the result.
+            matrices: The left factor, by rows and steps, the right one, by panels and steps, and the result.
             adds: Whether it is added to what there is.
             info: Of words, the packing info of both factors: it says whether their instruction may be used.
         """
         e = self._e
         left, right, out = matrices
-        names = ProductKernel.buffers
-        numbers = {f"{name}_first": each.first for name, each in zip(names, matrices, strict=True)}
-        numbers |= {"rows": bounds[0], "columns": bounds[1], "out_row": out.outer}
+        tile = left.numbers["row"] * kernels[0].rows
+        operands = left.with_steps(blocks.size, tile=tile), right.with_steps(blocks.size), out
+        numbers = {"rows": bounds[0], "columns": bounds[1]}
         numbers |= {"depth": blocks.size, "last_depth": blocks.last, "blocks": blocks.number}
-        numbers |= {"left_row": left.outer, "left_step": left.inner, "left_block": left.inner * blocks.size}
-        numbers |= {"left_tile": left.outer * kernels[0].rows}
-        numbers |= {"right_panel": right.outer, "right_step": right.inner}
-        numbers |= {"right_block": right.inner * blocks.size}
 
         def call(kernel: ProductKernel) -> None:
-            pointers = [each.base for each in matrices]
-            self._library.call_with(e, kernel, pointers, numbers, (e.number(self._element, 0), adds))
+            self._library.call_with(e, kernel, operands, numbers, (e.number(self._element, 0), adds))
 
         if info is None:
             call(kernels[0])

@@ -91,11 +91,7 @@ class Results:
                 place.store(start + value, alignment=k.lanes * byte_width(k.element), streams=True)
 
     def _add_by_way_of_buffer(
-        self,
-        outs: list[TextValue],
-        sums: list[TextValue],
-        rows: TextValue,
-        panel: Panel,
+        self, outs: list[TextValue], sums: list[TextValue], rows: TextValue, panel: Panel
     ) -> None:
         """Append results: in place if all columns are there, else in memory of their own on the way."""
         t, k = self._t, self._k

@@ -10,11 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.activations import Step
-from mind_mlir.lowering.kernels.quantized_weights import (
-    StepWeights,
-    WeightKernel,
-    Weights,
-)
+from mind_mlir.lowering.kernels.quantized_weights import StepWeights, WeightKernel, Weights
 from mind_mlir.lowering.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import FORMATS
 

@@ -1,4 +1,4 @@
-"""Goes through a function once and asks the kinds of schedules about each operation."""
+"""The scheduling stage: goes through each function once, and asks kinds of schedules about its operations."""
 
 from __future__ import annotations
 
@@ -30,15 +30,44 @@ from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
-from mind_mlir.mlir.bindings import Block, Operation, ir
+from mind_mlir.mlir.bindings import Block, Module, Operation, Value, ir
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.kernels.library import Kernel
-    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
+
+
+def schedule(
+    module: Module, target: Target, decisions: Decisions | None = None, options: CompileOptions | None = None
+) -> tuple[Kernel, ...]:
+    """Schedule every function of ``module`` for ``target``, in place.
+
+    Floating-point sums are reassociated inside contractions and reductions only, in an order that depends on
+    shapes, dtypes and target alone; everything else computes the bits that the linalg operations define.
+    Convolutions in Winograd's form are other sums (see `windows/winograd.py`), which ``options`` ask for.
+
+    Args:
+        module: functions of linalg operations on tensors of static shape.
+        target: the processor to schedule for.
+        decisions: is told what was decided for each nest, and why.
+        options: what the caller chose; the defaults unless given.
+
+    Returns:
+        The micro-kernels that its products are going to call.
+    """
+    kernels: dict[Kernel, None] = {}
+    decisions = decisions or Decisions(wanted=False)
+    options = options or CompileOptions()
+    with module.context, ir.Location.unknown():
+        for operation in module.body.operations:
+            function = operation.operation
+            if function.name == "func.func" and len(function.regions[0].blocks):
+                FunctionScheduler(function, target, decisions, kernels, options).run()
+    return tuple(kernels)
 
 
 class FunctionScheduler:
@@ -56,15 +85,8 @@ class FunctionScheduler:
         self._function = function
         self._nests = DeduplicatedNests(function, located=options.debug)
         views = Views()
-        self._scope = Scope(
-            emitter=Emitter(function),
-            target=target,
-            views=views,
-            decisions=decisions,
-            kernels=kernels,
-            constants=set(),
-            absorbs=partial(is_factor, views),
-        )
+        absorbs, constants = partial(is_factor, views), set[Value]()
+        self._scope = Scope(Emitter(function), target, views, decisions, kernels, constants, absorbs)
         self._winograd = WinogradRewriter(self._scope.emitter, target) if options.winograd else None
 
     def run(self) -> None:

@@ -66,9 +66,7 @@ class Ending:
         return FusedSchedule(
             lanes,
             side,
-            0,
-            cuts,
-            None,
+            cuts=cuts,
             parallel=True,
             brief=schedule_of(self.product).brief,
             streaming=streaming,

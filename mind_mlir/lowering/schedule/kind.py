@@ -216,9 +216,9 @@ def emitted(kind: Kind[NestT, ScheduleT], nest: NestT, site: Site) -> list[Value
 
     def decision() -> Decision | None:
         choices = chosen.choices()
-        return (
-            None if choices is None else Decision(kind.name, computed(nest.computes), nest.extents, choices)
-        )
+        if choices is None:
+            return None
+        return Decision(kind.name, computed(nest.computes), nest.extents, choices)
 
     site.scope.decisions.add(decision)
     results = kind.emit(nest, chosen, site)

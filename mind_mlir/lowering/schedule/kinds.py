@@ -14,7 +14,7 @@ from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.kind import Kind, ViewNest
 from mind_mlir.lowering.schedule.movement.marked_loops import ROWS, SCATTER
 from mind_mlir.lowering.schedule.movement.transposition import TRANSPOSITION
-from mind_mlir.lowering.schedule.quantized.kind import QUANTIZED
+from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
 from mind_mlir.lowering.schedule.scans.emission import SCAN
 from mind_mlir.lowering.schedule.windows.depthwise_emission import DEPTHWISE
 

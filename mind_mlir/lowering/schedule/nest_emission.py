@@ -99,13 +99,7 @@ class NestEmission:
             old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
 
     def _output(
-        self,
-        group: Group,
-        result: Value,
-        target: Value | None,
-        passes: Passes | None = None,
-        *,
-        in_memory: bool = False,
+        self, group: Group, result: Value, target: Value | None, passes: Passes | None, *, in_memory: bool
     ) -> Output:
         """Return where ``result`` is written: ``target``, its init if it starts from that, or a new tensor.
 

@@ -11,7 +11,7 @@ import pytest
 from native_code import native_function, put_on_memory
 from schedule_harness import Array, function, lowered, run, tensor_type
 
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.ops.accumulation import roundings

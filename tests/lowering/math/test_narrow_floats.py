@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from native_code import imports, native_function, put_on_memory
 
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import TARGETS, named_target, runs_here

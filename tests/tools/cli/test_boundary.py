@@ -18,7 +18,7 @@ from click.shell_completion import ShellComplete
 
 from mind_mlir import __version__, get_num_threads
 from mind_mlir.lowering import pipeline
-from mind_mlir.lowering.schedule.scheduling import schedule as given
+from mind_mlir.lowering.schedule.driver import schedule as given
 from mind_mlir.passes import forms
 from mind_mlir.tools.cli import programs
 from mind_mlir.tools.cli.main import COMMANDS, program

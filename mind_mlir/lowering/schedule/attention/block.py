@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
-from mind_mlir.lowering.kernels.library import Matrix
+from mind_mlir.lowering.kernels.library import KernelBuffer
 from mind_mlir.lowering.schedule.attention.marked import unscaled
 from mind_mlir.lowering.schedule.attention.nest import TERMS
 from mind_mlir.lowering.schedule.folds.reductions import Accumulators
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.emission.emitter import Bounds, Index
+    from mind_mlir.lowering.kernels.library import PackBounds
     from mind_mlir.lowering.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
     from mind_mlir.lowering.schedule.attention.program import ScorePass
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     #: Returns the elements of a key, given its number.
     At: TypeAlias = Callable[[Index], ScalarValues]
+    #: Emits something of what is carried for one of these keys.
+    KeyBody: TypeAlias = Callable[[At, Index, list[Value]], list[Value]]
 
 
 class QueryBlock:
@@ -94,12 +97,7 @@ class QueryBlock:
         return results
 
     def each(
-        self,
-        stage: ScorePass,
-        first: Index,
-        bounds: Bounds,
-        carried: list[Value],
-        body: Callable[[At, Index, list[Value]], list[Value]],
+        self, stage: ScorePass, first: Index, bounds: Bounds, carried: list[Value], body: KeyBody
     ) -> list[Value]:
         """Emit a loop over some keys behind ``first``, not more than a tile has where ``stage`` needs any.
 
@@ -154,14 +152,11 @@ class QueryBlock:
             nothing = e.number(found[0].type, 0)  # conditions are bytes in memory
             return [arith.CmpIOp(arith.CmpIPredicate.ne, each, nothing).result for each in found]
         *outer, last = buffer.indices(e, env)
-        return [
-            lanes.load(
-                buffer.value,
-                [*outer, e.add(last, first)],
-                e.sub(self.live, first) if nest.is_ragged else None,
-            )
-            for first in range(0, lanes.vectors * lanes.count, lanes.count)
-        ]
+        found = []
+        for first in range(0, lanes.vectors * lanes.count, lanes.count):
+            place, live = e.add(last, first), e.sub(self.live, first) if nest.is_ragged else None
+            found.append(lanes.load(buffer.value, [*outer, place], live))
+        return found
 
     def _tiled(self, stage: ScorePass) -> list[Scalar]:
         """Return the inputs that are transposed some keys at a time, and that a pass needs."""
@@ -173,7 +168,7 @@ class QueryBlock:
         nest, buffer = self.nest, self.nest.inputs[node]
         kernel = nest.kernels.tile(node)
         step = buffer.strides.get(nest.row if kernel.transposes else nest.column, 0)
-        source = buffer.base, buffer.at(self._e, env)
+        source = KernelBuffer(buffer.base, buffer.at(self._e, env))
         nest.calls.pack(kernel, source, self.own["tiles", node.number], (self.live, count, step))
 
     # Products.
@@ -206,16 +201,12 @@ class QueryBlock:
         nest, keys, size = self.nest, score.keys, self.nest.schedule.queries
         start = keys.at(self._e, {**self.env, nest.column: first})
         step = self.terms * keys.strides.get(score.dim, 0)
-        left = Matrix(keys.base, start, keys.strides.get(nest.column, 0), step)
-        out = Matrix.of(self.own["array", score.number], size)
-        nest.calls.product(
-            [nest.kernels.score(dot) for dot in nest.kernels.dots],
-            (count, size),
-            nest.calls.blocks(score.depth // self.terms),
-            (left, Matrix.of(self.own["queries", score.number], size, size), out),
-            info=self._score_info(score),
-            adds=self._e.flag(False),
-        )
+        left = KernelBuffer(keys.base, start, row=keys.strides.get(nest.column, 0), step=step)
+        out = KernelBuffer.of(self.own["array", score.number], row=size)
+        right = KernelBuffer.of(self.own["queries", score.number], panel=size, step=size)
+        kernels, steps = [nest.kernels.score(dot) for dot in nest.kernels.dots], score.depth // self.terms
+        blocks, info = nest.calls.blocks(steps), self._score_info(score)
+        nest.calls.product(kernels, (count, size), blocks, (left, right, out), self._e.flag(False), info)
 
     def output(self, output: OutputBuffers, array: int, keys: tuple[Index, Index], adds: Value) -> None:
         """Emit the product of what scores became, an array, and values: of the first key and so many.
@@ -232,18 +223,13 @@ class QueryBlock:
         left, right = self._factors(output, array, first)
         if output.rounds:
             room = self.own["output", output.number]
-            out = Matrix.of(room, room.type.shape[1])
+            out = KernelBuffer.of(room, row=room.type.shape[1])
         else:
             start = output.out.at(e, {**self.env, nest.column: first})
-            out = Matrix(output.out.base, start, output.out.strides.get(output.rows, 0))
-        nest.calls.product(
-            [nest.kernels.output(output, dot) for dot in nest.kernels.dots],
-            (rows, output.width),
-            blocks,
-            (left, right, out),
-            adds,
-            self._output_info(output),
-        )
+            out = KernelBuffer(output.out.base, start, row=output.out.strides.get(output.rows, 0))
+        kernels = [nest.kernels.output(output, dot) for dot in nest.kernels.dots]
+        info = self._output_info(output)
+        nest.calls.product(kernels, (rows, output.width), blocks, (left, right, out), adds, info)
 
     # What is otherwise where factors are words.
 
@@ -254,23 +240,23 @@ class QueryBlock:
         """Emit the last pass over so many keys, and what outputs need to know of it."""
         self.run(stage, (0, count))
 
-    def _pack(
-        self, kernel: PackKernel, source: Buffer, target: Value, bounds: tuple[Index, Index, int]
-    ) -> None:
+    def _pack(self, kernel: PackKernel, source: Buffer, target: Value, bounds: PackBounds) -> None:
         """Emit a packing of what begins at the block."""
-        self.nest.calls.pack(kernel, (source.base, source.at(self._e, self.env)), target, bounds)
+        self.nest.calls.pack(kernel, KernelBuffer(source.base, source.at(self._e, self.env)), target, bounds)
 
     def _steps(self, output: OutputBuffers, terms: Index) -> Index:
         """Return in how many steps so many terms of an output are summed; emits what these take."""
         return terms
 
-    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[Matrix, Matrix]:
+    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[KernelBuffer, KernelBuffer]:
         """Emit where the factors of an output lie: those of an array, and values, from ``key`` on."""
         nest, size, values = self.nest, self.nest.schedule.queries, output.values
-        left = Matrix.of(self.own["array", array], *((1, size) if output.by_row else (size, 1)))
+        row, step = (1, size) if output.by_row else (size, 1)
+        left = KernelBuffer.of(self.own["array", array], row=row, step=step)
         start = values.at(self._e, {**self.env, nest.column: key})
         panel = nest.schedule.out_vectors * nest.lanes.count
-        return left, Matrix(values.base, start, panel, values.strides.get(output.summed, 0))
+        steps = values.strides.get(output.summed, 0)
+        return left, KernelBuffer(values.base, start, panel=panel, step=steps)
 
     def _score_info(self, score: ScoreBuffers) -> tuple[Value, Value] | None:
         """Emit the packing info of both factors of scores, if they have any."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.emission.constants import VECTOR_NS
 from mind_mlir.lowering.emission.shuffles import transpose
-from mind_mlir.lowering.emission.split import split
+from mind_mlir.lowering.emission.split import emit_ranges, split
 from mind_mlir.mlir.bindings import Value, arith
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class HeadsTogether:
         cut = split(squares, 2 * nest.schedule.together * squares * nest.schedule.queries * VECTOR_NS)
         rows = e.mul(block, nest.schedule.queries)
 
-        def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
+        def chunk(start: Index, end: Index) -> None:
             keys = (e.mul(start, lanes.count), e.mul(end, lanes.count))
 
             def head(place: Index) -> None:
@@ -169,6 +169,5 @@ class HeadsTogether:
                 _where(e, self._bounds(batch), lambda: write_elements(nest, out, found, env, keys))
 
             e.each((0, self._across, 1), head)
-            return []
 
-        e.chunks(cut, squares, [], chunk)
+        emit_ranges(e, squares, cut.step, chunk, brief=cut.brief)

@@ -17,13 +17,13 @@ from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule, choose_attention_schedule
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat
-from mind_mlir.lowering.schedule.linalg_view.view import Access, generic_attributes
+from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat, transposed
+from mind_mlir.lowering.schedule.linalg_view.view import Access, emit_generic
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
-from mind_mlir.mlir.values import terminator_of
+from mind_mlir.mlir.values import integer_of, terminator_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.factors import Factors
     from mind_mlir.lowering.schedule.attention.found import Attention, Product
     from mind_mlir.lowering.schedule.attention.reading import ScoreGraphs
-    from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
-    from mind_mlir.lowering.schedule.linalg_view.view import Access, Views
-    from mind_mlir.lowering.schedule.scalars.axes import Source
+    from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.target import Target
 
 
@@ -123,10 +121,7 @@ def _transposed(value: Value, access: Access) -> Value:
         return value
     # Batches that stand in one index are several dimensions of the value.
     place, rank = sum(max(1, len(index.terms)) for index in access[:last]), len(value.type.shape)
-    permutation = [*range(place), rank - 1, *range(place, rank - 1)]
-    init = tensor.EmptyOp([value.type.shape[each] for each in permutation], value.type.element_type).result
-    found: Value = linalg.transpose(value, outs=[init], permutation=permutation).results[0]
-    return found
+    return transposed(value, [*range(place), rank - 1, *range(place, rank - 1)])
 
 
 def _rounded(value: Value, element: Type) -> Value:
@@ -165,12 +160,9 @@ def mark(factors: Factors[Source], schedule: AttentionSchedule) -> list[Value]:
         for each in factors.written
     ]
     accesses, dims = [each.access for each in factors.operands], len(factors.extents)
-    attributes = generic_attributes(accesses, dims, range(factors.row, dims), len(inits))
-    attributes[ATTENTION_ATTRIBUTE] = record_attribute(schedule)
+    reductions, marks = range(factors.row, dims), {ATTENTION_ATTRIBUTE: record_attribute(schedule)}
     operands = [*(source.value for source in factors.read), *inits]
-    op = ir.Operation.create("linalg.generic", [init.type for init in inits], operands, attributes, regions=1)
-    types = [operand.type.element_type for operand in operands]
-    block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
+    op, block = emit_generic(operands, accesses, dims, reductions, marks, outputs=len(inits))
     with ir.InsertionPoint(block):
         _body(factors, block)
     return list(op.results)
@@ -234,7 +226,8 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
     """
     block = op.regions[0].blocks[0]
     row = sum("parallel" in str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"]))
-    scores = sorted((op.operation for op in block.operations if _SCORE in op.attributes), key=_number_of)
+    marks = [op.operation for op in block.operations if _SCORE in op.attributes]
+    scores = sorted(marks, key=lambda op: integer_of(op, _SCORE))
     scalars = Scalars()
 
     def input_(number: int) -> Scalar:
@@ -248,7 +241,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
             return scalars.fold(combiner, scalar(op.operands[0]), row + 1, either_zero=either_zero)
         if _SCORE not in op.attributes:
             return None
-        number = _number_of(op)
+        number = integer_of(op, _SCORE)
         axes = axes_of((*accesses[2 * number], *accesses[2 * number + 1]))
         used = (axis for axis in axes if axis <= row + 1)
         return scalars.leaf(("product", number), "product", op.results[0].type, used, number)
@@ -267,7 +260,3 @@ def read(op: Operation, accesses: Sequence[Access]) -> tuple[AttentionProgram, l
             term = (result.owner.operands[0] if rounded else result).owner.operands[0]
             outputs.append(Output(scalar(term), by_row))
     return AttentionProgram(tuple(outputs), row, tuple(kept)), scales
-
-
-def _number_of(score: Operation) -> int:
-    return int(ir.IntegerAttr(score.attributes[_SCORE]).value)

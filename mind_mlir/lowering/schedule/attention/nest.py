@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.emission.constants import ACCUMULATED
-from mind_mlir.lowering.emission.split import Split
+from mind_mlir.lowering.emission.split import emit_ranges
 from mind_mlir.lowering.kernels.library import KernelCalls, private_memory
 from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
@@ -16,18 +16,15 @@ from mind_mlir.mlir.bindings import Operation, Type, Value, ir, memref
 from mind_mlir.mlir.records import read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mind_mlir.lowering.emission.emitter import Emitter
+    from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.kernels.library import Library
     from mind_mlir.lowering.schedule.attention.factors import OutputFactors, ScoreFactors
     from mind_mlir.lowering.schedule.linalg_view.view import Access
 
     ScoreBuffers = ScoreFactors[Buffer]
     OutputBuffers = OutputFactors[Buffer]
-    from collections.abc import Callable, Iterator, Mapping
-
-    from mind_mlir.lowering.emission.emitter import Index
 
     #: A room by what it is for, and by number.
     Key: TypeAlias = "tuple[str, int]"
@@ -103,7 +100,6 @@ class AttentionNest(Factors[Buffer]):
         All rooms but those that are ``shared``; where there is one chunk, they are emitted here.
         """
         e, s = self.e, self.schedule
-        cut = Split(s.units, -(-units // s.units), "", s.brief)
 
         def rooms(*, private: bool) -> Scratch:
             own = self._rooms.items()
@@ -111,15 +107,14 @@ class AttentionNest(Factors[Buffer]):
                 key: shared[key] if key in shared else _emitted(room, private=private) for key, room in own
             }
 
-        whole = rooms(private=False) if cut.count == 1 else None
+        whole = rooms(private=False) if units <= s.units else None
 
         def emit(unit: Unit) -> None:
-            def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            def chunk(first: Index, end: Index) -> None:
                 own = whole or rooms(private=True)
                 e.each((first, end, 1), lambda number: unit(first, number, own))
-                return []
 
-            e.chunks(cut, units, [], chunk)
+            emit_ranges(e, units, s.units, chunk, brief=s.brief)
 
         return emit
 

@@ -9,6 +9,7 @@ from mind_mlir.lowering.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.emission.decision import Computed, Decision, chosen
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
+from mind_mlir.lowering.schedule.contraction.schedule import instructions
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target.abi import OWN_BYTES
 
@@ -130,10 +131,8 @@ def choose_attention_schedule(factors: Factors[Source], target: Target) -> Atten
         visible=program.visible or 0,
         skips=program.visible is not None and program.visible < factors.keys - 1,
         brief=nanoseconds < WAKING_NS,
-        fma=target.fma,
-        masks=target.masks,
-        half=target.half,
         pairs=pairs,
+        **instructions(target),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.kernels.library import Matrix
+from mind_mlir.lowering.kernels.library import KernelBuffer
 from mind_mlir.lowering.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.nest import TERMS
@@ -18,6 +18,7 @@ from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Index
+    from mind_mlir.lowering.kernels.library import PackBounds
     from mind_mlir.lowering.kernels.packing import PackKernel
     from mind_mlir.lowering.schedule.attention.block import At
     from mind_mlir.lowering.schedule.attention.nest import AttentionNest, OutputBuffers, ScoreBuffers, Scratch
@@ -63,12 +64,7 @@ class WordBlock(QueryBlock):
         self._pack(self.nest.kernels.values(), output.values, room, bounds, words)
 
     def _pack(
-        self,
-        kernel: PackKernel,
-        source: Buffer,
-        target: Value,
-        bounds: tuple[Index, Index, int],
-        words: int | None = None,
+        self, kernel: PackKernel, source: Buffer, target: Value, bounds: PackBounds, words: int | None = None
     ) -> None:
         """Emit a packing into panels of so many words, or one; the last row has the packing info."""
         e = self._e
@@ -80,7 +76,7 @@ class WordBlock(QueryBlock):
             "panel": (words or rows - 1) * columns,
             "info_first": e.add(first, (rows - 1) * columns),
         }
-        self.nest.calls.pack(kernel, (source.base, start), target, bounds, **places)
+        self.nest.calls.pack(kernel, KernelBuffer(source.base, start), target, bounds, **places)
 
     def _reduce_keys(self, score: ScoreBuffers) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
@@ -132,14 +128,14 @@ class WordBlock(QueryBlock):
             self._pack_values(output, self.live)
         return self._e.floordiv(self._e.add(terms, 1), 2)
 
-    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[Matrix, Matrix]:
+    def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[KernelBuffer, KernelBuffer]:
         own, queries, values = self.own, self.nest.schedule.queries, self.own["values", output.number]
         if output.by_row:
-            left = Matrix.of(own["array", array], 1, queries)
+            left = KernelBuffer.of(own["array", array], row=1, step=queries)
         else:
-            left = Matrix.of(own["halves", array], queries, 2)
+            left = KernelBuffer.of(own["halves", array], row=queries, step=2)
         columns = values.type.shape[1]
-        return left, Matrix.of(values, self.nest.words(output) * columns, columns)
+        return left, KernelBuffer.of(values, panel=self.nest.words(output) * columns, step=columns)
 
     def last_pass(self, stage: ScorePass, count: Index) -> None:
         """Emit the last pass over so many keys: terms in words, and the packing info of each of them.
@@ -169,8 +165,7 @@ class WordBlock(QueryBlock):
                     [arith.BitcastOp(self._words, each).result for each in every[term]] for every in both
                 )
                 bits = list(zip(low, high, strict=True))
-                where = local, after, count
-                following.append(self._paired(term, arrays[term], where, bits, least))
+                following.append(self._paired(term, (local, after, count), bits, least))
             return following
 
         def some(start: Index, carried: list[Value]) -> list[Value]:
@@ -181,12 +176,7 @@ class WordBlock(QueryBlock):
         self._info = {term: self._reduced(least) for term, least in zip(terms, info, strict=True)}
 
     def _paired(
-        self,
-        term: Scalar,
-        array: int,
-        keys: tuple[Index, Index, Index],
-        both: list[tuple[Value, Value]],
-        least: Value,
+        self, term: Scalar, keys: tuple[Index, Index, Index], both: list[tuple[Value, Value]], least: Value
     ) -> Value:
         """Emit words of a term, ``both`` of two keys; return the lesser of ``least`` and their magnitudes.
 
@@ -194,6 +184,7 @@ class WordBlock(QueryBlock):
         """
         e, lanes = self._e, self.nest.lanes
         first, second, count = keys
+        array = self.nest.program.places[term]
         by_row = any(output.by_row and output.program.term is term for output in self.nest.outputs)
         for c, (low, high) in enumerate(both):
             at, there = c * lanes.count, high

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType
 from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
 from mind_mlir.lowering.schedule.contraction.match import Operand, is_factor
 from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.lowering.kernels.packing import PackKernel
-    from mind_mlir.lowering.schedule.contraction.packing import Packing
+    from mind_mlir.lowering.schedule.contraction.kernel_choice import Packing
     from mind_mlir.lowering.schedule.linalg_view.view import Views
     from mind_mlir.mlir.bindings import Attribute, Module, Operation, OpOperand, Value
 
@@ -38,10 +38,7 @@ _FORMS = ("tensor.collapse_shape", "tensor.expand_shape", "linalg.transpose")
 #: Conversions of factors that are exact, and so the same wherever they are made.
 _EXACT = ("arith.extf", "arith.extsi", "arith.extui")
 _NUMPY = {
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
+    **{name: DType(name).numpy for name in ("f16", "bf16", "f32", "f64")},
     **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
 }
 

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.emission.split import emit_chunks, least
-from mind_mlir.lowering.kernels.library import Library, marked_operations
+from mind_mlir.lowering.kernels.library import KernelBuffer, Library, marked_operations
 from mind_mlir.lowering.kernels.vnni import are_normal
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     Products: TypeAlias = Sequence[tuple[Operation, tuple[TiledLoop, ...]]]
     #: The same, each with what ends its macro-tiles, in runs that are computed together.
     Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
+    #: What a kernel is given: buffers, and numbers.
+    Given: TypeAlias = tuple[Sequence[KernelBuffer], Mapping[str, Index]]
+
+_FACTORS = ("left", "right")
 
 
 def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
@@ -158,60 +162,46 @@ class _TiledEmission(ProductEmission):
     def _product(self, places: Sequence[Index], bounds: Sequence[Index], sums: Index) -> None:
         """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
         plan, f = reduction(self._f.loops.depth, self._s.kc), self._f
-        left, right, out = places
         inner = {"step": plan.step, "tap": plan.tap, "block": plan.block}
-        rest = {
-            "out_first": out,
-            **dict(zip(("rows", "planes", "columns"), bounds, strict=True)),
-            "depth": plan.step.extent,
-            "last_depth": plan.last,
-            "taps": plan.tap.extent,
-            "last_taps": plan.last_taps,
-            "blocks": plan.block.extent,
-            "left_row": f.loops.rows[0].left,
-            "left_tile": f.tile,
-            "left_plane": self._planes.left,
-            "right_panel": f.panel,
-            **{f"left_{name}": loop.left for name, loop in inner.items()},
-            **{f"right_{name}": loop.right for name, loop in inner.items()},
-            "out_row": self._row_out,
-            "out_plane": self._plane_out,
-            "sums_first": sums,
-        }
-        self._reduce(plan.around, left, right, rest, self._starts()[1])
+        lefts, rights = ({name: getattr(loop, side) for name, loop in inner.items()} for side in _FACTORS)
+        left, right, out = zip((f.left.base, f.right.base, self._out.base), places, strict=True)
+        operands = (
+            KernelBuffer(*left, row=f.loops.rows[0].left, tile=f.tile, plane=self._planes.left, **lefts),
+            KernelBuffer(*right, panel=f.panel, **rights),
+            KernelBuffer(*out, row=self._row_out, plane=self._plane_out),
+        )
+        numbers: dict[str, Index] = dict(zip(("rows", "planes", "columns"), bounds, strict=True))
+        numbers |= {"depth": plan.step.extent, "taps": plan.tap.extent, "blocks": plan.block.extent}
+        numbers |= {"last_depth": plan.last, "last_taps": plan.last_taps, "sums_first": sums}
+        self._reduce(plan.around, places[:2], (operands, numbers), self._starts()[1])
 
-    def _reduce(
-        self, loops: Sequence[Loop], left: Index, right: Index, rest: Mapping[str, Index], adds: Value
-    ) -> None:
+    def _reduce(self, loops: Sequence[Loop], places: Sequence[Index], given: Given, adds: Value) -> None:
         """Emit a call within ``loops``, the outermost last; the first call of all does what ``adds`` says.
 
-        A method, since a nested function that calls itself would keep MLIR's module alive as a cycle.
+        It is given factors from ``places`` on. A method, since a nested function that calls itself would keep
+        MLIR's module alive as a cycle.
         """
         e = self._e
         if not loops:
-            self._call({"left_first": left, "right_first": right, **rest}, adds)
+            firsts = {f"{side}_first": place for side, place in zip(_FACTORS, places, strict=True)}
+            self._call((given[0], {**given[1], **firsts}), adds)
             return
         *inner, loop = loops
 
         def again(index: Index) -> None:
             later = e.compare("ne", index, 0)
-            self._reduce(
-                inner,
-                e.add(left, e.mul(index, loop.left)),
-                e.add(right, e.mul(index, loop.right)),
-                rest,
-                arith.OrIOp(adds, later).result,
-            )
+            moves = zip(places, (loop.left, loop.right), strict=True)
+            moved = [e.add(place, e.mul(index, step)) for place, step in moves]
+            self._reduce(inner, moved, given, arith.OrIOp(adds, later).result)
 
         e.each((0, loop.extent, 1), again)
 
-    def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
+    def _call(self, given: Given, adds: Value) -> None:
         start, _ = self._starts()
-        buffers = [buffer.base for buffer in (self._f.left, self._f.right, self._out)]
 
         def call(dot: str) -> None:
             kernel = product_kernel(self._p, streams=self._streams, dot=dot)
-            self._library.call_with(self._e, kernel, buffers, numbers, (start, adds))
+            self._library.call_with(self._e, kernel, *given, (start, adds))
 
         kinds = vnni_kinds(self._p)
         if self._is_first is None:

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.split import emit_chunks, least
-from mind_mlir.lowering.kernels.library import Library, macro_tile_memory
+from mind_mlir.lowering.kernels.library import KernelBuffer, Library, macro_tile_memory
 from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
     from mind_mlir.lowering.schedule.contraction.geometry import Loop
+    from mind_mlir.lowering.schedule.contraction.kernel_choice import Packing
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Operand
-    from mind_mlir.lowering.schedule.contraction.packing import Packing
 
 _LOOPS = ("scf.for", "scf.while")
 
@@ -124,7 +124,7 @@ class Factors:
         key = packing, same_memory(source.value), anchor
         if key not in self._run.packed:
             target = self._run.packed[key] = self._room(packing)
-            (self._pack_steps if packing.by_steps else self._pack_panels)(packing, source, target)
+            self._pack(packing, source, target)
         return self._run.packed[key]
 
     def _room(self, packing: Packing) -> Buffer:
@@ -136,40 +136,30 @@ class Factors:
             memref.StoreOp(nothing, value, [self._e.index(size)])
         return Buffer.of(value)
 
-    def _pack_steps(self, packing: Packing, source: Buffer, target: Buffer) -> None:
-        """Emit the packing of all columns, some steps in a chunk."""
-        e, kernel, (extent, along), together = self._e, packing.kernel, packing.inner, packing.together
-        begin = e.add(source.first, packing.first)
+    def _pack(self, packing: Packing, source: Buffer, target: Buffer) -> None:
+        """Emit the packing of some steps of all columns in a chunk, or of some panels of some batches."""
+        e, kernel, together, panel = self._e, packing.kernel, packing.together, packing.panel
+        begin, width = e.add(source.first, packing.first), kernel.columns
+        #: What is cut, how much of it is packed at once, and how far that moves in what is read and written.
+        if packing.by_steps:
+            name, (extent, along), size = "depth", packing.inner, together
+            moves = size * along, size // kernel.vnni * width
+        else:
+            name, (extent, along), size = "columns", packing.columns, together * width
+            moves = size * along, together * panel
 
         def pack(digits: Sequence[Index]) -> None:
-            here = e.add(begin, e.mul(e.mul(digits[0], together), along))
-            live = least(e, extent, digits[0], together)
-            there = e.mul(digits[0], together // kernel.vnni * kernel.columns)
-            self._pack_call(packing, (source.base, target.base), (here, there), {"depth": live})
-
-        emit_chunks(e, [-(-extent // together)], 1, pack, brief=self._s.brief)
-
-    def _pack_panels(self, packing: Packing, source: Buffer, target: Buffer) -> None:
-        """Emit the packing of some panels at a time, of some batches in a chunk."""
-        e, width, together = self._e, packing.kernel.columns, packing.together
-        columns, along = packing.columns
-        begin = e.add(source.first, packing.first)
-        has_sums = packing.kernel.info == SUMS
-
-        def pack(digits: Sequence[Index]) -> None:
-            first = e.mul(digits[0], together)
-            live = least(e, columns, digits[0], together * width)
-            here, there = e.add(begin, e.mul(first, width * along)), e.mul(first, packing.panel)
-            info: Index = e.add(e.mul(first, width), packing.size) if has_sums else packing.size
-            moves = zip(digits[1:], packing.batch, packing.batch_strides, strict=True)
-            for digit, (_, stride), step in moves:
-                here, there = e.add(here, e.mul(digit, stride)), e.add(there, e.mul(digit, step))
-                if has_sums:
-                    info = e.add(info, e.mul(digit, step // packing.panel * width))
-            numbers = {"columns": live, "info_first": info}
+            live = least(e, extent, digits[0], size)
+            strides = zip((stride for _, stride in packing.batch), packing.batch_strides, strict=True)
+            here, there = begin, 0
+            for digit, (read, written) in zip(digits, (moves, *strides), strict=True):
+                here, there = e.add(here, e.mul(digit, read)), e.add(there, e.mul(digit, written))
+            numbers = {name: live}
+            if kernel.info == SUMS:
+                numbers["info_first"] = e.add(e.mul(e.floordiv(there, panel), width), packing.size)
             self._pack_call(packing, (source.base, target.base), (here, there), numbers)
 
-        counts = [-(-packing.panels // together), *(extent for extent, _ in packing.batch)]
+        counts = [-(-extent // size), *(extent for extent, _ in packing.batch)]
         emit_chunks(e, counts, packing.batches, pack, brief=self._s.brief)
 
     def _pack_call(
@@ -187,17 +177,10 @@ class Factors:
         e, (here, there) = self._e, places
         outer = len(packing.outer) if outer is None else outer
         if not outer:
-            numbers = {
-                "source_first": here,
-                "target_first": there,
-                "columns": packing.columns[0],
-                "depth": packing.inner[0],
-                "stride": packing.stride,
-                "panel": packing.panel,
-                "info_first": packing.size,
-                **others,
-            }
-            self._run.library.call_with(e, packing.kernel, buffers, numbers)
+            operands = [KernelBuffer(*each) for each in zip(buffers, places, strict=True)]
+            numbers = {"columns": packing.columns[0], "depth": packing.inner[0], "stride": packing.stride}
+            numbers |= {"panel": packing.panel, "info_first": packing.size}
+            self._run.library.call_with(e, packing.kernel, operands, {**numbers, **others})
             return
         count, stride = packing.outer[outer - 1]
         inside = math.prod(extent for extent, _ in packing.outer[: outer - 1])

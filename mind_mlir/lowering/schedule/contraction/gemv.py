@@ -7,10 +7,12 @@ are.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.emission.split import emit_ranges, least, split
+from mind_mlir.lowering.kernels.library import KernelBuffer
 from mind_mlir.lowering.schedule.contraction.costs import NEAR_COLUMNS
 from mind_mlir.lowering.schedule.contraction.kernel_choice import (
     axpy_kernel,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Index
     from mind_mlir.lowering.schedule.contraction.factors import Run
     from mind_mlir.lowering.schedule.contraction.marked import Product
+    from mind_mlir.mlir.bindings import Value
 
 
 class GemvEmission(ProductEmission):
@@ -36,13 +39,15 @@ class GemvEmission(ProductEmission):
 
     def __init__(self, product: Product, run: Run) -> None:
         super().__init__(product, run)
-        self._bases = [buffer.base for buffer in self._buffers]
-        self._firsts = [
-            run.emitter.add(buffer.first, first)
-            for buffer, first in zip(self._buffers, product.loops.first, strict=True)
-        ]
-        self._start = self._starts()
+        places = zip(self._buffers, product.loops.first, strict=True)
+        firsts = [(buffer.base, self._e.add(buffer.first, first)) for buffer, first in places]
+        self._left, self._right, self._out = (partial(self._operand, *each) for each in firsts)
+        self._row, self._start = product.loops.rows[0], self._starts()
         self._join: Callable[[], None] = lambda: None
+
+    def _operand(self, base: Value, first: Index, at: Index, **strides: Index) -> KernelBuffer:
+        """Return a factor, or the result, from the element ``at`` of it on."""
+        return KernelBuffer(base, self._e.add(first, at), **strides)
 
     def compute(self) -> None:
         """Emit the product, or its parts."""
@@ -56,25 +61,18 @@ class GemvEmission(ProductEmission):
         e, s, g = self._e, self._s, self._g
         n, k, rows = g.columns.extent, g.steps, dot_rows(s)
         blocks = -(-k // s.kc)
-        left, right, out = self._firsts
+        steps = {"depth": s.kc, "last_depth": k - (blocks - 1) * s.kc, "blocks": blocks}
         near = max(1, NEAR_COLUMNS // (k * self._c.element.width // 8 * s.beside)) * s.beside
 
         def columns(first: Index, count: Index) -> None:
             for number, each in enumerate(rows):
-                numbers = {
-                    "left_first": e.add(left, number * s.rows * g.rows[0].left),
-                    "right_first": e.add(right, e.mul(first, g.columns.right)),
-                    "out_first": e.add(out, e.add(first, number * s.rows * g.rows[0].out)),
-                    "columns": count,
-                    "depth": s.kc,
-                    "last_depth": k - (blocks - 1) * s.kc,
-                    "blocks": blocks,
-                    "left_row": g.rows[0].left,
-                    "right_column": g.columns.right,
-                    "out_row": g.rows[0].out,
-                }
-                kernel = dot_kernel(self._p, each)
-                self._library.call_with(e, kernel, self._bases, numbers, self._start)
+                operands = (
+                    self._left(number * s.rows * self._row.left, row=self._row.left),
+                    self._right(e.mul(first, g.columns.right), column=g.columns.right),
+                    self._out(e.add(first, number * s.rows * self._row.out), row=self._row.out),
+                )
+                numbers = {"columns": count, **steps}
+                self._library.call_with(e, dot_kernel(self._p, each), operands, numbers, self._start)
 
         def piece(first: Index, end: Index) -> None:
             if len(rows) == 1:
@@ -92,39 +90,25 @@ class GemvEmission(ProductEmission):
         part = s.rows * row
         own = memref.AllocOp(ir.MemRefType.get([parts * part], element), [], []).result
         base, _, _ = metadata_of(own)
-        left, right, out = self._firsts
         step = g.depth[0]
 
         def piece(number: Index, _: Index) -> None:
             which, tile = e.floordiv(number, tiles), e.modulo(number, tiles)
             first, column = e.mul(which, s.kc), e.mul(tile, s.nc)
-            numbers = {
-                "left_first": e.add(left, e.mul(first, step.left)),
-                "right_first": e.add(right, e.add(e.mul(first, step.right), column)),
-                "out_first": e.add(e.mul(which, part), column),
-                "columns": least(e, n, tile, s.nc),
-                "depth": least(e, k, which, s.kc),
-                "left_row": g.rows[0].left,
-                "left_step": step.left,
-                "right_step": step.right,
-                "out_row": row,
-            }
-            self._library.call_with(e, axpy_kernel(self._p), (*self._bases[:2], base), numbers)
+            operands = (
+                self._left(e.mul(first, step.left), row=self._row.left, step=step.left),
+                self._right(e.add(e.mul(first, step.right), column), step=step.right),
+                KernelBuffer(base, e.add(e.mul(which, part), column), row=row),
+            )
+            numbers = {"columns": least(e, n, tile, s.nc), "depth": least(e, k, which, s.kc)}
+            self._library.call_with(e, axpy_kernel(self._p), operands, numbers)
 
         emit_ranges(e, tiles * parts, 1, piece)
 
         def joined(first: Index, end: Index) -> None:
-            numbers = {
-                "source_first": first,
-                "out_first": e.add(out, first),
-                "rows": s.rows,
-                "columns": e.sub(end, first),
-                "parts": parts,
-                "source_row": row,
-                "source_part": part,
-                "out_row": g.rows[0].out,
-            }
-            self._library.call_with(e, join_kernel(self._p), (base, self._bases[2]), numbers, self._start)
+            operands = KernelBuffer(base, first, row=row, part=part), self._out(first, row=self._row.out)
+            numbers = {"rows": s.rows, "columns": e.sub(end, first), "parts": parts}
+            self._library.call_with(e, join_kernel(self._p), operands, numbers, self._start)
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS
         size = n if nanoseconds < WAKING_NS else split(n, nanoseconds, multiple=s.lanes).step

@@ -16,15 +16,15 @@ from mind_mlir.lowering.emission.decision import Choice, Decision, Decisions, co
 from mind_mlir.lowering.emission.emitter import TOGETHER_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, unreshaped
-from mind_mlir.mlir.bindings import Block, Operation, Value, ir
 from mind_mlir.mlir.memory import VIEWS, element_bytes, root_of
 from mind_mlir.mlir.records import attribute_of
-from mind_mlir.mlir.values import attributes_of, definition
+from mind_mlir.mlir.values import attributes_of, definition, integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.linalg_view.view import Views
+    from mind_mlir.mlir.bindings import Block, Operation, Value
     from mind_mlir.target import Target
 
 
@@ -170,8 +170,7 @@ def _goes_with(op: Operation, run: Sequence[Operation]) -> bool:
 
 def together(op: Operation) -> int | None:
     """Return the number of the products, or parallel loops, that ``op`` may be one with, if any."""
-    mark = op.attributes.get(TOGETHER_ATTRIBUTE)
-    return None if mark is None else int(ir.IntegerAttr(mark).value)
+    return integer_of(op, TOGETHER_ATTRIBUTE) if TOGETHER_ATTRIBUTE in op.attributes else None
 
 
 def same_memory(value: Value) -> object:

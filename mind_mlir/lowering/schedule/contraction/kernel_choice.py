@@ -1,9 +1,13 @@
-"""The micro-kernels that a contraction calls, known from its schedule long before the calls are emitted."""
+"""The micro-kernels that a contraction calls, known from its schedule long before the calls are emitted.
+
+Those that pack are told what they pack: which elements of a factor, in which order.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.lowering.emission.constants import BYTE_NS
 from mind_mlir.lowering.emission.split import split
@@ -11,19 +15,9 @@ from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT, byte_width
 from mind_mlir.lowering.kernels.packing import PackKernel
 from mind_mlir.lowering.kernels.product import ProductKernel
-from mind_mlir.lowering.kernels.vnni import (
-    BF16,
-    I8,
-    I16,
-    LEAST,
-    RAISED,
-    SUMS,
-    WIDENED,
-    WORD,
-)
+from mind_mlir.lowering.kernels.vnni import BF16, I8, I16, LEAST, RAISED, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
-from mind_mlir.lowering.schedule.contraction.packing import Packing
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS
 
@@ -32,7 +26,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
-    from mind_mlir.lowering.schedule.contraction.packing import Axis
     from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
     from mind_mlir.target import Target
 
@@ -116,6 +109,76 @@ def product_kernel(product: Product, *, streams: bool, dot: str = "") -> Product
         dot=dot,
         **common,
     )
+
+
+#: Extent and stride of a loop over memory.
+Axis: TypeAlias = "tuple[int, int]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Packing:
+    """The elements of a factor that are packed, and their order: ``[batch][panel][outer][step][column]``.
+
+    Attributes:
+        kernel: Packs them.
+        first: The first of them.
+        columns: The loop over columns.
+        inner: The innermost loop over steps.
+        outer: The other loops over steps, innermost first.
+        batch: The loops over batches, innermost first.
+        together: How many panels, or steps of all panels, are packed at once.
+        batches: Of how many batches in a chunk.
+        by_steps: Whether chunks are some steps of all panels.
+    """
+
+    kernel: PackKernel
+    first: int
+    columns: Axis
+    inner: Axis
+    outer: tuple[Axis, ...] = ()
+    batch: tuple[Axis, ...] = ()
+    together: int = dataclasses.field(default=1, compare=False)
+    batches: int = dataclasses.field(default=1, compare=False)
+    by_steps: bool = dataclasses.field(default=False, compare=False)
+
+    @property
+    def steps(self) -> int:
+        """Steps that a panel has for the innermost loop: words, where there are any."""
+        words = -(-self.inner[0] // self.kernel.vnni)
+        square = self.kernel.square
+        return -(-words // square) * square if self.kernel.transposes else words
+
+    @property
+    def panel(self) -> int:
+        """Elements of a panel."""
+        return self.steps * math.prod(extent for extent, _ in self.outer) * self.kernel.columns
+
+    @property
+    def panels(self) -> int:
+        """Panels of a batch."""
+        return -(-self.columns[0] // self.kernel.columns)
+
+    @property
+    def size(self) -> int:
+        """Elements of all panels."""
+        return self.panels * self.panel * math.prod(extent for extent, _ in self.batch)
+
+    @property
+    def info(self) -> int:
+        """Elements of packing info behind them."""
+        return {SUMS: self.size // self.panel * self.kernel.columns, LEAST: 1}.get(self.kernel.info, 0)
+
+    @property
+    def stride(self) -> int:
+        """How far the kernel moves in memory: from one column to the next if it transposes, else a step."""
+        return (self.columns if self.kernel.transposes else self.inner)[1]
+
+    @property
+    def batch_strides(self) -> list[int]:
+        """How far packed elements move in each loop over batches."""
+        extents = [extent for extent, _ in self.batch]
+        width = self.panels * self.panel
+        return [width * math.prod(extents[:place]) for place in range(len(extents))]
 
 
 def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:

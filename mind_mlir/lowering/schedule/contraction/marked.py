@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.contraction.geometry import ONCE, TiledLoop, ge
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant
-from mind_mlir.lowering.schedule.linalg_view.view import View, Views, generic_attributes
+from mind_mlir.lowering.schedule.linalg_view.view import View, Views, emit_generic
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
 
@@ -123,13 +123,7 @@ def emit_view(
         attributes: Further attributes.
         convert: Emits what makes elements of the old operands of those of the new ones.
     """
-    own = generic_attributes(view.accesses, len(view.extents), view.reductions, 1)
-    operands = list(view.operands)
-    op = ir.Operation.create(
-        "linalg.generic", [operands[-1].type], operands, {**own, **attributes}, regions=1
-    )
-    types = [operand.type.element_type for operand in operands]
-    block = op.regions[0].blocks.append(*types, arg_locs=[view.op.location] * len(types))
+    op, block = emit_generic(view.operands, view.accesses, len(view.extents), view.reductions, attributes)
     with ir.InsertionPoint(block):
         inside = dict(zip(view.body.arguments, convert(list(block.arguments)), strict=True))
         for each in view.body.operations:

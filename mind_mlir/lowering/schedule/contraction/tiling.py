@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import (
-    BYTE_NS,
-    STREAMED_CACHES,
-    WAKING_NS,
-    WORTHWHILE_NS,
-)
+from mind_mlir.lowering.emission.constants import BYTE_NS, STREAMED_CACHES, WAKING_NS, WORTHWHILE_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import (

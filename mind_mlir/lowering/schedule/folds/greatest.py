@@ -13,9 +13,9 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from mind_mlir.lowering.schedule.folds.reductions import combiner_named
-from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, arith, ir, vector
+from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Type, Value, arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
-from mind_mlir.mlir.values import definition, terminator_of
+from mind_mlir.mlir.values import definition, integer_of, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +155,7 @@ def match_greatest(block: Block) -> Greatest | None:
         tests = [definition(operand) for operand in tests[0].operands]
     if any(op is None or op.name not in ("arith.cmpf", "arith.cmpi") for op in tests):
         return None
-    found = [(op.name, _predicate(op), *op.operands) for op in tests if op is not None]
+    found = [(op.name, integer_of(op, "predicate"), *op.operands) for op in tests if op is not None]
     is_number = ("arith.cmpf", int(_FLOAT.ORD), best, best)
     fold = _FOLDS.get(found[0][:2])
     if fold is None or found[0][2:] != (term, best):
@@ -166,18 +166,10 @@ def match_greatest(block: Block) -> Greatest | None:
     return fold if users == [{*tests, chosen[0]}, {chosen[1]}] else None
 
 
-def _predicate(op: Operation) -> int:
-    return int(ir.IntegerAttr(op.attributes["predicate"]).value)
-
-
 def _counts(index: Value, block: Block) -> bool:
     """Return whether ``index`` is the number of the iteration of the one loop that is reduced."""
     op = definition(index)
     op = definition(op.operands[0]) if op is not None and op.name == "arith.index_cast" else None
     kinds = [str(kind) for kind in ir.ArrayAttr(block.owner.attributes["iterator_types"])]
     reduced = [dim for dim, kind in enumerate(kinds) if "reduction" in kind]
-    return op is not None and op.name == "linalg.index" and reduced == [_dim(op)]
-
-
-def _dim(op: Operation) -> int:
-    return int(ir.IntegerAttr(op.attributes["dim"]).value)
+    return op is not None and op.name == "linalg.index" and reduced == [integer_of(op, "dim")]

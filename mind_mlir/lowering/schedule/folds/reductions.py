@@ -20,7 +20,7 @@ from mind_mlir.mlir.values import terminator_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.lowering.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Bounds, Emitter, Index, LoopBody
     from mind_mlir.lowering.schedule.folds.fold import Fold
 
 
@@ -82,27 +82,15 @@ class Combiner:
         """Emit the same, as a `Fold` does."""
         return [self.combine(*left, *right)]
 
-    def horizontal(self, value: Value) -> Value:
+    def totals(self, emitter: Emitter, values: Sequence[Value], *, one_step: bool = False) -> list[Value]:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
+        (value,) = values
         element = ir.VectorType(value.type).element_type
         flags = "reassoc,nsz" if self.either_zero else "reassoc"
-        fastmath = (
-            None if isinstance(element, ir.IntegerType) else ir.Attribute.parse(f"#arith.fastmath<{flags}>")
-        )
+        is_float = not isinstance(element, ir.IntegerType)
+        fastmath = ir.Attribute.parse(f"#arith.fastmath<{flags}>") if is_float else None
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
-        return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
-
-    def totals(self, emitter: Emitter, values: Sequence[Value], *, one_step: bool = False) -> list[Value]:
-        """Emit the same, as a `Fold` does."""
-        return [self.horizontal(*values)]
-
-
-def _lowest(width: int) -> int:
-    return -(1 << (width - 1))
-
-
-def _highest(width: int) -> int:
-    return (1 << (width - 1)) - 1
+        return [vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result]
 
 
 _COMBINERS = {
@@ -114,8 +102,8 @@ _COMBINERS = {
         Combiner("arith.muli", "mul", lambda _: 1),
         Combiner("arith.maximumf", "maximumf", lambda _: -_INFINITY),
         Combiner("arith.minimumf", "minimumf", lambda _: _INFINITY),
-        Combiner("arith.maxsi", "maxsi", _lowest),
-        Combiner("arith.minsi", "minsi", _highest),
+        Combiner("arith.maxsi", "maxsi", lambda width: -(1 << (width - 1))),
+        Combiner("arith.minsi", "minsi", lambda width: (1 << (width - 1)) - 1),
         Combiner("arith.maxui", "maxui", lambda _: 0),
         Combiner("arith.minui", "minui", lambda _: -1),
         Combiner("arith.andi", "and", lambda _: -1),
@@ -194,12 +182,7 @@ class Accumulators:
         return [value for each in found for value in each]
 
     def loop(
-        self,
-        bounds: tuple[Index, Index, int],
-        most: int,
-        terms: int,
-        carried: list[Value],
-        body: Callable[[Index, list[Value]], list[Value]],
+        self, bounds: Bounds, most: int, terms: int, carried: list[Value], body: LoopBody
     ) -> list[Value]:
         """Emit a loop whose body adds to the accumulators, in as many levels as it takes.
 

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import Attribute, Block, Operation, Type, Value, ir, linalg, tensor
+from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir, linalg, tensor
 from mind_mlir.mlir.values import attributes_of, definition, terminator_of
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def uncast(value: Value) -> tuple[Value, tuple[Operation, ...]]:
 
 def repeat(op: Operation, operands: Sequence[Value], shape: Sequence[int]) -> list[Value]:
     """Emit the scalar operation ``op`` elementwise on vectors of ``shape``, on scalars if that is empty."""
-    types = [vector_of(result.type, shape) for result in op.results]
+    types = [result.type for result in op.results]
+    types = [ir.VectorType.get(list(shape), type_) for type_ in types] if shape else types
     attributes = dict(attributes_of(op))
     return list(ir.Operation.create(op.name, types, list(operands), attributes, loc=op.location).results)
 
@@ -226,8 +227,3 @@ def cast(casts: Sequence[Operation], value: Value, shape: Sequence[int]) -> Valu
     for op in casts:
         (value,) = repeat(op, [value], shape)
     return value
-
-
-def vector_of(type_: Type, shape: Sequence[int]) -> Type:
-    """Return the vector of ``shape`` of an element type; the element type itself for an empty shape."""
-    return ir.VectorType.get(list(shape), type_) if shape else type_

@@ -143,18 +143,10 @@ class Views:
             return None
         if len(op.regions[0].blocks) != 1:
             return None
-        operands = tuple(op.operands)
-        maps = linalg.get_indexing_maps(op)
-        if maps is None or len(maps) != len(operands):
+        operands, translated = tuple(op.operands), self._translated(op)
+        if len(translated) != len(operands):
             return None
-        accesses: list[Access] = []
-        dims = 0
-        for attribute in maps:
-            translated = self._translate(attribute)
-            if translated is None:
-                return None
-            accesses.append(translated[0])
-            dims = translated[1]
+        accesses, (dims, *_) = zip(*translated, strict=True)
         shapes = tuple(_shape(operand) for operand in operands)
         extents = _extents(shapes, accesses, dims)
         if extents is None:
@@ -164,12 +156,16 @@ class Views:
         reductions = tuple(dim for dim in range(dims) if dim not in indexed)
         body = op.regions[0].blocks[0]
         live = tuple(any(True for _ in argument.uses) for argument in body.arguments)
-        return View(op, operands, tuple(accesses), shapes, extents, reductions, live)
+        return View(op, operands, accesses, shapes, extents, reductions, live)
 
     def accesses(self, op: Operation) -> tuple[Access, ...]:
         """Return how ``op``, a linalg operation all of whose accesses are sums of dimensions, is indexed."""
-        found = [self._translate(attribute) for attribute in linalg.get_indexing_maps(op) or ()]
-        return tuple(each[0] for each in found if each is not None)
+        return tuple(access for access, _ in self._translated(op))
+
+    def _translated(self, op: Operation) -> list[tuple[Access, int]]:
+        """Return such accesses of ``op``, each with the number of loops."""
+        found = (self._translate(attribute) for attribute in linalg.get_indexing_maps(op) or ())
+        return [each for each in found if each is not None]
 
     def _translate(self, attribute: Attribute) -> tuple[Access, int] | None:
         if attribute not in self._accesses:
@@ -177,18 +173,29 @@ class Views:
         return self._accesses[attribute]
 
 
-def generic_attributes(
-    accesses: Sequence[Access], loops: int, reductions: Container[int], outputs: int
-) -> dict[str, Attribute]:
-    """Return what a `linalg.generic` says of its operands, ``outputs`` of them last, and of its loops."""
+def emit_generic(
+    operands: Sequence[Value],
+    accesses: Sequence[Access],
+    loops: int,
+    reductions: Container[int],
+    others: Mapping[str, Attribute],
+    *,
+    outputs: int = 1,
+) -> tuple[Operation, Block]:
+    """Emit a `linalg.generic` on tensors, ``outputs`` of them last, and return it with its empty body."""
     maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
     kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
     types = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-    return {
+    attributes = {
         "indexing_maps": ir.ArrayAttr.get(maps),
         "iterator_types": ir.ArrayAttr.get(types),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(accesses) - outputs, outputs]),
+        **others,
     }
+    results = [operand.type for operand in operands[-outputs:]]
+    op = ir.Operation.create("linalg.generic", results, list(operands), attributes, regions=1)
+    elements = [operand.type.element_type for operand in operands]
+    return op, op.regions[0].blocks.append(*elements, arg_locs=[op.location] * len(elements))
 
 
 def affine_map(access: Access, dims: int) -> AffineMap:
@@ -203,15 +210,9 @@ def affine_map(access: Access, dims: int) -> AffineMap:
 
 
 def _translate(affine_map: AffineMap) -> tuple[Access, int] | None:
-    if affine_map.n_symbols:
-        return None
-    access: list[Linear] = []
-    for expr in affine_map.results:
-        linear = _linear(expr)
-        if linear is None:
-            return None
-        access.append(linear)
-    return tuple(access), affine_map.n_dims
+    access = tuple(each for each in map(_linear, affine_map.results) if each is not None)
+    is_known = not affine_map.n_symbols and len(access) == len(affine_map.results)
+    return (access, affine_map.n_dims) if is_known else None
 
 
 def _linear(expr: AffineExpr) -> Linear | None:
@@ -247,7 +248,7 @@ def _has_one_output(op: Operation) -> bool:
 
 
 def _extents(
-    shapes: tuple[tuple[int, ...], ...], accesses: list[Access], dims: int
+    shapes: tuple[tuple[int, ...], ...], accesses: Sequence[Access], dims: int
 ) -> tuple[int, ...] | None:
     """Return the extent of each loop, or None if one is unknown or an operand is no tensor of its access."""
     extents = [-1] * dims

@@ -18,7 +18,7 @@ from mind_mlir.lowering.schedule.kind import Kind, OperationNest, Site
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.mlir.values import constant_of, is_result_of
+from mind_mlir.mlir.values import constant_of, integer_of, is_result_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 
@@ -73,7 +73,7 @@ def _match_rows(site: Site) -> RowLoop | None:
         return None
     count = constant_of(op.operands[1])
     assert count is not None, "the rows of a loop that is marked are counted"
-    return RowLoop(op, count, ir.IntegerAttr(op.attributes[ROWS_ATTRIBUTE]).value)
+    return RowLoop(op, count, integer_of(op, ROWS_ATTRIBUTE))
 
 
 def _emit_rows(nest: RowLoop, schedule: LoopSchedule, site: Site) -> list[Value]:

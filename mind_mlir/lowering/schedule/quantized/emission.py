@@ -9,11 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.split import emit_ranges, split
-from mind_mlir.lowering.kernels.library import (
-    Library,
-    macro_tile_memory,
-    marked_operations,
-)
+from mind_mlir.lowering.kernels.library import KernelBuffer, Library, macro_tile_memory, marked_operations
 from mind_mlir.lowering.kernels.quantized_tiles import block_bytes
 from mind_mlir.lowering.schedule.contraction.costs import ARRANGED_NS
 from mind_mlir.lowering.schedule.contraction.schedule import round_up
@@ -70,19 +66,18 @@ class _Emission:
         kernel = p.activations(self._s)
 
         def rows(first: Index, end: Index) -> None:
-            numbers = {
-                "source_first": self._e.add(x.first, self._e.mul(first, x.strides[0])),
-                "target_first": self._e.mul(first, row),
-                "rows": self._e.sub(end, first),
-                "steps": self._steps,
-                "source_row": x.strides[0],
-                "target_row": row,
-            }
-            self._library.call_with(self._e, kernel, (x.base, base), numbers)
+            operands = self._rows(x, first), KernelBuffer(base, self._e.mul(first, row), row=row)
+            numbers = {"rows": self._e.sub(end, first), "steps": self._steps}
+            self._library.call_with(self._e, kernel, operands, numbers)
 
         cut = split(p.rows, p.rows * p.depth * ARRANGED_NS)
         emit_ranges(self._e, p.rows, cut.step, rows, brief=cut.brief)
         return base
+
+    def _rows(self, buffer: Buffer, row: Index, column: Index = 0) -> KernelBuffer:
+        """Return a matrix from an element of it on."""
+        e, stride = self._e, buffer.strides[0]
+        return KernelBuffer(buffer.base, e.add(e.add(buffer.first, e.mul(row, stride)), column), row=stride)
 
     def _by_rows(self, call: Callable[[Index, int], None]) -> None:
         """Emit ``call`` for some rows of activations after others."""
@@ -129,15 +124,10 @@ class _Emission:
             if not p.integers:  # strips of a panel lie side by side
                 within = e.mul(e.modulo(number, vectors), s.lanes)
                 target = e.add(e.mul(e.floordiv(number, vectors), vectors * self._strip), within)
-            buffers, numbers = self._weights(e.add(first, column))
-            numbers |= {
-                "target_first": target,
-                "columns": e.sub(count, column),
-                "first": start,
-                "blocks": live,
-                "target_step": s.columns,
-            }
-            self._library.call_with(self._e, kernel, [*buffers, panels.base], numbers)
+            weights = self._weights(e.add(first, column))
+            operands = [*weights, KernelBuffer(panels.base, target, step=s.columns)]
+            numbers = {"columns": e.sub(count, column), "first": start, "blocks": live}
+            self._library.call_with(self._e, kernel, operands, numbers)
 
         e.each((0, strips, 1), strip)
 
@@ -151,80 +141,55 @@ class _Emission:
         count = e.sub(end, first)
         begin = e.number(ir.F32Type.get(), 0)
         adds = e.flag(False) if isinstance(start, int) else e.compare("ne", start, 0)
-        buffers = [left, panels.base, out.base]
-        out_first = e.add(out.first, first)
+        out_first, out_row = e.add(out.first, first), out.strides[0]
         if not p.integers:
-            depth = e.mul(live, BLOCK)
-            numbers = {
-                "left_first": e.mul(start, BLOCK),
-                "out_first": out_first,
-                "rows": p.rows,
-                "columns": count,
-                "depth": depth,
-                "last_depth": depth,
-                "left_row": self._row // 4,
-                "left_tile": self._row // 4 * s.rows,
-                "left_step": 1,
-                "right_panel": s.panels * BLOCK * s.columns,
-                "right_step": s.columns,
-                "out_row": out.strides[0],
-            }
-            self._library.call_with(self._e, p.tiles(s, s.rows), buffers, numbers, (begin, adds))
+            depth, row = e.mul(live, BLOCK), self._row // 4
+            operands = (
+                KernelBuffer(left, e.mul(start, BLOCK), row=row, tile=row * s.rows, step=1),
+                KernelBuffer(panels.base, panel=s.panels * BLOCK * s.columns, step=s.columns),
+                KernelBuffer(out.base, out_first, row=out_row),
+            )
+            numbers = {"rows": p.rows, "columns": count, "depth": depth, "last_depth": depth}
+            self._library.call_with(self._e, p.tiles(s, s.rows), operands, numbers, (begin, adds))
             return
 
         def rows(at: Index, many: int) -> None:
-            step = p.activations(s).step
-            numbers = {
-                "left_first": e.add(e.mul(at, self._row), e.mul(start, step.bytes)),
-                "panel_first": 0,
-                "out_first": e.add(out_first, e.mul(at, out.strides[0])),
-                "columns": count,
-                "strips": e.floordiv(e.add(count, s.lanes - 1), s.lanes),
-                "blocks": live,
-                "left_row": self._row,
-                "strip": self._strip,
-                "out_row": out.strides[0],
-            }
-            self._library.call_with(self._e, p.tiles(s, many), buffers, numbers, (begin, adds))
+            size = p.activations(s).step.bytes
+            operands = (
+                KernelBuffer(left, e.add(e.mul(at, self._row), e.mul(start, size)), row=self._row),
+                KernelBuffer(panels.base),
+                KernelBuffer(out.base, e.add(out_first, e.mul(at, out_row)), row=out_row),
+            )
+            strips = e.floordiv(e.add(count, s.lanes - 1), s.lanes)
+            numbers = {"columns": count, "strips": strips, "blocks": live, "strip": self._strip}
+            self._library.call_with(self._e, p.tiles(s, many), operands, numbers, (begin, adds))
 
         self._by_rows(rows)
 
     # Weights in place
 
-    def _weights(self, first: Index) -> tuple[list[Value], dict[str, Index]]:
-        """Return weights, scales and zero points as kernels take them, and where row ``first`` of each is.
+    def _weights(self, first: Index) -> list[KernelBuffer]:
+        """Return weights, scales and zero points from row ``first`` on.
 
         Of what is not there, the weights stand in the place.
         """
-        e, p = self._e, self._p
-        weights = self._buffers[1]
-        scales = self._buffers[2] if p.groups else None
-        zeros = self._buffers[3] if p.zeros else None
-        numbers: dict[str, Index] = {}
-        for name, buffer in (("weights", weights), ("scales", scales), ("zeros", zeros)):
-            numbers[f"{name}_row"] = 0 if buffer is None else buffer.strides[0]
-            start = 0 if buffer is None else e.add(buffer.first, e.mul(first, buffer.strides[0]))
-            numbers[f"{name}_first"] = start
-        return [(each or weights).base for each in (weights, scales, zeros)], numbers
+        _, weights, *others = self._buffers
+        given = zip(others, (self._p.groups, self._p.zeros), strict=False)
+        there = [weights, *(buffer for buffer, is_there in given if is_there)]
+        found = [self._rows(buffer, first) for buffer in there]
+        return [*found, *[KernelBuffer(weights.base)] * (3 - len(found))]
 
     def _product(self, left: Value, rows: tuple[Index, int], columns: tuple[Index, Index]) -> None:
         e, s, p = self._e, self._s, self._p
         (at, count), (first, end) = rows, columns
         out = self._buffers[-1]
-        buffers, numbers = self._weights(first)
+        weights = self._weights(first)
         apart, singles = divmod(p.columns, s.columns)
         rest: Index = singles
         if singles and not isinstance(end, int):  # the last chunk has them
             rest = e.select(e.compare("eq", end, apart), e.index(singles), e.index(0))
-        numbers |= {
-            "left_first": e.mul(at, self._row),
-            "out_first": e.add(e.add(out.first, e.mul(at, out.strides[0])), first),
-            "columns": e.sub(end, first),
-            "apart": apart,
-            "rest": rest,
-            "behind": e.sub(apart * s.columns, first),
-            "steps": self._steps,
-            "left_row": self._row,
-            "out_row": out.strides[0],
-        }
-        self._library.call_with(self._e, p.kernel(s, count), [left, *buffers, out.base], numbers)
+        activations = KernelBuffer(left, e.mul(at, self._row), row=self._row)
+        operands = activations, *weights, self._rows(out, at, first)
+        numbers = {"columns": e.sub(end, first), "apart": apart, "rest": rest, "steps": self._steps}
+        numbers |= {"behind": e.sub(apart * s.columns, first)}
+        self._library.call_with(self._e, p.kernel(s, count), operands, numbers)

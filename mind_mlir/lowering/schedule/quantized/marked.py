@@ -15,15 +15,16 @@ from mind_mlir.lowering.kernels.product import ProductKernel
 from mind_mlir.lowering.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.kernels.quantized_tiles import PanelKernel, TileKernel
 from mind_mlir.lowering.kernels.quantized_weights import FINE, WIDE
-from mind_mlir.lowering.schedule.kind import OperationNest
-from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule
+from mind_mlir.lowering.schedule.kind import Kind, OperationNest
+from mind_mlir.lowering.schedule.quantized.schedule import QuantizedSchedule, quantized_schedule
 from mind_mlir.mlir.bindings import Operation, Type, ir
-from mind_mlir.mlir.records import read_record
+from mind_mlir.mlir.records import read_record, record_attribute
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.library import Kernel
+    from mind_mlir.lowering.schedule.kind import Site
 
 #: The schedule of a quantised product, a dictionary.
 QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
@@ -144,3 +145,18 @@ class QuantizedProduct(OperationNest):
 def schedule_of(op: Operation) -> QuantizedSchedule:
     """Return the schedule of a marked operation."""
     return read_record(QuantizedSchedule, op.attributes[QUANTIZED_ATTRIBUTE])
+
+
+def _match(site: Site) -> QuantizedProduct | None:
+    """Return the operation as a product with weights of few bits if it is one."""
+    return QuantizedProduct.of(site.op) if FORMAT_ATTRIBUTE in site.op.attributes else None
+
+
+def _emit(nest: QuantizedProduct, schedule: QuantizedSchedule, site: Site) -> None:
+    """Mark the operation."""
+    nest.op.attributes[QUANTIZED_ATTRIBUTE] = record_attribute(schedule)
+    site.scope.kernels.update(dict.fromkeys(nest.kernels(schedule)))
+
+
+#: Products with weights of few bits, which are marked with how they are computed and stay.
+QUANTIZED = Kind("quantised product", _match, quantized_schedule, _emit)

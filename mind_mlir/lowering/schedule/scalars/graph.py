@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Value, ir
-from mind_mlir.mlir.values import attributes_of
+from mind_mlir.mlir.values import attributes_of, integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -168,7 +168,7 @@ def body_reader(
         if op.name == "arith.constant":
             return scalars.constant(op.attributes["value"])
         if op.name == "linalg.index":
-            place = axis(int(ir.IntegerAttr(op.attributes["dim"]).value))
+            place = axis(integer_of(op, "dim"))
             if place is None:
                 raise OpaqueError
             return scalars.index(place, value.type)

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.values import integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +43,7 @@ def _visible(condition: Scalar, row: int, column: int, *, negated: bool) -> int 
     difference = _sum(condition)
     if condition.op is None or condition.name != "arith.cmpi" or difference is None:
         return None
-    sign, strict = _SIGNS.get(int(ir.IntegerAttr(condition.op.attributes["predicate"]).value), (0, False))
+    sign, strict = _SIGNS.get(integer_of(condition.op, "predicate"), (0, False))
     if negated:
         sign, strict = -sign, not strict
     constant = difference.pop(None, 0)
@@ -100,7 +101,7 @@ def _limit(node: Scalar, values: Mapping[Scalar, float], is_finite: Callable[[Sc
     if not all(each is not None or is_finite(node.operands[place]) for place, each in enumerate(known)):
         return None
     if node.name == "arith.cmpf":
-        equal = _EQUALITIES.get(int(ir.IntegerAttr(node.op.attributes["predicate"]).value))
+        equal = _EQUALITIES.get(integer_of(node.op, "predicate"))
         is_open = equal is None or (None in known and -math.inf not in known)
         return None if is_open else float((known[0] == known[1]) == equal)
     if node.name not in _RULES:

@@ -12,24 +12,26 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.kind import Kind
 from mind_mlir.lowering.schedule.linalg_view.values import repeat
-from mind_mlir.lowering.schedule.scans.match import match_scan
-from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL, choose_scan_schedule
+from mind_mlir.lowering.schedule.scans.schedule import BESIDE, LEVEL, choose_scan_schedule, match_scan
 from mind_mlir.lowering.schedule.scans.vectors import Part, ScanVectors
 from mind_mlir.mlir.bindings import Value, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
-    from mind_mlir.lowering.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.kind import Site
-    from mind_mlir.lowering.schedule.scans.match import Scan
-    from mind_mlir.lowering.schedule.scans.schedule import ScanSchedule
+    from mind_mlir.lowering.emission.emitter import Emitter, Index, VectorBody
+    from mind_mlir.lowering.schedule.scans.schedule import Scan, ScanSchedule
 
     #: Emits a step: from its place, the mask of a vector that is not whole, and what is carried. That is what
     #: is combined so far, each vector, and the tensors that are written.
-    Step = Callable[[Index, Value | None, list[Value]], list[Value]]
+    Step: TypeAlias = VectorBody
+    #: Emits what is done with a part of a row.
+    PartBody: TypeAlias = Callable[[Part, list[Value]], list[Value]]
+    #: The first one of some steps, or elements, and the one behind the last.
+    Ends: TypeAlias = tuple[Index, Index]
     #: Emits what is done with the steps within some ends, those of a block, and the tensors behind it.
-    BlockBody = Callable[[Part, tuple[Index, Index], Index, list[Value]], list[Value]]
+    BlockBody: TypeAlias = Callable[[Part, Ends, Index, list[Value]], list[Value]]
 
 
 class ScanEmitter:
@@ -58,18 +60,12 @@ class ScanEmitter:
 
     # Rows, and what is beside one another in them
 
-    def _row(self, row: Index, across: tuple[Index, Index], carried: list[Value]) -> list[Value]:
+    def _row(self, row: Index, across: Ends, carried: list[Value]) -> list[Value]:
         """Emit the scan of a row, as far as ``across`` says."""
         ends = (0, self._s.steps)
         return self._parts(row, across, carried, lambda part, now: self._scanned(part, ends, None, now))
 
-    def _parts(
-        self,
-        row: Index,
-        across: tuple[Index, Index],
-        carried: list[Value],
-        body: Callable[[Part, list[Value]], list[Value]],
-    ) -> list[Value]:
+    def _parts(self, row: Index, across: Ends, carried: list[Value], body: PartBody) -> list[Value]:
         """Emit ``body`` for each part of a row that is scanned at once."""
         e, inner, width, lanes = self._e, self._scan.inner, self._s.width, self._s.lanes
         if inner is None:
@@ -78,7 +74,7 @@ class ScanEmitter:
         left = inner % width
         whole = inner - left
 
-        def parts(bounds: tuple[Index, Index], masks: list[Value | None]) -> list[Value]:
+        def parts(bounds: Ends, masks: list[Value | None]) -> list[Value]:
             return e.loop((*bounds, width), carried, lambda at, now: body(Part(row, at, masks), now))
 
         carried = parts((first, e.minimum(end, whole)), [None] * self._s.vectors)
@@ -105,15 +101,13 @@ class ScanEmitter:
 
             return e.chunks(s.split, s.steps, carried, chunk)
 
-        def scanned(part: Part, ends: tuple[Index, Index], block: Index, now: list[Value]) -> list[Value]:
+        def scanned(part: Part, ends: Ends, block: Index, now: list[Value]) -> list[Value]:
             return self._scanned(part, ends, self._before(totals, block, part), now)
 
         (totals,) = blocks(self._total, [totals])
         return blocks(scanned, carried)
 
-    def _total(
-        self, part: Part, ends: tuple[Index, Index], block: Index, carried: list[Value]
-    ) -> list[Value]:
+    def _total(self, part: Part, ends: Ends, block: Index, carried: list[Value]) -> list[Value]:
         """Emit what ``block``, the steps within ``ends``, combines to."""
         e, (totals,) = self._e, carried
         if self._scan.inner is None:
@@ -125,7 +119,7 @@ class ScanEmitter:
             totals = e.write(value, totals, [block, e.add(part.at, number * self._s.lanes)], mask)
         return [totals]
 
-    def _total_along(self, row: Index, ends: tuple[Index, Index]) -> Value:
+    def _total_along(self, row: Index, ends: Ends) -> Value:
         """Emit what the vectors within ``ends`` combine to lane by lane, some of them side by side."""
         e, (first, end) = self._e, ends
         fours = e.floordiv(e.sub(e.minimum(end, self._whole), first), BESIDE)
@@ -172,9 +166,7 @@ class ScanEmitter:
 
     # Steps
 
-    def _scanned(
-        self, part: Part, ends: tuple[Index, Index], base: list[Value] | None, carried: list[Value]
-    ) -> list[Value]:
+    def _scanned(self, part: Part, ends: Ends, base: list[Value] | None, carried: list[Value]) -> list[Value]:
         """Emit the scan of the steps within ``ends``; ``base`` is what those before them combine to."""
 
         def steps(base: list[Value] | None) -> Step:
@@ -199,7 +191,7 @@ class ScanEmitter:
 
     def _steps(
         self,
-        ends: tuple[Index, Index],
+        ends: Ends,
         levels: int,
         tensors: list[Value],
         count: int,
@@ -240,9 +232,7 @@ class ScanEmitter:
 
         return e.loop((0, e.sub(ends[1], ends[0]), size), [*start, *tensors], level)
 
-    def _single(
-        self, ends: tuple[Index, Index], carried: list[Value], step: Step, *, ragged: bool
-    ) -> list[Value]:
+    def _single(self, ends: Ends, carried: list[Value], step: Step, *, ragged: bool) -> list[Value]:
         """Emit one step after the other, from the last one on where the scan begins there."""
         e, (first, end), reverse = self._e, ends, self._scan.reverse
         masked = ragged and self._whole < self._s.steps
@@ -264,9 +254,10 @@ class ScanEmitter:
         return whole(rest(carried)) if reverse else rest(whole(carried))
 
 
-def _emit(nest: Scan, schedule: ScanSchedule, site: Site) -> list[Value]:
-    return ScanEmitter(site.scope.emitter, nest, schedule).emit()
-
-
 #: Sums, products and extremes up to each element.
-SCAN = Kind("scan", match_scan, choose_scan_schedule, _emit)
+SCAN = Kind(
+    "scan",
+    match_scan,
+    choose_scan_schedule,
+    lambda nest, schedule, site: ScanEmitter(site.scope.emitter, nest, schedule).emit(),
+)

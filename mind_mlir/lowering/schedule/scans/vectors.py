@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.scans.match import Scan
+    from mind_mlir.lowering.schedule.scans.schedule import Scan
     from mind_mlir.mlir.bindings import Value
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.linalg_view.layout import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from mind_mlir.lowering.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.emission.emitter import Branch, Emitter, Index
     from mind_mlir.mlir.bindings import Value
 
 
@@ -65,8 +65,8 @@ def where_inside(
     axes: Sequence[WindowAxis],
     places: Sequence[Index],
     carried: list[Value],
-    whole: Callable[[list[Value]], list[Value]],
-    border: Callable[[list[Value]], list[Value]],
+    whole: Branch,
+    border: Branch,
 ) -> list[Value]:
     """Emit ``whole`` for results at ``places`` whose windows have no part of the margins, else ``border``."""
     conditions = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.marked import emit_view
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value, runs_of
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
 from mind_mlir.lowering.schedule.linalg_view.layout import reassociation
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, erase_unused
@@ -39,7 +40,7 @@ class Division:
     source: Value
     access: Access
     shape: tuple[int, ...]
-    groups: tuple[tuple[int, ...], ...]
+    groups: Sequence[Sequence[int]]
 
 
 class DividedLoops:
@@ -48,7 +49,7 @@ class DividedLoops:
     def __init__(self, view: View, number: int, division: Division) -> None:
         self._view, self._number, self._division = view, number, division
         #: The loops of the division that each divided loop becomes.
-        self._divided: dict[int | None, tuple[int, ...]] = {
+        self._divided: dict[int | None, Sequence[int]] = {
             index.dim: group for index, group in zip(view.accesses[number], division.groups, strict=True)
         }
         #: The new loops that each old loop becomes, and that each loop of the division is.
@@ -71,16 +72,13 @@ class DividedLoops:
             if number != self._number
         )
 
-    def shape(self, number: int) -> tuple[list[int], list[list[int]]]:
-        """Return the new shape of operand ``number``, and which dimensions each one becomes."""
+    def _shape(self, number: int) -> list[int]:
+        """Return the new shape of operand ``number``."""
         shape: list[int] = []
-        groups = []
         for index, extent in zip(self._view.accesses[number], self._view.shapes[number], strict=True):
             group = () if index.dim is None else self._divided.get(index.dim, ())
-            extents = [self._division.shape[place] for place in group] or [extent]
-            groups.append(list(range(len(shape), len(shape) + len(extents))))
-            shape += extents
-        return shape, groups
+            shape += [self._division.shape[place] for place in group] or [extent]
+        return shape
 
     def _access(self, access: Access) -> Access:
         found: list[Linear] = []
@@ -99,8 +97,7 @@ class DividedLoops:
                 operands.append(self._division.source)
                 accesses.append(tuple(_renamed(index, self._inner) for index in self._division.access))
                 continue
-            shape, groups = self.shape(place)
-            operands.append(_divided(value, shape, groups))
+            operands.append(expand_value(value, self._shape(place)))
             accesses.append(self._access(access))
         new = dataclasses.replace(
             self._view,
@@ -114,15 +111,6 @@ class DividedLoops:
 
 def _renamed(index: Linear, loops: Mapping[int, int]) -> Linear:
     return Linear(tuple(sorted((loops[dim], factor) for dim, factor in index.terms)), index.constant)
-
-
-def _divided(value: Value, shape: list[int], groups: list[list[int]]) -> Value:
-    """Return ``value`` in ``shape``, of whose dimensions ``groups`` says which its own become."""
-    type_ = value.type
-    if len(shape) == type_.rank:
-        return value
-    new = ir.RankedTensorType.get(shape, type_.element_type)
-    return tensor.ExpandShapeOp(new, value, groups, [], shape).result
 
 
 #: Columns that a product needs to run along the channels of an image: with fewer, rows of patches are longer.
@@ -160,7 +148,7 @@ def _patches(value: Value, views: Views) -> Division | None:
     view = None if op is None or groups is None else copied_windows(op, views)
     if view is None or groups is None:
         return None
-    return Division(view.operands[0], view.accesses[0], view.extents, tuple(map(tuple, groups)))
+    return Division(view.operands[0], view.accesses[0], view.extents, groups)
 
 
 def copied_windows(op: Operation, views: Views) -> View | None:
@@ -195,10 +183,8 @@ def _rewritten(
         if found is None or not accepts(found):
             new.erase()
             return None
-        old, result = view.op.results[0], new.results[0]
-        if result.type != old.type:
-            result = tensor.CollapseShapeOp(old.type, result, loops.shape(-1)[1]).result
-    old.replace_all_uses_with(result)
+        old = view.op.results[0]
+        old.replace_all_uses_with(collapse_value(new.results[0], list(old.type.shape)))
     view.op.erase()
     return new.results[0]
 
@@ -215,7 +201,7 @@ def compute_on_patches(function: Operation, views: Views) -> None:
         while waiting:
             value, source, access = waiting.pop()
             for form in _forms(value):
-                groups = grouped(list(value.type.shape), list(form.type.shape))
+                groups = runs_of(value.type.shape, form.type.shape)
                 if groups is None:
                     continue
                 division = Division(source, access, tuple(value.type.shape), groups)
@@ -241,28 +227,6 @@ def _computes(view: View) -> bool:
 
 def _in_vectors(view: View) -> bool:
     return bool(vector_dims(view))
-
-
-def grouped(fine: Sequence[int], coarse: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
-    """Return the consecutive dimensions of ``fine`` that each of ``coarse`` stands for, if that can be said.
-
-    Example:
-        >>> grouped([8, 3, 3, 16], [8, 9, 16])
-        ((0,), (1, 2), (3,))
-        >>> grouped([8, 6], [16, 3]) is None
-        True
-    """
-    groups = []
-    place = 0
-    for extent in coarse:
-        first, count = place, 1
-        while place < len(fine) and (count < extent or place == first):
-            count *= fine[place]
-            place += 1
-        if count != extent or place == first:
-            return None
-        groups.append(tuple(range(first, place)))
-    return tuple(groups) if place == len(fine) else None
 
 
 def _forms(value: Value) -> list[Value]:

@@ -160,12 +160,7 @@ class WinogradEmitter:
         return self._shared(tiles.block, across * channels, result, row)
 
     def _transformed(
-        self,
-        image: Window,
-        axes: Sequence[WindowAxis],
-        tile: _Tile,
-        within: bool,
-        carried: list[Value],
+        self, image: Window, axes: Sequence[WindowAxis], tile: _Tile, within: bool, carried: list[Value]
     ) -> list[Value]:
         """Emit the transform of a tile that lies ``within`` the image, or has part of its margins."""
         e = self._e

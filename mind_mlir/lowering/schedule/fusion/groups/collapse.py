@@ -81,9 +81,13 @@ def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
         None if they do not merge so, or cannot.
     """
     old = views[0].extents
-    runs = _runs_of(old, extents)
-    if runs is None or len(runs) == len(old):
-        return None if runs is None else Loops(old, runs)  # nothing merges
+    dims = [dim for dim, extent in enumerate(old) if extent != 1]
+    found = runs_of([old[dim] for dim in dims], extents)
+    if found is None:
+        return None
+    runs = tuple(tuple(dims[place] for place in run) for run in found)
+    if len(runs) == len(old):
+        return Loops(old, runs)  # nothing merges
     pairs = [pair for run in runs for pair in itertools.pairwise(run)]
     operands = _operands(views)
     if operands is None or not all(_consecutive(*each, *pair) for each in operands for pair in pairs):
@@ -97,22 +101,6 @@ def _operands(views: Sequence[View]) -> list[tuple[Access, tuple[int, ...]]] | N
         return None
     pairs = [pair for view in views for pair in zip(view.accesses, view.shapes, strict=True)]
     return list({(id(access), shape): (access, shape) for access, shape in pairs}.values())
-
-
-def _runs_of(old: Sequence[int], new: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
-    """Return which loops of extents ``old`` make up each one of ``new``; None if they do not."""
-    runs: list[tuple[int, ...]] = []
-    dims = [dim for dim, extent in enumerate(old) if extent != 1]
-    for extent in new:
-        count, whole = 0, 1
-        while whole < extent and count < len(dims):
-            whole *= old[dims[count]]
-            count += 1
-        if whole != extent:
-            return None
-        runs.append(tuple(dims[:count]))
-        dims = dims[count:]
-    return None if dims else tuple(runs)
 
 
 def _reshapable(value: Value) -> bool:
@@ -199,7 +187,7 @@ def collapse_value(value: Value, shape: list[int]) -> Value:
     op = definition(value)
     if op is not None and op.name == "tensor.expand_shape" and op.operands[0].type == type_:
         return op.operands[0]
-    return tensor.CollapseShapeOp(type_, value, _runs(list(value.type.shape), shape)).result
+    return tensor.CollapseShapeOp(type_, value, runs_of(value.type.shape, shape)).result
 
 
 def expand_value(value: Value, shape: list[int]) -> Value:
@@ -208,19 +196,28 @@ def expand_value(value: Value, shape: list[int]) -> Value:
         return value
     type_ = ir.RankedTensorType(value.type)
     new = ir.RankedTensorType.get(shape, type_.element_type)
-    return tensor.ExpandShapeOp(new, value, _runs(shape, list(type_.shape)), [], shape).result
+    return tensor.ExpandShapeOp(new, value, runs_of(shape, type_.shape), [], shape).result
 
 
-def _runs(fine: list[int], coarse: list[int]) -> list[list[int]]:
-    """Return the consecutive dimensions of ``fine`` that make up each of ``coarse``."""
+def runs_of(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] | None:
+    """Return the consecutive dimensions of ``fine`` that make up each of ``coarse``; None if they do not.
+
+    Example:
+        >>> runs_of([8, 3, 3, 16, 1], [8, 9, 16])
+        [[0], [1, 2], [3, 4]]
+        >>> runs_of([8, 6], [16, 3]) is None
+        True
+    """
     runs: list[list[int]] = []
     place = 0
     for extent in coarse:
         first, count = place, 1
-        while count != extent or place == first:
+        while place < len(fine) and (count != extent or place == first):
             count *= fine[place]
             place += 1
+        if count != extent or place == first:
+            return None
         runs.append(list(range(first, place)))
     if runs:
         runs[-1] += range(place, len(fine))
-    return runs
+    return runs if math.prod(fine) == math.prod(coarse) else None

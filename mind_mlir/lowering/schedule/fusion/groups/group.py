@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import GROUP_LIMIT
 from mind_mlir.lowering.schedule.folds.matching import folds_of, folds_pairs
-from mind_mlir.mlir.bindings import Block, Operation, Type, Value, ir
+from mind_mlir.mlir.bindings import Operation, Type, Value, ir
+from mind_mlir.mlir.values import integer_of
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
@@ -109,7 +110,9 @@ def vector_dims(view: View) -> tuple[int, ...]:
     the parallel loops, and the body consists of arithmetic on numbers. The only "loop" of an operation on
     single elements, which has none, is -1.
     """
-    if 0 in view.extents or not _vector_body(view.body):
+    if 0 in view.extents or not all(_number(argument.type) for argument in view.body.arguments):
+        return ()
+    if not all(_vector_operation(op.operation) for op in view.body.operations):
         return ()
     parallel = [dim for dim in range(len(view.extents)) if dim not in view.reductions]
     if any([index.dim for index in access] != parallel for access in view.accesses[len(view.inputs) :]):
@@ -142,7 +145,7 @@ def _varying(view: View, dim: int) -> tuple[set[Value], set[Value]]:
     for operation in view.body.operations:
         op = operation.operation
         if op.name == "linalg.index":
-            if ir.IntegerAttr(op.attributes["dim"]).value == dim:
+            if integer_of(op, "dim") == dim:
                 positions.add(op.results[0])
         elif any(operand in varying or operand in positions for operand in op.operands):
             varying.update(op.results)
@@ -164,11 +167,6 @@ def _vector_access(access: Access, dim: int, slides: bool) -> bool:
     if not users:
         return True
     return len(users) == 1 and (access[-1].dim == dim or (slides and (dim, 1) in access[-1].terms))
-
-
-def _vector_body(block: Block) -> bool:
-    arguments = all(_number(argument.type) for argument in block.arguments)
-    return arguments and all(_vector_operation(op.operation) for op in block.operations)
 
 
 def _vector_operation(op: Operation) -> bool:

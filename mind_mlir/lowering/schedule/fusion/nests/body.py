@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import LINE
@@ -15,9 +16,10 @@ from mind_mlir.mlir.bindings import Value, vector
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mind_mlir.lowering.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.nests.plan import LiveIns
     from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Output, Place
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 
@@ -52,11 +54,10 @@ class NestBody:
         self,
         emitter: Emitter,
         nest: NestProgram,
-        live_ins: Mapping[Value, frozenset[int]] | None = None,
+        live_ins: LiveIns = MappingProxyType({}),
         prefetches: Sequence[Prefetch] = (),
     ) -> None:
-        self.e = emitter
-        self.nest = nest
+        self.e, self.nest = emitter, nest
         self.group, self.schedule = nest.group, nest.schedule
         wanted = [output.value for output in nest.outputs]
         through = self.schedule.beside > 1 and not self.group.reductions
@@ -196,9 +197,8 @@ class NestBody:
             start = self.e.minimum(self.e.add(start, distance), last)
         for each in self._prefetches:
             env = place.env if each.env is None else each.env
-            for first in range(
-                0, self.schedule.width, max(1, LINE * 8 // each.tensor.type.element_type.width)
-            ):
+            line = max(1, LINE * 8 // each.tensor.type.element_type.width)
+            for first in range(0, self.schedule.width, line):
                 here = env | {self.group.vector: self.e.add(start, first)}
                 indices = [index.emit(self.e, here) for index in each.access]
                 self.e.prefetch(each.tensor, indices, write=each.write, once=distance > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.nests.plan import Plan, Read, Root
+from mind_mlir.lowering.schedule.fusion.nests.plan import LiveIns, Plan, Read, Root
 from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.layout import reach
 from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
@@ -74,15 +74,13 @@ class Elements:
         group: Group,
         lanes: int,
         wanted: Iterable[Value],
-        live_ins: Mapping[Value, frozenset[int]] | None = None,
+        live_ins: LiveIns,
         *,
-        through: bool = False,
+        through: bool,
     ) -> None:
-        self._e = emitter
-        self._extents = group.extents
-        self._dim = group.vector
-        self._lanes = lanes
-        self._plan = Plan(group.members, live_ins or {}, over=group.over, through=through)
+        self._e, self._lanes = emitter, lanes
+        self._extents, self._dim = group.extents, group.vector
+        self._plan = Plan(group.members, live_ins, over=group.over, through=through)
         self._now: Mapping[Value, Value] = {}
         self._beside: Beside | None = None
         #: Whether indices that may leave a tensor are within it, and the same ones where they are.
@@ -122,12 +120,7 @@ class Elements:
                 self.vector(value, known)
 
     def chunk(
-        self,
-        env: Env,
-        known: Known,
-        chunk: Chunk,
-        now: Mapping[Value, Value],
-        beside: Beside | None = None,
+        self, env: Env, known: Known, chunk: Chunk, now: Mapping[Value, Value], beside: Beside | None = None
     ) -> Known:
         """Return what is known of ``chunk`` in the loops ``env``, given what is ``known`` outside of it.
 

@@ -43,17 +43,14 @@ class PartialResults:
 
     def clear(self, each: Folded, partial: list[Value], parts: tuple[Index, Index]) -> list[Value]:
         """Write what stands for no terms to ``parts``, from one to that behind the last; return all."""
-        nothing = each.nothing(self._e, self._lanes)
-
-        def write(at: list[Index], mask: Value | None, now: list[Value]) -> list[Value]:
-            pairs = zip(nothing, now, strict=True)
-            return [self._e.write(value, tensor, at, mask) for value, tensor in pairs]
+        nothing, extent = each.nothing(self._e, self._lanes), partial[0].type.shape[-1]
 
         def clear(part: Index, inside: list[Value]) -> list[Value]:
-            extent = partial[0].type.shape[-1]
-            return self._e.vectors(
-                extent, self._lanes, inside, lambda at, mask, now: write([part, at], mask, now)
-            )
+            def write(at: Index, mask: Value | None, now: list[Value]) -> list[Value]:
+                pairs = zip(nothing, now, strict=True)
+                return [self._e.write(value, tensor, [part, at], mask) for value, tensor in pairs]
+
+            return self._e.vectors(extent, self._lanes, inside, write)
 
         return self._e.loop((*parts, 1), partial, clear)
 
@@ -104,11 +101,8 @@ class PartialResults:
             def add(part: Index, inside: list[Value]) -> list[Value]:
                 terms = []
                 for type_, value, padding in zip(types, partial, paddings, strict=True):
-                    terms.append(
-                        e.cast(
-                            e.read(type_, value, [part, at], padding, mask), fold.wider(type_.element_type)
-                        )
-                    )
+                    read = e.read(type_, value, [part, at], padding, mask)
+                    terms.append(e.cast(read, fold.wider(type_.element_type)))
                 return fold.joined(inside, terms)
 
             totals = accumulators.loop((0, parts, 1), parts, 1, accumulators.neutral, add)

@@ -13,12 +13,13 @@ from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
-from mind_mlir.mlir.bindings import Operation, Value, ir
+from mind_mlir.mlir.values import integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from mind_mlir.lowering.schedule.linalg_view.view import Access, View
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +41,15 @@ class Read:
 
 #: What an element is known by: its scalar, or the value that it is outside of the bodies.
 Root: TypeAlias = "Scalar | Value"
+#: The loops that values depend on which are known as single elements.
+LiveIns: TypeAlias = "Mapping[Value, frozenset[int]]"
 
 
 class Plan:
     """The scalars of a group.
 
     Args:
-        members: Its operations.
+        views: Its operations.
         live_ins: Of values that are known, as the elements that they are: the loops that they depend on.
         over: What results are written over.
         through: Whether all windows of tensors are read where these lie, not only those with margins; but
@@ -60,12 +63,7 @@ class Plan:
     """
 
     def __init__(
-        self,
-        members: Iterable[View],
-        live_ins: Mapping[Value, frozenset[int]],
-        *,
-        over: Collection[Value] = (),
-        through: bool = False,
+        self, views: Iterable[View], live_ins: LiveIns, *, over: Collection[Value] = (), through: bool = False
     ) -> None:
         self._through, self._over = through, over
         self._scalars = Scalars()
@@ -76,7 +74,7 @@ class Plan:
         self._known: dict[Value, Scalar | None] = {}
         for value, dims in live_ins.items():
             self._known[value] = self._leaf(value, dims)
-        for view in members:
+        for view in views:
             self._add(view)
         self.steps = list(self._steps)
 
@@ -143,7 +141,7 @@ class Plan:
     def _computed(self, op: Operation) -> Scalar | None:
         """Return what ``op`` computes; None if it depends on an accumulator."""
         if op.name == "linalg.index":
-            found = self._scalars.index(ir.IntegerAttr(op.attributes["dim"]).value, op.results[0].type)
+            found = self._scalars.index(integer_of(op, "dim"), op.results[0].type)
         elif op.name == "arith.constant":
             found = self._scalars.constant(op.attributes["value"])
         elif any(self._known.get(operand, ...) is None for operand in op.operands):

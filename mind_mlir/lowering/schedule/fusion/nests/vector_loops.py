@@ -99,15 +99,12 @@ def _column(body: NestBody, place: Place, chunk: Chunk, carried: list[Value]) ->
     if body.schedule.parts is None or body.schedule.strip:
         pairs = zip(body.reducers, results, strict=True)
         starts = [body.start(output, result, place, chunk) for output, result in pairs]
-    values = reduced(
-        body,
-        body.group.reductions,
-        place,
-        accumulators,
-        [*carried[:count], *starts],
-        lambda here, inside: body.accumulate(here, chunk, inside),
-        SHORT_COLUMN,
-    )
+
+    def inner(here: Place, inside: list[Value]) -> list[Value]:
+        return body.accumulate(here, chunk, inside)
+
+    dims, carried = body.group.reductions, [*carried[:count], *starts]
+    values = reduced(body, dims, place, accumulators, carried, inner, SHORT_COLUMN)
     return [*values[:count], *body.store_totals(place, chunk, results, values[count:])]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.fusion.nests.nest import Chunks, GroupEmitter
 from mind_mlir.lowering.schedule.fusion.nests.program import Folded, folded
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import stages_of
-from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block, RowPasses
+from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
 from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 from mind_mlir.lowering.schedule.fusion.row_programs.segments import Segments
 
@@ -70,10 +70,10 @@ class RowEmitter:
 
     def _long_row(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run all stages over one row."""
-        block = Block(dict(zip(self._passes.outputs, carried, strict=True)), {})
+        block = dict(zip(self._passes.outputs, carried, strict=True))
         for stage in self._stages:
             place = stage.run(place, block)
-        return block.tensors
+        return list(block.values())
 
     def _blocks(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over blocks of rows, or over the one row that ``place`` is in."""
@@ -114,7 +114,7 @@ class RowEmitter:
         slot = self._passes.slot_of(rows[0])
         for number in range(self._count):
             block = self._passes.run(number, place, rows, slot, block)
-        return list(block.outputs.values())
+        return [block[result] for result in self._passes.outputs]
 
     def _pipelined(self, place: Place, bounds: tuple[Index, Index], carried: list[Value]) -> list[Value]:
         """Run over blocks: the first pass over one, the last over the one before, then all in between.
@@ -130,11 +130,11 @@ class RowEmitter:
         def turn(i: Index, inside: list[Value]) -> list[Value]:
             here, slot = (i, self._end(i, upper)), self._passes.slot_of(i)
             before = self._e.sub(self._e.maximum(i, second), step), self._e.minimum(i, upper)
-            block = run(0, place, here, slot, memory.at(inside))
+            block = run(0, place, here, slot, dict(zip(memory, inside, strict=True)))
             block = run(last, place, before, self._passes.slot_of(self._e.add(i, step)), block)
             for number in range(1, last):
                 block = run(number, place, here, slot, block)
-            return block.tensors
+            return list(block.values())
 
-        tensors = self._e.loop((lower, self._e.add(upper, step), step), memory.tensors, turn)
-        return list(memory.at(tensors).outputs.values())
+        tensors = self._e.loop((lower, self._e.add(upper, step), step), list(memory.values()), turn)
+        return tensors[: len(self._passes.outputs)]

@@ -7,7 +7,7 @@ slot for each: with passes that are a block of rows apart, those of two blocks. 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.nests.body import NestBody, Prefetch
@@ -22,7 +22,7 @@ from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear, Vi
 from mind_mlir.mlir.bindings import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.nests.program import Totals
@@ -30,38 +30,13 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import RowProgramSchedule
 
 
-@dataclasses.dataclass
-class Block:
-    """Tensors that are written while rows are computed, as they are by now.
+#: Tensors that are written while rows are computed, as they are by now: results, and memory of a few rows for
+#: each value that is kept, by themselves; and numbers, by the name of what they are and the value that they
+#: belong to, if any.
+Written: TypeAlias = "dict[Value | tuple[str, Value | None], Value]"
 
-    Attributes:
-        outputs: The results.
-        buffers: Memory of a few rows: for each value that is kept, and each that a pass gives to another; of
-            long rows, that for the numbers of segments (see `segments`).
-    """
-
-    outputs: dict[Value, Value]
-    buffers: dict[Value, Value]
-
-    @property
-    def tensors(self) -> list[Value]:
-        """All of them, in order."""
-        return [*self.outputs.values(), *self.buffers.values()]
-
-    def at(self, tensors: Sequence[Value]) -> Block:
-        """Return the same with other ``tensors``, in order."""
-        count = len(self.outputs)
-        pairs = zip(self.outputs, tensors[:count], strict=True)
-        return Block(dict(pairs), dict(zip(self.buffers, tensors[count:], strict=True)))
-
-    def home(self, value: Value) -> dict[Value, Value]:
-        """Return which of the two ``value``, which lies along the rows, is in."""
-        return self.outputs if value in self.outputs else self.buffers
-
-    def now(self, outputs: Mapping[Value, Output]) -> dict[Value, Value]:
-        """Return what is to be read instead of values and of tensors that have been written over."""
-        found = {outputs[value].destination: tensor for value, tensor in self.outputs.items()}
-        return {**found, **self.outputs, **self.buffers}
+#: The name of the numbers of rows that a pass gives to another.
+_NUMBER = "number"
 
 
 class RowPasses:
@@ -84,7 +59,7 @@ class RowPasses:
         self._kept_access: Access = (Linear(((self._kept_slot, 1),)), Linear(((group.vector, 1),)))
         self._kept_shape = (self._kept_slots, group.extents[group.vector])
 
-    def begin(self, carried: Sequence[Value]) -> Block:
+    def begin(self, carried: Sequence[Value]) -> Written:
         """Emit memory of a block for what is kept along the rows, and for what one pass gives to others.
 
         The tensors of the results are ``carried``.
@@ -92,28 +67,32 @@ class RowPasses:
         numbers = list(self.passes.live_ins)
         if self.schedule.apart:
             numbers += [value for part in self._each if part.row_scalars for value in self._numbers(part)]
-        shapes: dict[Value, tuple[int, ...]] = dict.fromkeys(numbers, (self._slots,))
-        shapes.update(dict.fromkeys(self.passes.kept, self._kept_shape))
-        memory = {value: self._e.empty(shape, value.type.element_type) for value, shape in shapes.items()}
-        return Block(dict(zip(self.outputs, carried, strict=True)), memory)
+        block: Written = dict(zip(self.outputs, carried, strict=True))
+        for value in dict.fromkeys(numbers):
+            block[_NUMBER, value] = self._e.empty((self._slots,), value.type.element_type)
+        for value in self.passes.kept:
+            block[value] = self._e.empty(self._kept_shape, value.type.element_type)
+        return block
 
-    def run(self, number: int, place: Place, rows: tuple[Index, Index], slot: Index, block: Block) -> Block:
+    def run(
+        self, number: int, place: Place, rows: tuple[Index, Index], slot: Index, block: Written
+    ) -> Written:
         """Run a pass over a block of rows, from the first one to the one behind the last.
 
         The slots of the block begin with ``slot``; ``block`` is what has been written before.
         """
 
         def row(i: Index, inside: list[Value]) -> list[Value]:
-            own = block.at(inside)
+            own = dict(zip(block, inside, strict=True))
             slots = {
                 self.group.vector - 1: i,
                 self._slot: self._e.modulo(i, self._slots),
                 self._kept_slot: self._e.modulo(i, self._kept_slots),
             }
             self._row(number, place.at(place.env | slots), own)
-            return own.tensors
+            return list(own.values())
 
-        block = block.at(self._e.apart((*rows, 1), block.tensors, row))
+        block = dict(zip(block, self._e.apart((*rows, 1), list(block.values()), row), strict=True))
         if self.schedule.apart and self._each[number].row_scalars:
             self._emit_scalars_of_rows(self._each[number], place.known, slot, block)
         return block
@@ -122,17 +101,14 @@ class RowPasses:
         """Return the slot of ``row``, the first one of a block."""
         return self._e.modulo(row, self._slots)
 
-    def _prefetches(self, number: int, env: Env, block: Block) -> list[Prefetch]:
+    def _prefetches(self, number: int, env: Env, block: Written) -> list[Prefetch]:
         """Return what pass ``number`` prefetches: rows to be read in a while, and those of the last pass."""
         found: list[Prefetch] = []
         rows, last = self.group.vector - 1, len(self._each) - 1
-        if (
-            self.schedule.prefetch_pass >= 0
-            and number == last - 1
-            and not self.schedule.passes[last].streaming
-        ):
+        is_before_last = self.schedule.prefetch_pass >= 0 and number == last - 1
+        if is_before_last and not self.schedule.passes[last].streaming:
             found += [
-                Prefetch(block.outputs[value], output.access, env, write=True)
+                Prefetch(block[value], output.access, env, write=True)
                 for value in self._each[last].stored
                 if (output := self.outputs.get(value)) is not None
             ]
@@ -151,12 +127,12 @@ class RowPasses:
         }
         return found + [Prefetch(*each, env | {rows: next_row}) for each in read.items()]
 
-    def _row(self, number: int, place: Place, block: Block) -> None:
+    def _row(self, number: int, place: Place, block: Written) -> None:
         """Run pass ``number`` over one row, whose numbers are in memory."""
         prefetches = self._prefetches(number, place.env, block)
         slot = [place.env[self._slot]]
         live_ins = self._each[number].live_ins
-        numbers = {value: self._e.extract(block.buffers[value], slot) for value in live_ins}
+        numbers = {value: self._e.extract(block[_NUMBER, value], slot) for value in live_ins}
         here = place.at(place.env, Known({**place.known.scalars, **numbers}))
         totals = self.along(number, here, block, prefetches=prefetches)
         self.finish(number, here, block, lambda each: [totals[output.result] for output in each.outputs])
@@ -165,7 +141,7 @@ class RowPasses:
         self,
         number: int,
         place: Place,
-        block: Block,
+        block: Written,
         numbers: Collection[Value] = (),
         others: Sequence[Output] = (),
         prefetches: Sequence[Prefetch] = (),
@@ -201,7 +177,7 @@ class RowPasses:
         self,
         number: int,
         place: Place,
-        block: Block,
+        block: Written,
         range_: Range | None = None,
         others: Sequence[Output] = (),
         prefetches: Sequence[Prefetch] = (),
@@ -213,20 +189,21 @@ class RowPasses:
         body, here = self.body(number, place, block, others=others, prefetches=prefetches)
         slot = self.sums.slot(place.env) if self._each[number].summed else None
         ranges = {} if range_ is None else {self.group.vector: range_}
-        here = dataclasses.replace(here, ranges=ranges, slot=slot, now=block.now(self.outputs))
+        #: What is to be read instead of values, and of tensors that have been written over.
+        now = {**{output.destination: block[value] for value, output in self.outputs.items()}, **block}
+        here = dataclasses.replace(here, ranges=ranges, slot=slot, now=now)
         written = [output.result for output in body.streams]
-        tensors, totals = [block.home(value)[value] for value in written], list[Value]()
+        tensors, totals = [block[value] for value in written], list[Value]()
         if body.reducers:
             tensors, found = row_totals(body, here, tensors)
             totals = list(found)
         else:
             tensors = columns(body, here, tensors)
-        for value, tensor in zip(written, tensors, strict=True):
-            block.home(value)[value] = tensor
+        block.update(zip(written, tensors, strict=True))
         keys = [output.result if output.instead is None else output.instead for output in body.reducers]
         return dict(zip(keys, totals, strict=True))
 
-    def finish(self, number: int, place: Place, block: Block, total: Totals) -> Known:
+    def finish(self, number: int, place: Place, block: Written, total: Totals) -> Known:
         """Compute and store in ``block`` the numbers that a row ends a pass with; return all that are known.
 
         They are made of the ``total`` that the pass has found for each reduction.
@@ -238,16 +215,16 @@ class RowPasses:
             begun = each.begun(self._e, each.destinations, indices, total(each), scalars)
             scalars.update(zip(each.results, begun, strict=True))
         group = Group(self.group.extents, self.group.vector, [] if self.schedule.apart else part.row_scalars)
-        elements = Elements(self._e, group, 1, (), self._dims(scalars))
+        elements = Elements(self._e, group, 1, (), self._dims(scalars), through=False)
         known = elements.advance(env, Known(scalars))
         for value in self._numbers(part):
             scalars[value] = elements.scalar(value, known)
-            if value in block.buffers:
+            if (_NUMBER, value) in block:
                 slot = [env[self._slot]]
-                block.buffers[value] = self._e.insert(scalars[value], block.buffers[value], slot)
-            if value in block.outputs:
+                block[_NUMBER, value] = self._e.insert(scalars[value], block[_NUMBER, value], slot)
+            if value in self.outputs:
                 indices = self.outputs[value].indices(self._e, env)
-                block.outputs[value] = self._e.insert(scalars[value], block.outputs[value], indices)
+                block[value] = self._e.insert(scalars[value], block[value], indices)
         return Known(scalars)
 
     def _numbers(self, part: Pass) -> list[Value]:
@@ -261,37 +238,38 @@ class RowPasses:
         numbers = [number for number, value in enumerate(view.inputs) if value in kept]
         return _at(view, numbers, self._kept_access, self._kept_shape)
 
-    def _stream(self, value: Value, members: dict[int, View], block: Block) -> Output:
+    def _stream(self, value: Value, members: dict[int, View], block: Written) -> Output:
         """Return how ``value``, which lies along the row, is stored: as a result or in the block's memory."""
         if value in self.outputs:
             output = self.outputs[value]
             return dataclasses.replace(output, member=members[id(output.member)])
         view, number = members[id(self.group.produced[value])], value.result_number
         form = _at(view, [len(view.inputs) + number], self._kept_access, self._kept_shape)
-        return Output(form, number, block.buffers[value])
+        return Output(form, number, block[value])
 
-    def _emit_scalars_of_rows(self, part: Pass, known: Known, slot: Index, block: Block) -> None:
+    def _emit_scalars_of_rows(self, part: Pass, known: Known, slot: Index, block: Written) -> None:
         """Compute the row scalars of ``part`` for the rows of the block that begins at ``slot``."""
         access: Access = (Linear(((self._slot, 1),)),)
         shape = (self._slots,)
+        now = {key[1]: tensor for key, tensor in block.items() if isinstance(key, tuple)}
         members: list[View] = []
         for view in part.row_scalars:
             inputs = len(view.inputs)
-            numbers = [n for n, value in enumerate(view.operands) if n >= inputs or value in block.buffers]
+            numbers = [n for n, value in enumerate(view.operands) if n >= inputs or value in now]
             members.append(_at(view, numbers, access, shape))
         group = Group((*self.group.extents, *shape), self._slot, members)
         streams = [
-            Output(view, number, block.buffers[result])
+            Output(view, number, now[result])
             for view in members
             for number, result in enumerate(view.op.results)
-            if result in block.buffers
+            if result in now
         ]
         schedule = FusedSchedule(min(self.schedule.lanes, self.schedule.block))
         body = NestBody(self._e, NestProgram(group, streams, schedule, self._nest.target))
         ranges = {self._slot: Range(slot, self._e.add(slot, self.schedule.block))}
-        here = body.inside(Place({}, known, ranges, now=dict(block.buffers)), {})
+        here = body.inside(Place({}, known, ranges, now=now), {})
         tensors = columns(body, here, [output.destination for output in streams])
-        block.buffers.update(zip([output.result for output in streams], tensors, strict=True))
+        block.update(zip([(_NUMBER, output.result) for output in streams], tensors, strict=True))
 
 
 def _at(view: View, numbers: Sequence[int], access: Access, shape: tuple[int, ...]) -> View:

@@ -19,7 +19,6 @@ from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk, Known
 from mind_mlir.lowering.schedule.fusion.nests.program import Folded, Output, Range
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import along
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import Relative, RelativeKind
-from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import Block
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.program import Place
     from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage
-    from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses
+    from mind_mlir.lowering.schedule.fusion.row_programs.row_passes import RowPasses, Written
     from mind_mlir.lowering.schedule.fusion.row_programs.row_schedule import SegmentSchedule
     from mind_mlir.mlir.bindings import Type
 
@@ -40,10 +39,6 @@ if TYPE_CHECKING:
 
     #: Reads a vector of numbers; lanes beyond the last segment hold zero unless another number is given.
     Read: TypeAlias = Callable[..., Value]
-
-#: Tensors with an element a segment, as they are by now: by the name of what it is, and the reduction that it
-#: belongs to, if that is one.
-Numbers: TypeAlias = "dict[tuple[str, Value | None], Value]"
 
 
 class Segments:
@@ -64,7 +59,7 @@ class Segments:
         element = stage.relative[0].centre.type.element_type if stage.is_online else None
         self._online = None if element is None else OnlineExponentials(emitter, element)
 
-    def run(self, place: Place, block: Block) -> Place:
+    def run(self, place: Place, block: Written) -> Place:
         """Run the stage over a row, and change ``block``; return ``place`` with the numbers behind it."""
         numbers = self._along(place, block)
         for number in range(len(self._stage.passes)):
@@ -72,15 +67,15 @@ class Segments:
             place = place.at(place.env, self._passes.finish(self._first + number, place, block, total))
         return place
 
-    def _along(self, place: Place, block: Block) -> Numbers:
+    def _along(self, place: Place, block: Written) -> Written:
         """Run the passes over all segments of a row; return what is reduced of each."""
-        before = Block(block.outputs, self._memory())
-        count = len(before.tensors)
+        before = {**block, **self._memory()}
+        count = len(before)
 
         def run(span: Span, inside: list[Value]) -> list[Value]:
-            own = before.at(inside[:count])
+            own = dict(zip(before, inside, strict=False))
             running = self._segment(place, span, own, inside[count:])
-            return [*own.tensors, *running]
+            return [*own.values(), *running]
 
         def chunk(first: Index, end: Index, inside: list[Value]) -> list[Value]:
             if not self._stage.reduces:
@@ -89,18 +84,18 @@ class Segments:
             found = self._e.loop((first, end, 1), carried, lambda i, now: run((i, self._e.add(i, 1)), now))
             return found[:count]
 
-        carried = self._e.chunks(self._schedule.split, self._whole, before.tensors, chunk)
+        carried = self._e.chunks(self._schedule.split, self._whole, list(before.values()), chunk)
         if self._count > self._whole:
             carried = run(None, [*carried, *self._begin()])
-        after = before.at(carried[:count])
-        block.outputs.update(after.outputs)
-        return after.buffers
+        after = dict(zip(before, carried, strict=False))
+        block.update((value, after[value]) for value in block)
+        return after
 
     def _begin(self) -> list[Value]:
         """Return what the first of some segments takes over."""
         return [] if self._online is None else self._online.begin()
 
-    def _segment(self, place: Place, span: Span, block: Block, running: list[Value]) -> list[Value]:
+    def _segment(self, place: Place, span: Span, block: Written, running: list[Value]) -> list[Value]:
         """Run the passes over a segment, or over several ones where nothing is reduced.
 
         Returns:
@@ -118,7 +113,7 @@ class Segments:
         return running
 
     def _exponentials(
-        self, place: Place, span: Span, block: Block, running: list[Value], fold: OnlineExponentials
+        self, place: Place, span: Span, block: Written, running: list[Value], fold: OnlineExponentials
     ) -> tuple[dict[Value, Value], list[Value]]:
         """Sum exponentials of a segment relative to the maximum so far, both passes in one.
 
@@ -178,12 +173,12 @@ class Segments:
         return self._e.either(any_, inside, raise_, lambda now: now)
 
     def _squares(
-        self, place: Place, span: Span, block: Block, totals: Mapping[Value, Value], slot: Index
+        self, place: Place, span: Span, block: Written, totals: Mapping[Value, Value], slot: Index
     ) -> None:
         """Sum squares relative to the mean of a segment, and the differences, in a second pass over it."""
         squares, second = self._stage.relative, self._first + 1
         members = {view.op.results[0]: view for view in self._stage.passes[1].reduced}
-        counts = block.buffers["count", None]
+        counts = block["count", None]
         last = self._extent % self._schedule.size
         counted = self._e.number(counts.type.element_type, last if span is None else self._schedule.size)
         own = {each.result: arith.DivFOp(totals[each.source], counted).result for each in squares}
@@ -197,24 +192,23 @@ class Segments:
         self._note(block, "total", {each.result: found[each.result] for each in squares}, slot)
         self._note(block, "rest", {each.result: found[each.difference] for each in squares}, slot)
         self._note(block, "own", own, slot)
-        block.buffers["count", None] = self._e.insert(counted, counts, [slot])
+        block["count", None] = self._e.insert(counted, counts, [slot])
 
-    def _note(self, block: Block, name: str, found: Mapping[Value, Value], slot: Index) -> None:
+    def _note(self, block: Written, name: str, found: Mapping[Value, Value], slot: Index) -> None:
         """Store what was ``found`` of a segment."""
         for result, value in found.items():
-            block.buffers[name, result] = self._e.insert(value, block.buffers[name, result], [slot])
+            block[name, result] = self._e.insert(value, block[name, result], [slot])
 
     def _range(self, span: Span, number: int) -> Range:
         """Return the iterations of the vector loop, in steps of pass ``number``, that ``span`` is."""
         if span is None:
-            return Range(
-                self._whole * self._schedule.size, self._extent - self._extent % self._steps[number].width
-            )
+            rest = self._extent % self._steps[number].width
+            return Range(self._whole * self._schedule.size, self._extent - rest)
         first, end = (self._e.mul(segment, self._schedule.size) for segment in span)
         return Range(first, end, end=False)
 
-    def _memory(self) -> Numbers:
-        """Emit memory for the numbers of the segments of one row."""
+    def _memory(self) -> Written:
+        """Emit memory for the numbers of one row, tensors with an element a segment."""
         views = [view for part in self._stage.passes for view in part.reduced]
         squares = [each.result for each in self._stage.relative if each.kind is RelativeKind.SQUARES]
         rows: list[tuple[str, Value | None, Value]] = []
@@ -223,7 +217,7 @@ class Segments:
         rows += [("count", None, result) for result in squares[:1]]
         return {(name, of): self._e.empty([self._count], like.type.element_type) for name, of, like in rows}
 
-    def _joined(self, numbers: Numbers, known: Mapping[Root, Value], each: Folded) -> list[Value]:
+    def _joined(self, numbers: Written, known: Mapping[Root, Value], each: Folded) -> list[Value]:
         """Return what ``each`` adds up to, given the numbers of the segments and those of the row."""
         neutral = each.nothing(self._e, self._lanes, wide=True)
 
@@ -242,7 +236,7 @@ class Segments:
 
     def _terms(
         self,
-        numbers: Numbers,
+        numbers: Written,
         known: Mapping[Root, Value],
         output: Output,
         place: tuple[Index, Value | None, Value],

@@ -22,7 +22,7 @@ from schedule_harness import (
     tensor_type,
 )
 
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import Target, named_target
 
@@ -261,7 +261,7 @@ def test_blocks_inside_of_operations_are_scheduled() -> None:
 _PRINT = """
 import sys
 from mind_mlir.mlir.bindings import ir, new_context
-from mind_mlir.lowering.schedule.scheduling import schedule
+from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.target import Target
 with new_context(), ir.Location.unknown():
     module = ir.Module.parse(sys.stdin.read())
