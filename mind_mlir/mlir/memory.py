@@ -100,6 +100,14 @@ def element_bytes(type_: Type) -> int:
     return (int(type_.width) + 7) // 8
 
 
+def bytes_of(value: Value) -> int:
+    """Return the bytes that a tensor takes; none for any other value."""
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType):
+        return 0
+    return int(math.prod(type_.shape)) * element_bytes(type_.element_type)
+
+
 def root_of(value: Value) -> Value | None:
     """Return the buffer that ``value`` is a view of, or None if that is not known.
 

@@ -14,6 +14,7 @@ from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import within
+from mind_mlir.mlir.memory import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -92,12 +93,12 @@ class Tags:
     def _described(self, op: Operation, tags: dict[Operation, int], views: Views) -> _Tagged:
         view = views.of(op) if op.name.startswith("linalg.") else None
         inputs = op.operands if view is None else [*view.inputs, *_starts(view)]
-        reads = {self._number(value): _bytes(value) for value in inputs if _is_read(value)}
+        reads = {self._number(value): bytes_of(value) for value in inputs if _is_read(value)}
         writes = {}
         for result in op.results:
             if isinstance(result.type, ir.RankedTensorType):
                 readers = frozenset(_readers(result, tags))
-                writes[self._number(result)] = (_bytes(result), readers)
+                writes[self._number(result)] = (bytes_of(result), readers)
         if view is None:
             return _Tagged(reads, writes, 0, "", is_product=False)
         element = next((_element(value) for value in view.operands if _element(value)), "")
@@ -159,15 +160,6 @@ def _root(value: Value) -> Value:
     while not isinstance(value, ir.BlockArgument) and value.owner.operation.name in _FORMS:
         value = value.owner.operation.operands[0]
     return value
-
-
-def _bytes(value: Value) -> int:
-    type_ = ir.RankedTensorType(value.type)
-    element = type_.element_type
-    if isinstance(element, ir.ComplexType):
-        return int(math.prod(type_.shape)) * 2 * int(ir.ComplexType(element).element_type.width) // 8
-    width = 64 if isinstance(element, ir.IndexType) else int(element.width)
-    return int(math.prod(type_.shape)) * -(-width // 8)
 
 
 def _element(value: Value) -> str:

@@ -24,9 +24,10 @@ from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.kind import Kind, NestT, Refusal, ScheduleT, Scope, Site, emitted
 from mind_mlir.lowering.schedule.kinds import KINDS
-from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, read_values, sink_elements
+from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, read_values
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.lowering.schedule.nest_emission import NestEmission
+from mind_mlir.lowering.schedule.order import bring_together
 from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
@@ -115,7 +116,7 @@ class FunctionScheduler:
     def _block(self, block: Block) -> None:
         scope, views = self._scope, self._scope.views
         erase_unused(block)
-        sink_elements(block)
+        bring_together(block)
         made = {} if self._winograd is None else dict(self._winograd.made)
         made |= mark_attentions(block, views, scope.target, scope.kernels)
         transpose_products(block, views, scope.absorbs)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.lowering.emission.constants import SHARED_BYTES
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, extractions, is_identity
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, begun_by, space_of
-from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Operation, Value, ir
+from mind_mlir.mlir.memory import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

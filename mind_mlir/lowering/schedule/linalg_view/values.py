@@ -117,22 +117,6 @@ def erase_unused(block: Block, names: tuple[str, ...] = _TENSORS) -> None:
             operation.operation.erase()
 
 
-def sink_elements(block: Block) -> None:
-    """Move elements that are taken out of tensors of rank 0 to where they are used first.
-
-    What a reduction has found, as a check of indices does, is then no reason to end its loops before that.
-    """
-    taken = [op.operation for op in block.operations if op.operation.name == "tensor.extract"]
-    taken = [op for op in taken if len(op.operands) == 1]
-    if not taken:
-        return
-    order = {op.operation: number for number, op in enumerate(block.operations)}
-    for op in reversed(taken):
-        users = [use.owner.operation for use in op.results[0].uses]
-        if users and all(user in order for user in users):
-            op.move_before(min(users, key=order.__getitem__))
-
-
 def erase_source(value: Value) -> None:
     """Erase what computes ``value`` unless that is used, and what nothing else needs of what it reads."""
     waiting = {definition(value): None}

@@ -6,11 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.nests.plan import LiveIns, Plan, Read, Root
-from mind_mlir.lowering.schedule.fusion.nests.work import bytes_of
 from mind_mlir.lowering.schedule.linalg_view.layout import reach
 from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
 from mind_mlir.mlir.bindings import Attribute, Value, arith, ir, vector
+from mind_mlir.mlir.memory import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.linalg_view.layout import overlap, window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.mlir.memory import bytes_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -153,16 +154,6 @@ def touched_bytes(values: Iterable[Value]) -> int:
         source = source if window is None else window.source
         whole[source] = min(bytes_of(source), whole.get(source, 0) + bytes_of(value))
     return sum(whole.values())
-
-
-def bytes_of(value: Value) -> int:
-    """Return the bytes that a tensor takes."""
-    type_ = value.type
-    if not isinstance(type_, ir.RankedTensorType):
-        return 0
-    element = type_.element_type
-    width = 64 if isinstance(element, ir.IndexType) else int(element.width)
-    return int(math.prod(type_.shape)) * -(-width // 8)
 
 
 def operations_of(view: View) -> int:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.fusion.nests.schedule import chunked
-from mind_mlir.lowering.schedule.fusion.nests.work import Work, bytes_of, operations_of, read_by
+from mind_mlir.lowering.schedule.fusion.nests.work import Work, operations_of, read_by
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.mlir.memory import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

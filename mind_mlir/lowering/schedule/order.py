@@ -1,0 +1,58 @@
+"""Moves operations of a block before it is scheduled, so that what may be one nest is found to be one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.emission.constants import SHARED_BYTES
+from mind_mlir.mlir.memory import bytes_of
+from mind_mlir.mlir.values import is_result_of
+
+if TYPE_CHECKING:
+    from mind_mlir.mlir.bindings import Block, Operation, Value
+
+
+def bring_together(block: Block) -> None:
+    """Move reductions of a large tensor to the first one of it, and single elements to where they are used.
+
+    What a reduction has found, as a check of indices does, is then no reason to end its loops before that.
+    """
+    operations = [op.operation for op in block.operations]
+    order = {op: number for number, op in enumerate(operations)}
+    last: dict[Value, Operation] = {}
+    for op in filter(_reduces, operations):
+        if op.operands[0] in last:
+            _move_behind(last[op.operands[0]], op, order)
+        last[op.operands[0]] = op
+    for op in reversed(operations):
+        if op.name == "tensor.extract" and len(op.operands) == 1:
+            users = [use.owner.operation for use in op.results[0].uses]
+            if users and all(user in order for user in users):
+                op.move_before(min(users, key=order.__getitem__))
+
+
+def _reduces(op: Operation) -> bool:
+    """Return whether ``op`` reduces the elements of one large tensor alone, and starts from numbers."""
+    if op.name not in ("linalg.generic", "linalg.reduce") or len(op.operands) != 1 + len(op.results):
+        return False
+    source, *inits = op.operands
+    size = bytes_of(source)
+    return size >= SHARED_BYTES and all(
+        bytes_of(init) < size and is_result_of(init, "linalg.fill") for init in inits
+    )
+
+
+def _move_behind(there: Operation, op: Operation, order: dict[Operation, int]) -> None:
+    """Move ``op`` behind an operation before it, with what it starts from."""
+    fills = [init.owner.operation for init in op.operands[1:]]
+    needed = [
+        value.owner.operation for fill in fills for value in fill.operands if is_result_of(value, *_MADE)
+    ]
+    for each in (*needed, *fills, op):
+        if order[each] > order[there]:
+            each.move_after(there)
+            there = each
+
+
+#: What a fill may be of.
+_MADE = ("tensor.empty", "arith.constant")
