@@ -143,7 +143,8 @@ def _choose_rows(scatter: Scatter, size: int, target: Target) -> ScatterSchedule
     lanes, row = target.lanes(8 * size), scatter.width * size
     each = constants.ROW_NS + 3 * row * constants.BYTE_NS
     if scatter.rows * row <= target.l2_bytes:
-        part = max(lanes, constants.PART_OF_ROW // size, scatter.width // 2 // lanes * lanes)
+        half = -(-scatter.width // (2 * lanes)) * lanes
+        part = half if row >= 2 * constants.PART_OF_ROW else scatter.width
         cut = split(scatter.width, scatter.count * each / constants.CACHE_SPEEDUP, multiple=part)
         return ScatterSchedule(cut, "columns", lanes, 2)
     most = max(1, int(constants.LISTED * each / constants.LIST_NS))
