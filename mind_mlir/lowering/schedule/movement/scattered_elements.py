@@ -105,7 +105,7 @@ def _flat(value: Value) -> Value:
 def _is_simple(view: View, *, looks_up: bool) -> bool:
     """Return whether ``view`` does little for each element, of elements in the same place and of numbers."""
     rank = len(view.extents)
-    operations = [op.operation for op in view.body.operations]
+    operations = [op.operation for op in view.body.operations if op.operation.name != "arith.constant"]
     names = ("arith.", "linalg.yield", *(["tensor.extract"] if looks_up else []))
     return (
         view.results == 1
