@@ -33,6 +33,14 @@ COMBINATIONS = {"Add": "Add", "Mul": "Mul", "Max": "Maximum", "Min": "Minimum", 
 KINDS = tuple(COMBINATIONS)
 
 
+#: The order in which floats are added, for the records.
+ADDITIONS = (
+    "Additions to one element happen in the row-major order of `updates`. Where many more single floats are "
+    "added than the result has elements, runs of `updates` have partial sums, which are added in order. "
+    "Shapes and target alone say which: the result is the same bits every time, with any number of threads."
+)
+
+
 # Types
 
 

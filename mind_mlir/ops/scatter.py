@@ -248,9 +248,8 @@ OPERATIONS = (
             "returned; XLA leaves it out. Indices of a dimension lie in `[0, extent - window]`. With "
             "`from_end`, which PTIR programs do not have, an index in `[-extent, -1]` counts from the end, "
             "as Gather's, where the window is one element thick.",
-            "The additions to one element happen in the row-major order of `updates`, so that the result "
-            "is the same bits every time. Integers wrap around on overflow; floats narrower than f32 are "
-            "added in f32 and rounded once.",
+            general.ADDITIONS,
+            "Integers wrap around on overflow; floats narrower than f32 are added in f32 and rounded once.",
             "Negative dimensions count from the end, of `index_vector_dim` as of an axis of `indices`.",
         ),
         examples=(
@@ -311,9 +310,9 @@ OPERATIONS = (
             NEGATIVE_AXIS,
             "Indices count from 0: a negative one, like one beyond the end, is E6001 when the function runs, "
             "and no result is returned.",
-            "Updates are combined in row-major order: of several for one element, `Replace` takes the last, "
-            "and sums are the same bits every time. Integers wrap around on overflow; floats narrower than "
-            "f32 are added in f32 and rounded once.",
+            "Of several updates of one element, `Replace` takes the last in row-major order.",
+            general.ADDITIONS,
+            "Integers wrap around on overflow; floats narrower than f32 are added in f32 and rounded once.",
             "Max and Min give NaN where any of the numbers is, and -0.0 is less than +0.0.",
             "The gradient of Max and Min is shared evenly by the element of `operand` and the updates that "
             "equal the result; none flows where that is NaN. The gradient of Replace goes to the update that "

@@ -25,7 +25,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.gather_scatter import scatter_rows
+from mind_mlir.ops.gather_scatter import ADDITIONS, scatter_rows
 from mind_mlir.ops.opdef import (
     COMPLEX,
     INTEGERS,
@@ -205,7 +205,7 @@ OPERATIONS = (
         choices=(
             POLICY,
             NARROW,
-            "Rows are added in their order, whatever the number of threads.",
+            ADDITIONS.replace("`updates`", "`values`"),
             "Nothing relies on `indices_are_sorted` and `unique`: where what they say is not so, the result "
             "is the same as without them.",
             "If an element is NaN, so is the greatest one; -0.0 is less than +0.0. Integers wrap around.",

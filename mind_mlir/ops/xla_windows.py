@@ -338,9 +338,9 @@ OPERATIONS = (
             "PTIR has no such operation; this is StableHLO's.",
             "An element of `updates` whose place is outside the operand is left out, the others of its "
             "window are not: no index is out of bounds, unlike those of ScatterAdd and ScatterReduce.",
-            "Updates are combined in row-major order: of several for one element, `Replace` takes the last, "
-            "and results are the same bits every time. Integers wrap around on overflow; floats narrower "
-            "than f32 are combined in f32 and rounded once.",
+            "Of several updates of one element, `Replace` takes the last in row-major order.",
+            general.ADDITIONS,
+            "Integers wrap around; floats narrower than f32 are combined in f32 and rounded once.",
             "Max and Min give NaN where any of the numbers is, and -0.0 is less than +0.0.",
             "Gradients are those of ScatterReduce; that of Mul is the product of the other factors of an "
             "element, right where some are zero.",

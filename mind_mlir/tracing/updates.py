@@ -38,10 +38,11 @@ class Places:
 class Place:
     """``x.at[index]``: makes arrays that are ``x`` but for the elements there.
 
-    Where integer arrays name a place several times, the elements are combined in row-major order, and `set`
-    takes the last. Values are converted to the dtype of ``x``, which is to hold numbers of their kind. A
-    traced integer outside of its axis, which `get` finds (E6001), is moved to the nearest end, as
-    DynamicUpdateSlice has it; integer arrays are checked. Truth values choose the places where they are true.
+    Where integer arrays name a place several times, all elements are combined with it, and `set` takes the
+    last in row-major order. Values are converted to the dtype of ``x``, which is to hold numbers of their
+    kind. A traced integer outside of its axis, which `get` finds (E6001), is moved to the nearest end, as
+    DynamicUpdateSlice has it; integer arrays are checked. Truth values choose the places where they are
+    true.
     """
 
     def __init__(self, array: TracedArray, index: Any) -> None:

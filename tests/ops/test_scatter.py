@@ -188,8 +188,12 @@ def test_scatter_reduce_of_many(shape: tuple[int, ...], axis: int, reduce: str) 
     x = rng.standard_normal([5 if dim == axis else extent for dim, extent in enumerate(shape)])
     at, updates = rng.integers(0, 5, shape), rng.standard_normal(shape)
     found = run_compiled(REDUCE, [x, at, updates], {"axis": axis, "reduce": reduce})
-    # In row-major order, however it is shared: so the bits are the same.
-    np.testing.assert_array_equal(found, reduced(x, at, updates, axis, reduce))
+    expected = reduced(x, at, updates, axis, reduce)
+    if len(shape) == 1 and reduce == "Add":  # in partial sums
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    else:
+        # In row-major order, however it is shared: so the bits are the same.
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_the_last_of_several_replaces() -> None:

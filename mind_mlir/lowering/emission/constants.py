@@ -208,9 +208,19 @@ ROW_NS = 40
 #: Nanoseconds that it takes to combine a single element with one that lies anywhere.
 ELEMENT_NS = 3
 
-#: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
+#: Nanoseconds that it takes to list an update that may belong to a chunk, and which part of the work may go
 #: there.
-SKIP_NS, SKIPPED = 0.7, 0.1
+LIST_NS, LISTED = 1, 0.05
+
+#: Bytes of half a row, at least, whose halves threads share. Measured: on one thread two halves of 256 bytes
+#: take a fifth longer than the row, four parts two thirds longer.
+PART_OF_ROW = 128
+
+#: Tables that single numbers are added in by turns, where so many fit half of the first-level cache.
+TURNS = 4
+
+#: Updates for each element of tables, and the most chunks that have tables of their own.
+TABLE_SHARE, MOST_TABLE_CHUNKS = 2, 16
 
 
 # Products: `python -m benchmarks.sweep NAME VALUE... --only mm_skinny`.

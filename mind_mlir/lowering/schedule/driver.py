@@ -19,6 +19,7 @@ from mind_mlir.lowering.schedule.contraction.operands import (
     transpose_products,
 )
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
+from mind_mlir.lowering.schedule.folds.invariant import hoist_reductions
 from mind_mlir.lowering.schedule.folds.reductions import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
@@ -26,6 +27,7 @@ from mind_mlir.lowering.schedule.kind import Kind, NestT, Refusal, ScheduleT, Sc
 from mind_mlir.lowering.schedule.kinds import KINDS
 from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, read_values
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+from mind_mlir.lowering.schedule.movement.scattered_elements import compute_in_scatters
 from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.order import bring_together
 from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
@@ -93,6 +95,7 @@ class FunctionScheduler:
     def run(self) -> None:
         """Schedule all blocks of the function."""
         function, views = self._function, self._scope.views
+        hoist_reductions(function, views)
         carry_margins(function)
         read_through_patches(function, views)
         if self._winograd is not None:
@@ -100,6 +103,7 @@ class FunctionScheduler:
         compute_on_patches(function, views)
         read_through_margins(function, views)
         read_unconverted(function, views)
+        compute_in_scatters(function, views, self._scope.target)
         make_factors_dense(function, views)
         split_transposes(function, views)
         constants = constants_for_products(function, views)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.lowering.schedule.contraction.kind import PRODUCT
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.kind import Kind, ViewNest
-from mind_mlir.lowering.schedule.movement.marked_loops import ROWS, SCATTER
+from mind_mlir.lowering.schedule.movement.marked_loops import ROWS
+from mind_mlir.lowering.schedule.movement.scatter import SCATTER
 from mind_mlir.lowering.schedule.movement.transposition import TRANSPOSITION
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
 from mind_mlir.lowering.schedule.scans.emission import SCAN

@@ -10,7 +10,7 @@ from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir, lina
 from mind_mlir.mlir.values import attributes_of, definition, terminator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 #: What gives a tensor another shape and leaves its elements as they are, in order.
@@ -204,6 +204,18 @@ def repeat(op: Operation, operands: Sequence[Value], shape: Sequence[int]) -> li
     types = [ir.VectorType.get(list(shape), type_) for type_ in types] if shape else types
     attributes = dict(attributes_of(op))
     return list(ir.Operation.create(op.name, types, list(operands), attributes, loc=op.location).results)
+
+
+def copied(operations: Iterable[Operation], values: dict[Value, Value]) -> dict[Value, Value]:
+    """Emit ``operations`` again with other ``values``, and return these with what they compute."""
+    made = dict(values)
+    for op in operations:
+        copy = op.clone().operation
+        for place, value in enumerate(op.operands):
+            if value in made:
+                copy.operands[place] = made[value]
+        made.update(zip(op.results, copy.results, strict=True))
+    return made
 
 
 def cast(casts: Sequence[Operation], value: Value, shape: Sequence[int]) -> Value:
