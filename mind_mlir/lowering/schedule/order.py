@@ -9,21 +9,23 @@ from mind_mlir.mlir.memory import bytes_of
 from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Block, Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value
 
 
 def bring_together(block: Block) -> None:
-    """Move reductions of a large tensor to the first one of it, and single elements to where they are used.
+    """Move reductions of a large tensor along the same axes together, and elements to where they are used.
 
     What a reduction has found, as a check of indices does, is then no reason to end its loops before that.
     """
     operations = [op.operation for op in block.operations]
     order = {op: number for number, op in enumerate(operations)}
-    last: dict[Value, Operation] = {}
+    last: dict[tuple[Value, Attribute], Operation] = {}
     for op in filter(_reduces, operations):
-        if op.operands[0] in last:
-            _move_behind(last[op.operands[0]], op, order)
-        last[op.operands[0]] = op
+        axes = op.attributes["dimensions" if op.name == "linalg.reduce" else "iterator_types"]
+        before = last.get((op.operands[0], axes))
+        if before is not None:
+            _move_behind(before, op, order)
+        last[op.operands[0], axes] = op
     for op in reversed(operations):
         if op.name == "tensor.extract" and len(op.operands) == 1:
             users = [use.owner.operation for use in op.results[0].uses]
