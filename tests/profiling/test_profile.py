@@ -91,6 +91,13 @@ def test_loops_count_what_runs_again() -> None:
     assert executable.profile(x, n).is_whole
 
 
+def test_loops_that_are_one_operation_are_rows() -> None:
+    function = mind_mlir.jit(lambda v, i: (mnp.sort(v, axis=1), v.at[i].add(1.0)))
+    rows = function.profile(np.ones((8, 700)), np.arange(6)).rows
+    assert {"rows", "scatter"} <= {row.name.split()[-1] for row in rows}
+    assert all(row.bytes > 0 for row in rows if row.name.endswith(("rows", "scatter")))
+
+
 def test_results_are_those_of_the_program() -> None:
     x, w = arguments()
     executable = mind_mlir.compile(mind_mlir.parse(LAYERS))

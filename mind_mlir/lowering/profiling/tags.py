@@ -15,6 +15,9 @@ from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import within
 from mind_mlir.mlir.memory import bytes_of
+from mind_mlir.mlir.values import is_defined_inside
+from mind_mlir.ops.gather_scatter import SCATTER_ATTRIBUTE
+from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -27,6 +30,8 @@ _MARK = "#"
 _FORMS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.cast")
 #: What makes tensors that nothing has to be read for.
 _EMPTY = ("tensor.empty", "linalg.fill", "tensor.splat")
+#: What marks loops that are scheduled as one operation.
+_LOOPS = (ROWS_ATTRIBUTE, SCATTER_ATTRIBUTE)
 #: Arithmetic that is none: numbers in another type, and what counts.
 _NO_WORK = ("arith.ext", "arith.trunc", "arith.index", "arith.constant", "arith.bitcast", "arith.sitofp")
 
@@ -92,7 +97,7 @@ class Tags:
 
     def _described(self, op: Operation, tags: dict[Operation, int], views: Views) -> _Tagged:
         view = views.of(op) if op.name.startswith("linalg.") else None
-        inputs = op.operands if view is None else [*view.inputs, *_starts(view)]
+        inputs = _taken(op) if view is None else [*view.inputs, *_starts(view)]
         reads = {self._number(value): bytes_of(value) for value in inputs if _is_read(value)}
         writes = {}
         for result in op.results:
@@ -128,7 +133,7 @@ def _operations(module: Module) -> Iterator[Operation]:
     pending = [view.operation for view in module.body.operations][::-1]
     while pending:
         op = pending.pop()
-        if op.name.startswith(("linalg.", "tensor.")):
+        if op.name.startswith(("linalg.", "tensor.")) or any(mark in op.attributes for mark in _LOOPS):
             yield op
             continue
         inside = [each.operation for region in op.regions for block in region for each in block.operations]
@@ -138,6 +143,13 @@ def _operations(module: Module) -> Iterator[Operation]:
 def _starts(view: View) -> list[Value]:
     """Return the tensors that reductions start from, where these are not filled with a number."""
     return [value for value in view.inits if view.reductions]
+
+
+def _taken(op: Operation) -> list[Value]:
+    """Return what an operation takes, and what a loop that is one operation reads from around it."""
+    inside = [each.operation for region in op.regions for block in region for each in block.operations]
+    given = (value for each in inside for value in _taken(each))
+    return [*op.operands, *(value for value in given if not is_defined_inside(value, op))]
 
 
 def _is_read(value: Value) -> bool:
