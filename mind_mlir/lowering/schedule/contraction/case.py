@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
 from mind_mlir.lowering.kernels.gemv import JOINED
 from mind_mlir.lowering.kernels.product import COPIED_STEPS
+from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
 from mind_mlir.ops.accumulation import BLOCK
@@ -29,6 +30,7 @@ class ProductCase:
         target: The processor.
         hoist_depth: Out of how many loops the packing of its right factor can be taken.
         terms: How many terms of both factors can go into a word, which one instruction multiplies.
+        tiled: Whether an instruction multiplies tiles of such words.
         converts: Whether elements of the left factor are not accumulators in memory.
         constant_left: Whether the left factor can be packed when the program is compiled.
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
@@ -63,6 +65,7 @@ class ProductCase:
     target: Target
     hoist_depth: int = 0
     terms: int = 1
+    tiled: bool = False
     converts: bool = False
     constant_left: bool = False
     constant_right: bool = False
@@ -77,6 +80,7 @@ class ProductCase:
         self.batch = math.prod(loop.extent for loop in loops.batch)
         self.all_rows = self.m * self.planes
         multiplied = self.all_rows * self.batch * self.k * -(-self.n // self.lanes) * FMA_NS
+        multiplied /= costs.TILE_SPEED if self.tiled else 1
         self.nanoseconds = max(multiplied, self.k * self.n * self.batch * self.size * BYTE_NS)
         self.has_one_sum = len(loops.depth) == 1
         self.is_matrix = self.has_one_sum and len(loops.rows) == 1 and not loops.batch
@@ -144,6 +148,11 @@ class ProductCase:
         is packed for certain, it is in squares of as many rows as a tile has. Tiles have a least size, if
         they can, where that lets what comes from afar be read once, or seldom, and much of a row at once.
         """
+        if self.tiled:
+            shapes = [(rows * SIDE, columns) for rows, columns in costs.TILE_SHAPES]
+            counts = [-(-self.m // rows) * -(-self.n // (self.lanes * width)) for rows, width in shapes]
+            most = min(counts) * costs.TOLERANCE_TILES
+            return next(shape for shape, count in zip(shapes, counts, strict=True) if count <= most)
         packs = self.terms > 1 or self.packs_left
         tiles = [(rows, width) for rows, width in costs.TILES if not packs or rows in costs.SQUARES]
         registers = self.target.vector_registers
@@ -198,6 +207,9 @@ class ProductCase:
         """Steps, at most about, that one accumulator sums."""
         if self.tiles_as_swept:
             return self.swept_steps
+        if self.tiled:  # a panel of a block stays near, and few sums add to the result
+            near = self.target.l1_bytes // costs.TILE_SHARE // (self.columns * self.size)
+            return max(near // SIDE * SIDE, round_up(-(-self.k // BLOCK), SIDE), SIDE)
         if self.terms > 1:  # as many terms
             return max(costs.WORDS_SUM, round_up(math.isqrt(self.loops.steps) // self.terms, 4))
         longest = ACCUMULATED if self.has_one_sum else costs.WINDOW_SUM

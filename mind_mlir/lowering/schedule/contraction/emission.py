@@ -157,7 +157,7 @@ class _TiledEmission(ProductEmission):
 
     def _product(self, places: Sequence[Index], bounds: Sequence[Index], sums: Index) -> None:
         """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
-        plan, f = reduction(self._f.loops.depth, self._s.kc), self._f
+        plan, f = reduction(self._f.loops.depth, self._s.kc, self._s.multiple), self._f
         left, right, out = places
         inner = {"step": plan.step, "tap": plan.tap, "block": plan.block}
         rest = {

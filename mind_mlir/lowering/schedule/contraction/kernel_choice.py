@@ -9,8 +9,10 @@ from mind_mlir.lowering.emission.constants import BYTE_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT, byte_width
-from mind_mlir.lowering.kernels.packing import PackKernel
+from mind_mlir.lowering.kernels.packing import LEFT_TILES, RIGHT_TILES, PackKernel
 from mind_mlir.lowering.kernels.product import ProductKernel
+from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS
+from mind_mlir.lowering.kernels.tile_product import TileProductKernel
 from mind_mlir.lowering.kernels.vnni import (
     BF16,
     I8,
@@ -24,7 +26,7 @@ from mind_mlir.lowering.kernels.vnni import (
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.packing import Packing
-from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
+from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP, TILES
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS
 
 if TYPE_CHECKING:
@@ -44,14 +46,24 @@ _VNNI = {
     "i8:sext i32": (I8, 4, "i8"),
     "i8:zext i32": (I16, 2, "i8:zext i16"),
 }
+#: The same for tiles: which type factors are of, how many are in a word, and elements of words.
+_TILES = {
+    "i16:short f32": (BF16, 2, "i16"),
+    "i8:sext i32": ("i8", 4, "i8"),
+    "i8:zext i32": ("u8", 4, "i8"),
+}
 
 
 def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) -> int:
     """Return how many terms of both factors go into a word, to be multiplied by one instruction; else 1."""
     left, right = (_conversions(operand) for operand in (contraction.left, contraction.right))
     has = target.bf16_dots if contraction.floating else target.integer_dots
-    if left != right or left not in _VNNI or not (has and target.masks):
+    if tile_types(contraction, target) is not None:
+        terms = _TILES[left][1]
+    elif left != right or left not in _VNNI or not (has and target.masks):
         return 1
+    else:
+        terms = _VNNI[left][1]
     if len(geometry.rows) > 1 or len(geometry.depth) != 1:
         return 1
     rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
@@ -60,7 +72,15 @@ def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) ->
     few = rows.extent < (costs.LEAST_ROWS_PACKED if geometry.is_strided else costs.LEAST_ROWS)
     if few or columns.extent < costs.LEAST_COLUMNS or depth.extent < costs.LEAST_TERMS:
         return 1
-    return _VNNI[left][1]
+    return terms
+
+
+def tile_types(contraction: Contraction, target: Target) -> tuple[str, str] | None:
+    """Return the types of the factors if an instruction multiplies tiles of these."""
+    given = [_TILES.get(_conversions(operand)) for operand in (contraction.left, contraction.right)]
+    left, right = (None if each is None else each[0] for each in given)
+    has = target.bf16_tiles if contraction.floating else target.integer_tiles
+    return None if not has or left is None or right is None else (left, right)
 
 
 def kernels_of(product: Product) -> list[Kernel]:
@@ -83,6 +103,9 @@ def vnni_kinds(product: Product) -> tuple[str, ...]:
     """Return the kinds of dot products that are computed: of two, the first where factors allow it."""
     if product.schedule.vnni == 1:
         return ("",)
+    if product.schedule.strategy == TILES:
+        how = EMULATED if product.schedule.emulates else INSTRUCTIONS
+        return (how, WIDENED) if product.contraction.floating else (how,)
     kind = _VNNI[_conversions(product.contraction.left)][0]
     return (BF16, WIDENED) if kind == BF16 else (kind,)
 
@@ -99,9 +122,12 @@ def _multiplies(product: Product) -> dict[str, Any]:
     }
 
 
-def product_kernel(product: Product, *, streams: bool, dot: str = "") -> ProductKernel:
+def product_kernel(product: Product, *, streams: bool, dot: str = "") -> ProductKernel | TileProductKernel:
     """Return the kernel that multiplies in tiles, by dot products of a kind of `vnni_kinds`."""
     s, common = product.schedule, _multiplies(product)
+    if s.strategy == TILES:
+        left, right = (_TILES[common[side]][0] for side in ("left", "right"))
+        return TileProductKernel(s.rows, s.vectors, s.lanes, common["element"], left, right, streams, dot)
     packed = WORD if dot else common["element"]
     common |= {"left": packed} if s.pack_left else {}
     common |= {"right": packed} if s.pack else {}
@@ -131,7 +157,14 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
         transposes=lines.left != 1 if is_left else g.is_strided,
         masks=s.masks,
     )
-    if s.vnni > 1:
+    if s.strategy == TILES:
+        kind, _, source = _TILES[kernel.source]
+        tiles = LEFT_TILES if is_left else RIGHT_TILES
+        info = LEAST if kind == BF16 else ""
+        kernel = dataclasses.replace(
+            kernel, lanes=s.lanes, element=WORD, source=source, vnni=s.vnni, info=info, tiles=tiles
+        )
+    elif s.vnni > 1:
         kind, _, source = _VNNI[kernel.source]
         info = {BF16: LEAST, I8: RAISED if is_left else SUMS}.get(kind, "")
         kernel = dataclasses.replace(kernel, element=WORD, source=source, vnni=s.vnni, info=info)

@@ -44,9 +44,8 @@ class Packing:
     @property
     def steps(self) -> int:
         """Steps that a panel has for the innermost loop: words, where there are any."""
-        words = -(-self.inner[0] // self.kernel.vnni)
-        square = self.kernel.square
-        return -(-words // square) * square if self.kernel.transposes else words
+        words, multiple = -(-self.inner[0] // self.kernel.vnni), self.kernel.multiple
+        return -(-words // multiple) * multiple
 
     @property
     def panel(self) -> int:
