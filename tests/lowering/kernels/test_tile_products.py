@@ -67,15 +67,17 @@ def product(m: int, n: int, k: int, types: tuple[str, str], layout: str = "nn") 
 planned = functools.cache(scheduled)
 
 
-def multiplied(left: Array, right: Array, layout: str = "nn", target: Target = TILES) -> Array:
-    """Return what compiled code, between guard pages, makes of the two factors."""
+def multiplied(
+    left: Array, right: Array, layout: str = "nn", target: Target = TILES, strategy: str = "tiles"
+) -> Array:
+    """Return what compiled code, between guard pages, makes of the two factors, by a strategy."""
     stored = [
         np.ascontiguousarray(x.T if t == "t" else x) for x, t in zip((left, right), layout, strict=True)
     ]
     names = {np.dtype(dtype): name for name, dtype in NUMPY.items()}
     (m, k), n, types = left.shape, right.shape[1], (names[left.dtype], names[right.dtype])
     text = product(m, n, k, types, layout)
-    assert 'strategy = "tiles"' in planned(text, target)
+    assert f'strategy = "{strategy}"' in planned(text, target)
     out: Array = np.full((m, n), 7, np.float32 if types[0] == "bf16" else np.int32)
     run(text, stored, [out], target)
     return out
@@ -105,6 +107,17 @@ def test_bytes_of_any_signs_are_exact(types: tuple[str, str]) -> None:
         exact = left.astype(np.int32) @ right.astype(np.int32)
         found = multiplied(left, right, LAYOUTS[number % 4], (TILES, SMALL)[number // 2 % 2])
         np.testing.assert_array_equal(found, exact, str((m, n, k)))
+
+
+@pytest.mark.skipif(not host_target().integer_dots, reason="the machine has no instruction for bytes")
+@LAID_OUT
+@pytest.mark.parametrize("types", [("i8", "u8"), ("u8", "i8")], ids="".join)
+def test_vectors_take_bytes_of_unlike_signs(types: tuple[str, str], layout: str) -> None:
+    for number, (m, n, k) in enumerate([(33, 65, 97), (37, 131, 257)]):
+        left, right = integers((m, k), types[0], 1), integers((k, n), types[1], 2)
+        target = dataclasses.replace((TILES, SMALL)[number], integer_tiles=False)
+        found = multiplied(left, right, layout, target, "words")
+        np.testing.assert_array_equal(found, left.astype(np.int32) @ right.astype(np.int32))
 
 
 def test_the_greatest_and_the_least_bytes_do_not_saturate() -> None:

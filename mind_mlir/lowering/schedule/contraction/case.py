@@ -17,6 +17,7 @@ from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.contraction.words import Words
     from mind_mlir.target import Target
 
 
@@ -29,12 +30,13 @@ class ProductCase:
         bits: Width of an accumulator in bits.
         target: The processor.
         hoist_depth: Out of how many loops the packing of its right factor can be taken.
-        terms: How many terms of both factors can go into a word, which one instruction multiplies.
-        tiled: Whether an instruction multiplies tiles of such words.
+        words: What both factors can be packed into, to be multiplied by one instruction, if they can.
         converts: Whether elements of the left factor are not accumulators in memory.
         constant_left: Whether the left factor can be packed when the program is compiled.
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
         starts_at_zero: Whether all sums start from zero.
+        terms: How many terms are in a word; 1 without words.
+        tiled: Whether the instruction multiplies tiles.
         size: Bytes of an accumulator.
         lanes: Accumulators in a vector.
         m: Rows of tiles.
@@ -64,8 +66,7 @@ class ProductCase:
     bits: int
     target: Target
     hoist_depth: int = 0
-    terms: int = 1
-    tiled: bool = False
+    words: Words | None = None
     converts: bool = False
     constant_left: bool = False
     constant_right: bool = False
@@ -73,6 +74,8 @@ class ProductCase:
 
     def __post_init__(self) -> None:
         loops, target = self.loops, self.target
+        self.terms = 1 if self.words is None else self.words.terms
+        self.tiled = self.words is not None and self.words.is_tiled
         self.size, self.lanes = self.bits // 8, target.lanes(self.bits)
         self.m, self.n = loops.rows[0].extent, loops.columns.extent
         self.k = -(-loops.steps // self.terms)

@@ -12,9 +12,9 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.kernel_choice import vnni_factor
 from mind_mlir.lowering.schedule.contraction.marked import replace_operation
 from mind_mlir.lowering.schedule.contraction.match import STORED, Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.words import words_for
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity
 from mind_mlir.lowering.schedule.linalg_view.values import (
     cast,
@@ -86,7 +86,7 @@ def _read_words(contraction: Contraction, views: Views, target: Target) -> None:
     )
     candidate = dataclasses.replace(contraction, left=left, right=right)
     loops = geometry(contraction, memory_strides(contraction))
-    if vnni_factor(candidate, loops, target) > 1:
+    if words_for(candidate, loops, target) is not None:
         _convert_inside(contraction, list(zip(given, found, strict=True)))
 
 

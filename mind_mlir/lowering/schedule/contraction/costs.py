@@ -44,8 +44,6 @@ CONVERTED = 32 << 10
 WINDOW_SUM = 192
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 WORDS_SUM = 128
-#: Words of so many terms are packed a column at a time: their sums are stored, too.
-WHOLE = 4
 #: Steps of a sweep: so many parts are looked for, of so many steps. Each has results of its own, which are
 #: added up afterwards.
 PARTS, FEWEST_STEPS, MOST_STEPS = 16, 16, 128

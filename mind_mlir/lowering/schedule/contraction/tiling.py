@@ -37,7 +37,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         mc, nc = case.m, max(1, costs.PANEL_BYTES // 2 // case.panel_bytes) * case.columns
     count = case.batch * -(-case.m // mc) * -(-case.planes // planes) * -(-case.n // nc)
     result = case.batch * case.all_rows * case.n * case.size
-    by_steps = loops.packs_steps and (case.tiled or case.terms < costs.WHOLE)
+    by_steps = loops.packs_steps and not (case.words is not None and case.words.have_sums)
     units = loops.steps if by_steps else case.batch if case.batch > 1 else -(-case.n // case.columns)
     packed = split(units, 2 * case.right_bytes * case.batch * BYTE_NS).step
     is_large = result > STREAMED_CACHES * target.l2_bytes

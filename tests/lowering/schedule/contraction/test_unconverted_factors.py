@@ -56,8 +56,8 @@ TILES = dataclasses.replace(WORDS, integer_tiles=True)
         ("int8", "int8", "words", "tiles"),
         ("uint8", "uint8", "words", "tiles"),
         ("int16", "int16", "words", "words"),
-        ("uint8", "int8", None, "tiles"),
-        ("int8", "uint8", None, "tiles"),
+        ("uint8", "int8", "words", "tiles"),
+        ("int8", "uint8", "words", "tiles"),
         ("int8", "int16", None, None),
     ],
 )
