@@ -16,6 +16,8 @@ from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_u
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.lowering.schedule.contraction.words import Words
     from mind_mlir.target import Target
@@ -151,24 +153,28 @@ class ProductCase:
         is packed for certain, it is in squares of as many rows as a tile has. Tiles have a least size, if
         they can, where that lets what comes from afar be read once, or seldom, and much of a row at once.
         """
+        vectors = -(-self.n // self.lanes)
         if self.tiled:
-            shapes = [(rows * SIDE, columns) for rows, columns in costs.TILE_SHAPES]
-            counts = [-(-self.m // rows) * -(-self.n // (self.lanes * width)) for rows, width in shapes]
-            most = min(counts) * costs.TOLERANCE_TILES
-            return next(shape for shape, count in zip(shapes, counts, strict=True) if count <= most)
+            return _first_of(
+                {
+                    (rows * SIDE, width): -(-self.m // (rows * SIDE))
+                    * -(-vectors // width)
+                    * costs.tiles_cost(rows, width)
+                    for rows, width in costs.TILE_SHAPES
+                },
+                costs.TOLERANCE_TILES,
+            )
         packs = self.terms > 1 or self.packs_left
         tiles = [(rows, width) for rows, width in costs.TILES if not packs or rows in costs.SQUARES]
         registers = self.target.vector_registers
         fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= registers]
         for place, few in enumerate(self._least_tile):
             fitting = [tile for tile in fitting if tile[place] >= few] or fitting
-        vectors = -(-self.n // self.lanes)
-        times = [
-            -(-self.m // rows) * -(-vectors // width) * costs.tile_cost(rows, width)
+        times = {
+            (rows, width): -(-self.m // rows) * -(-vectors // width) * costs.tile_cost(rows, width)
             for rows, width in fitting
-        ]
-        most = min(times) * self._tolerance
-        return next(tile for tile, time in zip(fitting, times, strict=True) if time <= most)
+        }
+        return _first_of(times, self._tolerance)
 
     @property
     def _least_tile(self) -> tuple[int, int]:
@@ -237,3 +243,9 @@ class ProductCase:
     def panel_bytes(self) -> int:
         """Bytes of a panel of all steps."""
         return round_up(self.k, costs.PADDED_STEPS) * self.columns * self.size
+
+
+def _first_of(times: Mapping[tuple[int, int], float], tolerance: float) -> tuple[int, int]:
+    """Return the first tile whose time is no longer than ``tolerance`` times the shortest."""
+    most = min(times.values()) * tolerance
+    return next(tile for tile, time in times.items() if time <= most)

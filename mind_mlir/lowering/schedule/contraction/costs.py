@@ -79,8 +79,8 @@ DOT_ACCUMULATORS = 8
 
 # Tiles of AMX: sums of 16 x 16 results.
 
-#: Rows and columns, in tiles, that kernels compute side by side, that which reads least first; and how many
-#: times as many of these it may take as it would of others.
+#: Rows and columns, in tiles, that kernels compute side by side, those that read least first; and how much
+#: longer than the shortest modelled time they may take.
 TILE_SHAPES, TOLERANCE_TILES = ((2, 2), (1, 4), (4, 1)), 1.1
 #: How many times as fast as vectors tiles are: 16 x 16 x 16 products of words in 16 cycles, rather than 32 in
 #: each. Elsewhere 3,090 GFLOP/s of bf16 were measured a core, with tiles from the first-level cache.
@@ -140,3 +140,12 @@ def strip(rows: int) -> int:
 def tile_cost(rows: int, width: int) -> float:
     """Modelled cycles of one step of K: two multiply-adds and two loads a cycle, four cycles of latency."""
     return max(rows * width / 2, (rows + width) / 2, 4.0)
+
+
+def tiles_cost(rows: int, columns: int) -> int:
+    """Modelled cycles of a step of tiles: 16 for each product of two, or what loads of factors take.
+
+    Tiles of the left factor come from the second-level cache, in 16 cycles, those of the right one from the
+    first, in 8.
+    """
+    return max(16 * rows * columns, 16 * rows + 8 * columns)

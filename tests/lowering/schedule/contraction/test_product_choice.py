@@ -28,6 +28,28 @@ def test_the_page_shows_the_table() -> None:
     assert table() in PAGE.read_text()
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "tile"),
+    [
+        (512, 512, (32, 2)),
+        (1000, 1000, (32, 2)),
+        (64, 70, (32, 2)),
+        (16, 512, (16, 4)),
+        (48, 64, (16, 4)),
+        (8, 33, (16, 4)),
+        (512, 16, (64, 1)),
+        (17, 17, (32, 2)),
+    ],
+)
+def test_tiles_leave_little_unused_and_read_little(m: int, n: int, tile: tuple[int, int]) -> None:
+    words = Words("", 2, ("i16", "i16"), types=("bf16", "bf16"))
+    product = case(m, n, 512, words=words)
+    assert product.tile == tile
+    schedule = choose_schedule(product)
+    assert (schedule.strategy, schedule.pack_left, schedule.kc % 16) == ("tiles", True, 0)
+    assert schedule.kc * schedule.columns * 4 <= AVX512.l1_bytes // 2
+
+
 def test_strategies_have_names_of_their_own() -> None:
     assert len({strategy.name for strategy in STRATEGIES}) == len(STRATEGIES)
 
