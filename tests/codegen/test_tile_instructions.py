@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from mind_mlir.codegen.tile_instructions import tile_instruction
+from mind_mlir.lowering.kernels import tile_operations
 
 KNOWN = {
     "c4e2784905 00010000": "ldtilecfg zmmword ptr [rip + 0x100]",
@@ -40,3 +43,9 @@ def test_instructions_are_read_with_their_operands(code: str) -> None:
 @pytest.mark.parametrize("code", OTHERS)
 def test_others_are_left_to_whoever_knows_them(code: str) -> None:
     assert tile_instruction(bytes.fromhex(code)) is None
+
+
+def test_tiles_are_configured_as_the_manual_has_it() -> None:
+    """Palette 1 and no row to go on with, bytes of rows in 16 bits each, and how many rows there are."""
+    data = struct.pack("<16i", *tile_operations._CONFIGURATION)
+    assert struct.unpack("<BB14x8H16x8B8x", data) == (1, 0, *[64] * 8, *[16] * 8)
