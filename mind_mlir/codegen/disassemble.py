@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import platform
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mind_mlir.codegen.tile_instructions import tile_instruction
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 
 if TYPE_CHECKING:
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
 _IMMEDIATE = 2  # CS_OP_IMM
 _JUMP, _CALL = 1, 2  # CS_GRP_JUMP, CS_GRP_CALL
+_LONGEST = 15
+
+
+class _Known(NamedTuple):
+    """An instruction that capstone does not know."""
+
+    address: int
+    mnemonic: str
+    size: int
+    op_str: str = ""
+    id: int = 0
 
 
 def disassemble(data: bytes) -> str:
@@ -42,15 +54,35 @@ def disassemble(data: bytes) -> str:
         raise _unsupported(f"code for {machine} cannot be disassembled", None)
     decoder = capstone.Cs(*modes[machine])
     decoder.detail = True
-    decoder.skipdata = True
     lines: list[str] = []
     for index, section in enumerate(elf.iter_sections()):
         if section["sh_flags"] & _EXECUTABLE and section.data_size:
-            instructions = list(decoder.disasm(section.data(), 0))
+            instructions = _instructions(decoder, section.data())
             labels = _functions(elf, index)
             _add_targets(instructions, labels)
             lines += _lines(instructions, labels, _relocations(elf, index))
     return "\n".join([*lines, ""])
+
+
+def _instructions(decoder: Any, code: bytes) -> list[Any]:
+    """Return all instructions of a section; what is none that is known, byte by byte."""
+    found: list[Any] = []
+    place = 0
+    while place < len(code):
+        decoder.skipdata = False
+        found += decoder.disasm(code[place:], place)
+        place = found[-1].address + found[-1].size if found else place
+        if place == len(code):
+            break
+        tile = tile_instruction(code[place : place + _LONGEST])
+        if tile is None:
+            decoder.skipdata = True
+            found += decoder.disasm(code[place : place + 1], place)
+            place += 1
+        else:
+            found.append(_Known(place, *tile))
+            place += tile.size
+    return found
 
 
 def _optional(name: str) -> Any:

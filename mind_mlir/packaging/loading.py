@@ -35,7 +35,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.artefact_kinds import OBJECT
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import held
-from mind_mlir.target import missing_features
+from mind_mlir.target import missing_features, refused_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,7 +130,9 @@ def load_bundle(path: object, *, check_weights: bool = False) -> Bundle:
     if manifest.machine != host_machine():
         raise foreign(place, f"the machine {manifest.machine}", host_machine())
     if missing := missing_features(manifest.features):
-        raise foreign(place, f"a processor with {', '.join(missing)}", f"without {', '.join(missing)}")
+        refused = refused_features() if any(name.startswith("amx") for name in missing) else ""
+        found = "; ".join(filter(None, (f"without {', '.join(missing)}", refused)))
+        raise foreign(place, f"a processor with {', '.join(missing)}", found)
     try:
         return Bundle(str(Path(place).absolute()), manifest, _native(manifest, files[OBJECT]), weights)
     except LoadingError as error:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.target.features import FEATURES, Question, with_implied
 from mind_mlir.target.processors import LEVELS, PROCESSORS
+from mind_mlir.target.tile_state import ARCH_PRCTL, REQUEST, TILE_DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-#: What the operating system has to save where vectors of 32 bytes are used, and of 64: bits of the register
-#: XCR0, which another instruction reads. It is there where cpuid says so.
-_YMM, _ZMM = 0b110, 0b11100110
+#: What the operating system has to save where vectors of 32 bytes are used, and of 64, and tiles: bits of the
+#: register XCR0, which another instruction reads. It is there where cpuid says so.
+_YMM, _ZMM, _TILES = 0b110, 0b11100110, 3 << 17
 STATE = Question(-1)
+#: Linux is asked for leave to use tiles, which is what matters of its answer.
+LEAVE = Question(-2)
 _STATE_IS_THERE = (Question(1, register=2), 27)
 
 
@@ -25,8 +28,8 @@ def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question,
     """Return what to ask a processor, and the bits that all have to be set in the answer.
 
     Returns:
-        The questions in order, that about `STATE` last: it may be asked where the others have been answered
-        so. Nothing where no feature is needed.
+        The questions in order, those about `STATE` and `LEAVE` last: they may be asked where the others have
+        been answered so. Nothing where no feature is needed.
 
     Raises:
         KeyError: A feature is not known.
@@ -38,11 +41,13 @@ def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question,
         masks[feature.question] = masks.get(feature.question, 0) | 1 << feature.bits[-1]
         used = with_implied(machine, (name,))
         state |= _ZMM if "avx512f" in used else _YMM if "avx" in used else 0
+        state |= _TILES if "amx-tile" in used else 0
     if state:
         question, bit = _STATE_IS_THERE
         masks[question] = masks.get(question, 0) | 1 << bit
     ordered = sorted(masks.items())
-    return [*ordered, (STATE, state)] if state else ordered
+    leave = [(LEAVE, 0)] if state & _TILES else []
+    return [*ordered, (STATE, state), *leave] if state else ordered
 
 
 def in_words(machine: str, features: Iterable[str]) -> str:
@@ -102,6 +107,8 @@ def _ask_processor(number: int, question: Question, mask: int) -> list[str]:
             f"  {found} = llvm.extractvalue %state_{number}[0] : !llvm.struct<(i32, i32)>",
         ]
         return [*lines, *_demand(number, found, mask, "i32")]
+    if question == LEAVE:
+        return _ask_for_tiles(number)
     # A processor answers anything to a question that it does not know.
     lines = _cpuid(f"least_{number}", question.leaf & _EXTENDED, 0, register=0)
     lines += _at_least(f"{number}_leaf", f"%least_{number}", question.leaf)
@@ -110,6 +117,22 @@ def _ask_processor(number: int, question: Question, mask: int) -> list[str]:
         lines += _at_least(f"{number}_subleaf", f"%subleaf_{number}", question.subleaf)
     lines += _cpuid(found[1:], question.leaf, question.subleaf, question.register)
     return [*lines, *_demand(number, found, mask, "i32")]
+
+
+def _ask_for_tiles(number: int) -> list[str]:
+    """Return what goes on in a block of its own where Linux lets this process use tiles from now on."""
+    numbers = zip("acb", (ARCH_PRCTL, REQUEST, TILE_DATA), strict=True)
+    lines = [f"  %{name}_{number} = llvm.mlir.constant({value} : i64) : i64" for name, value in numbers]
+    return [
+        *lines,
+        f'  %refused_{number} = llvm.inline_asm has_side_effects "syscall", '
+        '"={ax},{ax},{di},{si},~{rcx},~{r11},~{memory}" '
+        f"%a_{number}, %c_{number}, %b_{number} : (i64, i64, i64) -> i64",
+        f"  %none_{number} = llvm.mlir.constant(0 : i64) : i64",
+        f'  %has_{number} = llvm.icmp "eq" %refused_{number}, %none_{number} : i64',
+        f"  llvm.cond_br %has_{number}, ^has_{number}, ^lacking",
+        f"^has_{number}:",
+    ]
 
 
 def _cpuid(name: str, leaf: int, subleaf: int, register: int) -> list[str]:

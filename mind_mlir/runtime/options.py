@@ -115,7 +115,7 @@ OPTIONS = (
     ),
     Option(
         "target",
-        "The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable\n"
+        "The processor, ``native``, ``sse``, ``avx2``, ``avx512`` or ``amx``; by default what the variable\n"
         "``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.",
         None,  # what each caller can be asked for differs
         "--target",

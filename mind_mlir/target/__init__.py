@@ -13,6 +13,7 @@ from mind_mlir.target.host import (
     host_flags,
     host_target,
     missing_features,
+    refused_features,
     target_from_features,
 )
 from mind_mlir.target.named import (
@@ -45,6 +46,7 @@ __all__ = [
     "missing_features",
     "named_target",
     "processors_of",
+    "refused_features",
     "required_features",
     "runnable_target",
     "runs_here",

@@ -112,6 +112,9 @@ FEATURES: Mapping[str, Mapping[str, Feature]] = {
         avx512vpopcntdq: avx512_vpopcntdq @ 7.ecx 14 > avx512f
         avx512bf16: avx512_bf16 @ 7.1.eax 5 > avx512bw
         avx512fp16: avx512_fp16 @ 7.edx 23 > avx512bw avx512dq avx512vl
+        amx-tile: amx_tile @ 7.edx 24
+        amx-bf16: amx_bf16 @ 7.edx 22 > amx-tile
+        amx-int8: amx_int8 @ 7.edx 25 > amx-tile
         """
     ),
     AARCH64: _features(
@@ -165,6 +168,8 @@ def scheduled_for(base: Target, features: frozenset[str]) -> Target:
             scales=True,
             bf16_dots="avx512bf16" in features,
             integer_dots="avx512vnni" in features,
+            bf16_tiles="amx-bf16" in features,
+            integer_tiles="amx-int8" in features,
         )
     elif "avx2" in features:
         base = dataclasses.replace(base, vector_bytes=32, vector_registers=16, fma="fma" in features)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.target.features import FEATURES, features_of_flags, scheduled_for, with_implied
 from mind_mlir.target.record import BASELINE, X86_64, Target
+from mind_mlir.target.tile_state import refusal_in_words, usable_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,20 @@ def host_architecture() -> str:
 
 @functools.cache
 def host_flags() -> frozenset[str]:
-    """Return what this machine's processor has, as Linux calls it; nothing where nobody says it."""
+    """Return what this machine's processor has, as Linux calls it; nothing where nobody says it.
+
+    Tiles are not among it where Linux does not let this process use them, which is asked for here.
+    """
+    return usable_flags(_processor_flags())
+
+
+def refused_features() -> str:
+    """Return, for people, which features of this machine's processor this process may not use; or nothing."""
+    return refusal_in_words(_processor_flags())
+
+
+@functools.cache
+def _processor_flags() -> frozenset[str]:
     try:
         lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 from mind_mlir.target.features import with_implied
-from mind_mlir.target.host import host_architecture, host_features, host_target
+from mind_mlir.target.host import host_architecture, host_features, host_target, refused_features
 from mind_mlir.target.processors import PROCESSORS
 from mind_mlir.target.record import BASELINE, Target
 
@@ -13,17 +14,27 @@ from mind_mlir.target.record import BASELINE, Target
 VARIABLE = "MIND_MLIR_TARGET"
 #: The machine at hand.
 NATIVE = "native"
+_AVX512 = Target(
+    *(64, 32),
+    fma=True,
+    half=True,
+    masks=True,
+    scales=True,
+    cpu="x86-64-v4",
+    features=("+avx2", "+fma", "+f16c", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
+)
+_DOTS, _TILES = ("+avx512bf16", "+avx512vnni"), ("+amx-tile", "+amx-bf16", "+amx-int8")
 _LEVELS = {
     "sse": Target(cpu="x86-64", features=("+sse2",)),
     "avx2": Target(*(32, 16), fma=True, half=True, cpu="x86-64-v3", features=("+avx2", "+fma", "+f16c")),
-    "avx512": Target(
-        *(64, 32),
-        fma=True,
-        half=True,
-        masks=True,
-        scales=True,
-        cpu="x86-64-v4",
-        features=("+avx2", "+fma", "+f16c", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
+    "avx512": _AVX512,
+    "amx": dataclasses.replace(
+        _AVX512,
+        bf16_dots=True,
+        integer_dots=True,
+        bf16_tiles=True,
+        integer_tiles=True,
+        features=(*_AVX512.features, *_DOTS, *_TILES),
     ),
 }
 #: The names of targets.
@@ -85,9 +96,10 @@ def runnable_target(name: str | None = None) -> Target:
     if not runs_here(target):
         what, asked = ("target", name) if name is not None else (VARIABLE, os.environ.get(VARIABLE))
         able = ", ".join(other for other in TARGETS if runs_here(named_target(other)))
+        why = f"; {refused}" if target.bf16_tiles and (refused := refused_features()) else ""
         raise ValueError(
             f"{what} must be one of {able}, which this machine runs code for; "
-            f"code for {asked!r} can be printed here, but not run"
+            f"code for {asked!r} can be printed here, but not run{why}"
         )
     return target
 

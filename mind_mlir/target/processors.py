@@ -45,7 +45,7 @@ _ICE_LAKE = _set(
     _CASCADE_LAKE,
     "avx512ifma avx512vbmi avx512vbmi2 avx512bitalg avx512vpopcntdq gfni sha vaes vpclmulqdq",
 )
-_SAPPHIRE_RAPIDS = _set(_ICE_LAKE, "avx512bf16 avx512fp16 avxvnni")
+_SAPPHIRE_RAPIDS = _set(_ICE_LAKE, "avx512bf16 avx512fp16 avxvnni amx-tile amx-bf16 amx-int8")
 _ALDER_LAKE = _set(_BROADWELL, "avxvnni gfni sha vaes vpclmulqdq")
 _ZEN = _set(_BROADWELL, "sha")
 _ZEN_3 = _set(_ZEN, "vaes vpclmulqdq")

@@ -21,6 +21,10 @@ class Target:
         scales: whether an instruction multiplies floats by powers of two and rounds once (AVX-512).
         bf16_dots: whether an instruction adds products of pairs of bf16 to accumulators of f32 (AVX512_BF16).
         integer_dots: the same for pairs of i16 and for four bytes, with accumulators of i32 (AVX512_VNNI).
+        bf16_tiles: whether an instruction multiplies tiles of pairs of bf16, into one of f32 (AMX-BF16).
+        integer_tiles: the same for tiles of four bytes each, signed or not, and one of i32 (AMX-INT8).
+        emulates_tiles: whether vector code takes the place of these instructions, to the same bits: so tests
+            run what machines with them run.
         l1_bytes: first-level data cache of one core, in bytes.
         l2_bytes: second-level cache of one core, in bytes.
         l3_bytes: last-level cache as seen from one core, in bytes.
@@ -38,6 +42,9 @@ class Target:
     scales: bool = False
     bf16_dots: bool = False
     integer_dots: bool = False
+    bf16_tiles: bool = False
+    integer_tiles: bool = False
+    emulates_tiles: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 8 << 20

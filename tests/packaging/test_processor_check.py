@@ -14,11 +14,13 @@ from mind_mlir.image.loading import Loaded, host_machine
 from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.mlir.bindings import ir, new_context
+from mind_mlir.packaging import processor_check
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.processor_check import STATE, in_words, questions
+from mind_mlir.packaging.processor_check import LEAVE, STATE, SUPPORTED, in_words, questions
 from mind_mlir.target import FEATURES, host_features
 from mind_mlir.target.processors import PROCESSORS
+from mind_mlir.target.tile_state import tiles_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +80,31 @@ def test_the_state_that_the_system_saves_is_asked_for_last() -> None:
         (7, 3): 1 << 23,
         (0x80000001, 2): 1 << 5,
     }
+
+
+def test_linux_is_asked_for_tiles_where_all_else_is_there() -> None:
+    assert LEAVE not in dict(questions("x86_64", ["avx512bf16", "avx2"]))
+    *_, state, leave = questions("x86_64", ["avx512f", "amx-int8"])
+    assert (state, leave) == ((STATE, 0xE6 | 3 << 17), (LEAVE, 0))
+    text = entries_text(LIBRARY, machine="x86_64", features=["amx-bf16"])
+    assert text.index("xgetbv") < text.index("syscall")
+
+
+@pytest.mark.skipif(host_machine() != "x86_64", reason="tiles of x86-64")
+def test_what_linux_says_of_tiles_is_what_it_says_to_python() -> None:
+    lines = ["llvm.func @look() -> i32 {", *processor_check._ask_for_tiles(0)]
+    for number, label in ((SUPPORTED, ""), (0, "^lacking:")):
+        lines += [
+            label,
+            f"  %n{number} = llvm.mlir.constant({number} : i32) : i32",
+            f"  llvm.return %n{number} : i32",
+        ]
+    with new_context(("llvm",)), ir.Location.unknown():
+        loaded = Loaded(
+            link(make_objects([(ir.Module.parse("\n".join([*lines, "}"])), "look", 3)], pic=True))
+        )
+    look = ctypes.CFUNCTYPE(ctypes.c_int)(loaded.address_of("look"))
+    assert (look() == SUPPORTED) is not bool(tiles_refusal())
 
 
 def test_arm_asks_the_system() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import mind_mlir.lowering.schedule.driver  # noqa: F401 -- loads the modules whose constants are set
+import mind_mlir.lowering.pipeline  # noqa: F401 -- loads the modules whose constants are set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -67,6 +67,13 @@ def test_dots_and_processors_reach_the_schedules() -> None:
     assert artefact_target("x86_64-linux", cpu="cascadelake").integer_dots
     assert not artefact_target("x86_64-linux", cpu="skylake-avx512").integer_dots
     assert artefact_target("x86_64-linux", cpu="skylake-avx512", features="+avx512bf16").bf16_dots
+    sapphire = artefact_target("x86_64-linux", cpu="sapphirerapids")
+    assert (sapphire.bf16_tiles, sapphire.integer_tiles) == (True, True)
+    without = artefact_target("x86_64-linux", cpu="sapphirerapids", features="-amx-tile")
+    assert not {name for name in required_features(without) if name.startswith("amx")}
+    assert (without.bf16_tiles, without.integer_tiles, without.bf16_dots) == (False, False, True)
+    added = artefact_target("avx512", features="+avx512bf16,+amx-bf16")
+    assert (added.bf16_tiles, added.integer_tiles) == (True, False)
     assert artefact_target("x86_64-linux", cpu="icelake-server").l2_bytes == 1280 << 10
     arm = artefact_target("aarch64-linux")
     assert (arm.vector_registers, arm.fma, arm.half, triple_of(arm)) == (

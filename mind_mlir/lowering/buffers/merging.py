@@ -12,7 +12,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.buffers.footprint import ProductKernels, Touch, bounds_of, touched
+from mind_mlir.lowering.buffers.footprint import Touch, bounds_of, touched
+from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.buffers.spans import Span, hull
 from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE

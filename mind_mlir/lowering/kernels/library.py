@@ -17,6 +17,7 @@ from mind_mlir.lowering.kernels.packing import PackKernel
 from mind_mlir.lowering.kernels.product import ProductKernel
 from mind_mlir.lowering.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.kernels.quantized_tiles import PanelKernel, TileKernel
+from mind_mlir.lowering.kernels.tile_product import TileProductKernel
 from mind_mlir.lowering.kernels.vnni import are_normal
 from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, linalg, memref
 from mind_mlir.mlir.memory import metadata_of
@@ -62,7 +63,7 @@ _KINDS: dict[str, type[Any]] = {
     kernel.kind: kernel
     for kernel in (
         *(ProductKernel, PackKernel, AxpyKernel, JoinKernel, DotKernel),
-        *(ActivationsKernel, QuantizedKernel, PanelKernel, TileKernel),
+        *(ActivationsKernel, QuantizedKernel, PanelKernel, TileKernel, TileProductKernel),
     )
 }
 

@@ -12,6 +12,9 @@ from mind_mlir.mlir.records import spelled
 
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
+#: Factors that are read as tiles, squares of words: left ones, whose squares are ``[column][step]``, and
+#: right ones, whose squares are ``[step][column]``.
+LEFT_TILES, RIGHT_TILES = "left tiles", "right tiles"
 #: Steps of a panel are written in macro-tiles of so many bytes: to choose instructions for shuffles across
 #: all of a wide register takes LLVM several times as long.
 _CHUNK_BYTES = 16
@@ -26,10 +29,10 @@ class PackKernel(MicroKernel):
     Attributes:
         columns: Columns of a panel.
         lanes: Elements of an accumulator vector, of which panels are a multiple wide.
-        transposes: Whether the source is contiguous along the steps, not along the columns. Then a panel
-            holds a multiple of ``square`` steps.
+        transposes: Whether the source is contiguous along the steps, not along the columns.
         vnni: Elements in a word; then panels are of words, a step is one of words, and there are masks.
         info: What it does besides, one of those of `vnni`.
+        tiles: Whether words are for tiles, and of which factor.
     """
 
     columns: int
@@ -40,6 +43,7 @@ class PackKernel(MicroKernel):
     masks: bool
     vnni: int = dataclasses.field(default=1, metadata=spelled("group"))
     info: str = dataclasses.field(default="", metadata=spelled("notes"))
+    tiles: str = ""
 
     kind = "pack"
     buffers = ("source", "target")
@@ -49,7 +53,7 @@ class PackKernel(MicroKernel):
     def name(self) -> str:
         """The symbol of the function."""
         element = self.element if self.vnni == 1 else f"words {self.vnni}"
-        rest = [*(["masks"] if self.masks else []), *([self.info] if self.info else [])]
+        rest = [*(["masks"] if self.masks else []), *filter(None, (self.info, self.tiles))]
         parts = [f"{self.columns}x{self.lanes}", self.source, element, *rest]
         return symbol("transpose" if self.transposes else self.kind, parts)
 
@@ -57,6 +61,11 @@ class PackKernel(MicroKernel):
     def square(self) -> int:
         """Rows and columns of the squares that are transposed in registers."""
         return min(self.lanes, _LARGEST_SQUARE)
+
+    @property
+    def multiple(self) -> int:
+        """What the steps of a panel are a multiple of; tiles have zeros past the last one."""
+        return self.square if self.transposes or self.tiles else 1
 
     @property
     def part(self) -> str:
@@ -68,6 +77,8 @@ class PackKernel(MicroKernel):
         """Append the body."""
         if self.transposes:
             _Transpose(t, self).append()
+        elif self.tiles == LEFT_TILES:
+            _append_squares(t, self)
         else:
             _append_copy(t, self)
 
@@ -90,28 +101,77 @@ def _append_copy(t: Text, k: PackKernel) -> None:
         for first in range(0, k.columns, k.lanes):
             places = [row + first for row in rows]
             mask = None if live is None else live.mask(first, k.lanes)
-            value = places[0].read(k.lanes, mask)
-            value = value.cast("zext", WORD) if k.vnni > 1 else value
-            for term, (place, is_there) in enumerate(zip(places[1:], flags, strict=True), 1):
-                other = place.read(k.lanes, mask)
-                other = is_there.select(other, other.like(0)).cast("zext", WORD)
-                value = value | other << 8 * byte_width(k.part) * term
-            value = info.seen(value)
+            value = info.seen(_word(k, places, flags, mask))
             (there + first).store(value)
         info.keep()
 
-    with t.loop(vnni_steps(t, k), source, target) as (step, (source, target)):
-        #: The rows of the source of a step, and whether those behind the first are there.
-        rows, flags = [source], []
-        for term in range(1, k.vnni):
-            flags.append((step.number * k.vnni + term).compare("ult", t["depth"]))
-            rows.append(flags[-1].select(rows[-1] + t["stride"], source))
+    steps = vnni_steps(t, k)
+    steps = steps.blocks(k.multiple) * k.multiple if k.tiles else steps
+    with t.loop(steps, source, target) as (step, (source, target)):
+        rows, flags = _lines(t, k, source, step.number)
         with t.loop(panels, *rows, target, t["columns"]) as (panel, (*here, there, live)):
             for whole in t.branches(live.compare("uge", k.columns)):
                 columns(here, flags, there, None if whole else live)
             after = [row + k.columns for row in here]
             panel.next(*after, there + t["panel"], live - k.columns)
         step.next(source + (t["stride"] * k.vnni if k.vnni > 1 else t["stride"]), target + k.columns)
+    info.write(panels)
+
+
+def _lines(
+    t: Text, k: PackKernel, source: TextValue, step: TextValue
+) -> tuple[list[TextValue], list[TextValue]]:
+    """Append the lines of the source whose elements make step number ``step``, and whether they are there.
+
+    The first one is at ``source``; where steps fill up squares, it is said of that one, too.
+    """
+    flags = []
+    if k.tiles:  # what is not there is read from where the buffer begins
+        flags.append((step * k.vnni).compare("ult", t["depth"]))
+        source = flags[0].select(source, t.begin("source", k.source))
+    lines = [source]
+    for term in range(1, k.vnni):
+        flags.append((step * k.vnni + term).compare("ult", t["depth"]))
+        lines.append(flags[-1].select(lines[-1] + t["stride"], source))
+    return lines, flags
+
+
+def _word(
+    k: PackKernel, places: list[TextValue], flags: list[TextValue], mask: TextValue | None
+) -> TextValue:
+    """Append words of what stands at ``places``: zero where ``flags``, of the last of them, do not hold."""
+    value: TextValue | None = None
+    for term, place in enumerate(places):
+        element = place.read(k.lanes, mask)
+        if term >= len(places) - len(flags):
+            element = flags[term - len(places)].select(element, element.like(0))
+        element = element.cast("zext", WORD) if k.vnni > 1 else element
+        value = element if value is None else value | element << 8 * byte_width(k.part) * term
+    assert value is not None
+    return value
+
+
+def _append_squares(t: Text, k: PackKernel) -> None:
+    """Append what packs a factor whose columns are contiguous into squares of contiguous steps."""
+    info, size = PackingInfo(t, k), k.square
+    source, target = t.begin("source", k.source), t.begin("target", k.element)
+    panels, line = t["columns"].blocks(k.columns), t["stride"] * k.vnni
+    squares = vnni_steps(t, k).blocks(size)
+    with t.loop(panels, source, target, t["columns"]) as (panel, (there, panel_target, live)):
+        with t.loop(squares, there, panel_target) as (square, (here, place)):
+            with t.loop(k.columns // size, here, place, live) as (group, (first, to, left)):
+                mask, words, at = left.mask(0, size), [], first
+                for step in range(size):
+                    lines, flags = _lines(t, k, at, square.number * size + step)
+                    words.append(info.seen(_word(k, lines, flags, mask)))
+                    at = at + line
+                info.keep()
+                transposed = exchange(words, lambda one, other, lanes: one.shuffle(other, lanes))
+                for column, value in enumerate(transposed):
+                    (to + column * size).store(value)
+                group.next(first + size, to + size * size, left.maximum(size) - size)
+            square.next(here + line * size, place + k.columns * size)
+        panel.next(there + k.columns, panel_target + t["panel"], live - k.columns)
     info.write(panels)
 
 
@@ -140,19 +200,20 @@ class _Transpose:
                 else:
                     for is_long in t.branches(t["depth"].compare("uge", size)):
                         (self._in_squares if is_long else self._one_by_one)(here, first)
-                group.next(here + size, first + size)
+                group.next(here + (size * size if k.tiles == LEFT_TILES else size), first + size)
             panel.next(there + t["panel"], column + k.columns)
         self._info.write(panels)
 
     def _in_squares(self, there: TextValue, column: TextValue) -> None:
         t, few = self._t, self._few
+        onward = few * (self._size if self._k.tiles == LEFT_TILES else 1)
         with (
             t.loop(self._squares) as (square, _),
             t.loop(self._size // few, there, column) as (part, (here, first)),
         ):
             rows = [self._row(first + lane) for lane in range(few)]
             self._part(here, rows, square.number)
-            part.next(here + few, first + few)
+            part.next(here + onward, first + few)
 
     def _part(self, there: TextValue, rows: list[TextValue], number: TextValue) -> None:
         """Append the packing of some columns of square ``number``."""
@@ -167,6 +228,10 @@ class _Transpose:
             first = first.minimum(t["depth"] - size)
             values = [(row + first).load(size) for row in rows]
         place = there + first * k.columns
+        if k.tiles == LEFT_TILES:
+            for lane, value in enumerate(values):
+                (place + lane * size).store(value)
+            return
         transposed = exchange(values, lambda left, right, lanes: left.shuffle(right, lanes), size)
         for step, moved in enumerate(transposed):
             value = moved.converted(k.source) if k.vnni == 1 else moved

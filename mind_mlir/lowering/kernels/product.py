@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, symbol
 from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width, stored
-from mind_mlir.lowering.kernels.product_results import Panel, Results
+from mind_mlir.lowering.kernels.product_results import Panel, Results, ResultTile
 from mind_mlir.lowering.kernels.vnni import I8, WORD, dot_products
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
@@ -119,7 +119,8 @@ class _Product:
         t, k = self._t, self._k
         given = ("left", k.left), ("right", k.right), ("out", k.element)
         left, right, out = (t.begin(*each) for each in given)
-        self._results = Results(t, k)
+        tile = ResultTile(k.rows, k.vectors, k.lanes, k.element, k.masks, k.streams)
+        self._results = Results(t, tile)
         self._copy = t.buffer(COPIED_STEPS * k.columns, k.element) if k.copies else None
         self._results.look_at(out)
         last = t["blocks"] - 1

@@ -8,7 +8,6 @@ from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_function import Text
-    from mind_mlir.lowering.kernels.product import ProductKernel
 
 
 class Panel(NamedTuple):
@@ -31,20 +30,45 @@ class Panel(NamedTuple):
     first: list[TextValue]
 
 
+class ResultTile(NamedTuple):
+    """Sums that are added to the results at once.
+
+    Attributes:
+        rows: Rows of them.
+        vectors: Vectors in a row.
+        lanes: Sums in a vector.
+        element: Their type.
+        masks: Whether loads and stores take masks; else those at edges go through a buffer.
+        streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    element: str
+    masks: bool
+    streams: bool
+
+    @property
+    def columns(self) -> int:
+        """Columns of the tile."""
+        return self.vectors * self.lanes
+
+
 class Results:
     """Appends what adds the sums of a tile to the results, or to a start value; memory for that first."""
 
-    def __init__(self, t: Text, kernel: ProductKernel) -> None:
-        self._t, self._k = t, kernel
-        self._cells = [(row, v * kernel.lanes) for row in range(kernel.rows) for v in range(kernel.vectors)]
-        start = t.start(kernel.element).splat(kernel.lanes)
-        if not kernel.masks:
-            self._edge = t.buffer(kernel.rows * kernel.columns, kernel.element)
+    def __init__(self, t: Text, tile: ResultTile) -> None:
+        self._t, self._k = t, tile
+        self._cells = [(row, v * tile.lanes) for row in range(tile.rows) for v in range(tile.vectors)]
+        start = t.start(tile.element).splat(tile.lanes)
+        if not tile.masks:
+            self._edge = t.buffer(tile.rows * tile.columns, tile.element)
         #: A row of a tile that holds what sums start from, and one that nobody reads.
-        self._starts = t.buffer(kernel.columns, kernel.element)
-        for _, column in self._cells[: kernel.vectors]:
-            (self._starts + column).store(start, alignment=kernel.lanes * byte_width(kernel.element))
-        self._spare = t.buffer(kernel.columns, kernel.element)
+        self._starts = t.buffer(tile.columns, tile.element)
+        for _, column in self._cells[: tile.vectors]:
+            (self._starts + column).store(start, alignment=tile.lanes * byte_width(tile.element))
+        self._spare = t.buffer(tile.columns, tile.element)
 
     def look_at(self, out: TextValue) -> None:
         """Append whether each vector of the result, which begins at ``out``, is aligned to its own size."""

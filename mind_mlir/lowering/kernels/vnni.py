@@ -8,8 +8,9 @@ where there are none on the way, which is known once factors are packed: each ke
 least magnitude of a number other than zero (`LEAST`). Elsewhere the same words are converted to f32. Both
 round after each product, the upper one of a pair first: where both may be called, results are the same bits.
 
-The instruction for bytes takes one factor as unsigned. It is given 128 more than the number, and sums start
-from -128 times the sum of the other factor (`SUMS`). Integers wrap around, so that is exact.
+The instruction for bytes takes one factor as unsigned. If none is, the left one is given as 128 more than the
+number, and sums start from -128 times the sum of the other factor (`SUMS`). Integers wrap around, so that is
+exact.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 #: The type of words.
 WORD = "i32"
 
-#: Kinds of dot products: pairs of bf16, the same by conversion to f32, pairs of i16, and four bytes each.
-BF16, WIDENED, I16, I8 = "bf16", "widened", "i16", "i8"
+#: Kinds of dot products: pairs of bf16, the same by conversion to f32, pairs of i16, and four bytes each,
+#: with signs, and without them on one side.
+BF16, WIDENED, I16, I8, U8_I8, I8_U8 = "bf16", "widened", "i16", "i8", "u8i8", "i8u8"
 
 #: What a kernel that packs does besides: it stores the least magnitude, or -128 times the sums of columns, or
 #: adds 128 to each byte.
@@ -37,7 +39,7 @@ LEAST, SUMS, RAISED = "least", "sums", "raised"
 _INTRINSICS = {
     BF16: ("llvm.x86.avx512bf16.dpbf16ps", "bf16", 2),
     I16: ("llvm.x86.avx512.vpdpwssd", "i16", 2),
-    I8: ("llvm.x86.avx512.vpdpbusd", "i8", 4),
+    **dict.fromkeys((I8, U8_I8, I8_U8), ("llvm.x86.avx512.vpdpbusd", "i8", 4)),
 }
 
 #: The highest bit of each byte of a word: 128 as a number without a sign.
@@ -60,7 +62,8 @@ def dot_products(t: Text, kind: str, left: TextValue, right: TextValue, sums: Te
             sums = one.multiply_add(other, sums, fma=True)
         return sums
     name, element, vnni = _INTRINSICS[kind]
-    factors = [each.cast("bitcast", element, vnni * sums.lanes) for each in (left, right)]
+    pair = (right, left) if kind == I8_U8 else (left, right)
+    factors = [each.cast("bitcast", element, vnni * sums.lanes) for each in pair]
     return t.call(f"{name}.{32 * sums.lanes}", [sums, *factors], sums.element, sums.lanes)
 
 

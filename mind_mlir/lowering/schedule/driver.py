@@ -102,7 +102,7 @@ class FunctionScheduler:
             self._winograd.run(function, views)
         compute_on_patches(function, views)
         read_through_margins(function, views)
-        read_unconverted(function, views)
+        read_unconverted(function, views, self._scope.target)
         compute_in_scatters(function, views, self._scope.target)
         make_factors_dense(function, views)
         split_transposes(function, views)

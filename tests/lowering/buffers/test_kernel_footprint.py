@@ -7,9 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from mind_mlir.lowering.buffers.footprint import ProductKernels
+from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.kernels.library import Library
 from mind_mlir.lowering.kernels.product import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.kernels.tile_operations import EMULATED
+from mind_mlir.lowering.kernels.tile_product import TileProductKernel
 from mind_mlir.mlir.bindings import ir, new_context
 
 
@@ -21,8 +23,8 @@ def kernels(*, ragged: bool) -> tuple[ProductKernels, ProductKernel]:
         return ProductKernels(module), kernel
 
 
-def enumerated(n: dict[str, int], panel: int, *, ragged: bool) -> tuple[int, int, int]:
-    """Return the last element of each operand that a product touches."""
+def enumerated(n: dict[str, int], rows: int, panel: int, *, ragged: bool) -> tuple[int, int, int]:
+    """Return the last element of each operand that a product in tiles of ``rows`` touches."""
     left, right, out = [], [], []
     columns = n["columns"] if ragged else -(-n["columns"] // panel) * panel
     places = itertools.product(*(range(n[each]) for each in ("planes", "rows", "blocks", "taps")))
@@ -30,7 +32,8 @@ def enumerated(n: dict[str, int], panel: int, *, ragged: bool) -> tuple[int, int
         out.append(p * n["out_plane"] + i * n["out_row"] + n["columns"] - 1)
         for k in range(n["last_depth"] if b == n["blocks"] - 1 else n["depth"]):
             inner = b * n["left_block"] + t * n["left_tap"] + k * n["left_step"]
-            left.append(p * n["left_plane"] + i * n["left_row"] + inner)
+            row = i // rows * n["left_tile"] + i % rows * n["left_row"]
+            left.append(p * n["left_plane"] + row + inner)
             for j in range(columns):
                 where = j // panel * n["right_panel"] + j % panel
                 right.append(where + b * n["right_block"] + t * n["right_tap"] + k * n["right_step"])
@@ -50,8 +53,34 @@ def test_reaches(seed: int, ragged: bool) -> None:
     assert kernel.name in declared
     reaches = declared.reaches(kernel.name, n)
     assert reaches is not None
-    assert tuple(each.extent for each in reaches) == enumerated(n, 8, ragged=ragged)
+    assert tuple(each.extent for each in reaches) == enumerated(n, 2, 8, ragged=ragged)
     assert [each.writes for each in reaches] == [False, False, True]
+
+
+@pytest.mark.parametrize("rows", [1, 32, 33, 70])
+def test_tiles_are_read_whole(rows: int) -> None:
+    """A left factor of squares ``[row / 32][step / 16][32 rows][16 steps]``, and panels of 32 columns."""
+    kernel = TileProductKernel(32, 2, 16, "i32", "i8", "u8", streams=False, how=EMULATED)
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        Library(module)._declare(kernel, [])
+        declared = ProductKernels(module)
+    steps, columns = 48, 35
+    n = dict.fromkeys(PRODUCT_ARGUMENTS, 0) | dict.fromkeys(("planes", "taps", "blocks"), 1)
+    n |= {"rows": rows, "columns": columns, "depth": steps, "last_depth": steps, "out_row": columns}
+    n |= {
+        "left_row": 16,
+        "left_step": 32,
+        "left_tile": 32 * steps,
+        "right_step": 32,
+        "right_panel": 32 * steps,
+    }
+    reaches = declared.reaches(kernel.name, n)
+    assert reaches is not None
+    left, right, out = reaches
+    whole = -(-rows // 32) * 32 * steps
+    assert whole - 1 <= left.extent < whole + 16 * 32
+    assert (right.extent, out.extent) == (2 * 32 * steps - 1, rows * columns - 1)
 
 
 @pytest.mark.parametrize("unknown", [name for name in PRODUCT_ARGUMENTS if "first" not in name])

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
 from mind_mlir.lowering.kernels.gemv import JOINED
 from mind_mlir.lowering.kernels.product import COPIED_STEPS
+from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.contraction.words import Words
     from mind_mlir.target import Target
 
 
@@ -28,11 +32,13 @@ class ProductCase:
         bits: Width of an accumulator in bits.
         target: The processor.
         hoist_depth: Out of how many loops the packing of its right factor can be taken.
-        terms: How many terms of both factors can go into a word, which one instruction multiplies.
+        words: What both factors can be packed into, to be multiplied by one instruction, if they can.
         converts: Whether elements of the left factor are not accumulators in memory.
         constant_left: Whether the left factor can be packed when the program is compiled.
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
         starts_at_zero: Whether all sums start from zero.
+        terms: How many terms are in a word; 1 without words.
+        tiled: Whether the instruction multiplies tiles.
         size: Bytes of an accumulator.
         lanes: Accumulators in a vector.
         m: Rows of tiles.
@@ -62,7 +68,7 @@ class ProductCase:
     bits: int
     target: Target
     hoist_depth: int = 0
-    terms: int = 1
+    words: Words | None = None
     converts: bool = False
     constant_left: bool = False
     constant_right: bool = False
@@ -70,6 +76,8 @@ class ProductCase:
 
     def __post_init__(self) -> None:
         loops, target = self.loops, self.target
+        self.terms = 1 if self.words is None else self.words.terms
+        self.tiled = self.words is not None and self.words.is_tiled
         self.size, self.lanes = self.bits // 8, target.lanes(self.bits)
         self.m, self.n = loops.rows[0].extent, loops.columns.extent
         self.k = -(-loops.steps // self.terms)
@@ -77,6 +85,7 @@ class ProductCase:
         self.batch = math.prod(loop.extent for loop in loops.batch)
         self.all_rows = self.m * self.planes
         multiplied = self.all_rows * self.batch * self.k * -(-self.n // self.lanes) * FMA_NS
+        multiplied /= costs.TILE_SPEED if self.tiled else 1
         self.nanoseconds = max(multiplied, self.k * self.n * self.batch * self.size * BYTE_NS)
         self.has_one_sum = len(loops.depth) == 1
         self.is_matrix = self.has_one_sum and len(loops.rows) == 1 and not loops.batch
@@ -144,19 +153,28 @@ class ProductCase:
         is packed for certain, it is in squares of as many rows as a tile has. Tiles have a least size, if
         they can, where that lets what comes from afar be read once, or seldom, and much of a row at once.
         """
+        vectors = -(-self.n // self.lanes)
+        if self.tiled:
+            return _first_of(
+                {
+                    (rows * SIDE, width): -(-self.m // (rows * SIDE))
+                    * -(-vectors // width)
+                    * costs.tiles_cost(rows, width)
+                    for rows, width in costs.TILE_SHAPES
+                },
+                costs.TOLERANCE_TILES,
+            )
         packs = self.terms > 1 or self.packs_left
         tiles = [(rows, width) for rows, width in costs.TILES if not packs or rows in costs.SQUARES]
         registers = self.target.vector_registers
         fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= registers]
         for place, few in enumerate(self._least_tile):
             fitting = [tile for tile in fitting if tile[place] >= few] or fitting
-        vectors = -(-self.n // self.lanes)
-        times = [
-            -(-self.m // rows) * -(-vectors // width) * costs.tile_cost(rows, width)
+        times = {
+            (rows, width): -(-self.m // rows) * -(-vectors // width) * costs.tile_cost(rows, width)
             for rows, width in fitting
-        ]
-        most = min(times) * self._tolerance
-        return next(tile for tile, time in zip(fitting, times, strict=True) if time <= most)
+        }
+        return _first_of(times, self._tolerance)
 
     @property
     def _least_tile(self) -> tuple[int, int]:
@@ -198,6 +216,9 @@ class ProductCase:
         """Steps, at most about, that one accumulator sums."""
         if self.tiles_as_swept:
             return self.swept_steps
+        if self.tiled:  # a panel of a block stays near, and few sums add to the result
+            near = self.target.l1_bytes // costs.TILE_SHARE // (self.columns * self.size)
+            return max(near // SIDE * SIDE, round_up(-(-self.k // BLOCK), SIDE), SIDE)
         if self.terms > 1:  # as many terms
             return max(costs.WORDS_SUM, round_up(math.isqrt(self.loops.steps) // self.terms, 4))
         longest = ACCUMULATED if self.has_one_sum else costs.WINDOW_SUM
@@ -222,3 +243,9 @@ class ProductCase:
     def panel_bytes(self) -> int:
         """Bytes of a panel of all steps."""
         return round_up(self.k, costs.PADDED_STEPS) * self.columns * self.size
+
+
+def _first_of(times: Mapping[tuple[int, int], float], tolerance: float) -> tuple[int, int]:
+    """Return the first tile whose time is no longer than ``tolerance`` times the shortest."""
+    most = min(times.values()) * tolerance
+    return next(tile for tile, time in times.items() if time <= most)

@@ -23,6 +23,7 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     PANELS,
     STRIPS,
     SWEEP,
+    TILES,
     WORDS,
     MatmulSchedule,
     instructions,
@@ -129,6 +130,12 @@ STRATEGIES = (
         _sweep,
         f"the right factor comes from memory for {costs.AXPY_ROWS} rows or fewer",
         "row after row, in parts whose results are added up",
+    ),
+    _in_tiles(
+        TILES,
+        lambda case: case.tiled,
+        "an instruction multiplies tiles of words of narrow terms",
+        "panels of words, packed first",
     ),
     _in_tiles(
         WORDS,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
+from mind_mlir.lowering.kernels.packing import LEFT_TILES
 from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
 from mind_mlir.lowering.schedule.contraction.match import Operand, is_factor
 from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
@@ -107,7 +108,11 @@ def packed(data: Array, packing: Packing, casts: Sequence[Operation]) -> Array:
     padded[part] = source
     batches = int(np.prod([extent for extent, _ in before]))
     split = padded.reshape(batches, panels, width, int(np.prod(outer)), packing.steps, vnni)
-    ordered = np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
+    order = (0, 1, 3, 4, 2, 5)
+    if kernel.tiles == LEFT_TILES:
+        split = split.reshape(batches, panels, width, -1, kernel.square, vnni)
+        order = (0, 1, 3, 2, 4, 5)
+    ordered = np.ascontiguousarray(split.transpose(order))
     return _words(ordered, kernel) if vnni > 1 else _converted(ordered, casts).reshape(-1)
 
 

@@ -161,7 +161,7 @@ class _TiledEmission(ProductEmission):
 
     def _product(self, places: Sequence[Index], bounds: Sequence[Index], sums: Index) -> None:
         """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""
-        plan, f = reduction(self._f.loops.depth, self._s.kc), self._f
+        plan, f = reduction(self._f.loops.depth, self._s.kc, self._s.multiple), self._f
         inner = {"step": plan.step, "tap": plan.tap, "block": plan.block}
         lefts, rights = ({name: getattr(loop, side) for name, loop in inner.items()} for side in _FACTORS)
         left, right, out = zip((f.left.base, f.right.base, self._out.base), places, strict=True)

@@ -89,7 +89,7 @@ class Factors:
         self.tile = packing.panel
         self.loops = dataclasses.replace(
             loops,
-            rows=_moving(loops.rows, left=[1]),
+            rows=_moving(loops.rows, left=[packing.kernel.square if packing.kernel.tiles else 1]),
             batch=_moving(loops.batch, left=packing.batch_strides),
             depth=_moving(loops.depth, left=[packing.kernel.columns]),
             first=(0, *loops.first[1:]),
@@ -199,11 +199,11 @@ class Factors:
         depth: list[Loop] = []
         steps = 1
         for loop in self.loops.depth:
-            extent = -(-loop.extent // kernel.vnni)
+            extent = packing.steps if kernel.tiles else -(-loop.extent // kernel.vnni)
             depth.append(dataclasses.replace(loop, extent=extent, right=steps * kernel.columns))
             steps *= extent
-            if steps == inner and kernel.transposes:
-                steps = -(-steps // kernel.square) * kernel.square
+            if steps == inner:
+                steps = -(-steps // kernel.multiple) * kernel.multiple
         self.panel, self.right = packing.panel, packed
         self.loops = dataclasses.replace(
             self.loops,

@@ -12,48 +12,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mind_mlir.lowering.emission.constants import BYTE_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
-from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT, byte_width
-from mind_mlir.lowering.kernels.packing import PackKernel
+from mind_mlir.lowering.kernels.llvm_text import byte_width
+from mind_mlir.lowering.kernels.packing import LEFT_TILES, RIGHT_TILES, PackKernel
 from mind_mlir.lowering.kernels.product import ProductKernel
-from mind_mlir.lowering.kernels.vnni import BF16, I8, I16, LEAST, RAISED, SUMS, WIDENED, WORD
-from mind_mlir.lowering.schedule.contraction import costs
+from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS
+from mind_mlir.lowering.kernels.tile_product import TileProductKernel
+from mind_mlir.lowering.kernels.vnni import LEAST, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
-from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP
-from mind_mlir.lowering.schedule.linalg_view.values import CASTS
+from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP, TILES
+from mind_mlir.lowering.schedule.contraction.words import conversions, words_of
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.library import Kernel
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+    from mind_mlir.lowering.schedule.contraction.geometry import Loop
     from mind_mlir.lowering.schedule.contraction.marked import Product
-    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
-    from mind_mlir.target import Target
-
-#: Factors, as kernels take them, that dot products take: which kind, how many are in a word, and how elements
-#: become those of words.
-_VNNI = {
-    "i16:short f32": (BF16, 2, "i16"),
-    "i16:sext i32": (I16, 2, "i16"),
-    "i8:sext i32": (I8, 4, "i8"),
-    "i8:zext i32": (I16, 2, "i8:zext i16"),
-}
-
-
-def vnni_factor(contraction: Contraction, geometry: Geometry, target: Target) -> int:
-    """Return how many terms of both factors go into a word, to be multiplied by one instruction; else 1."""
-    left, right = (_conversions(operand) for operand in (contraction.left, contraction.right))
-    has = target.bf16_dots if contraction.floating else target.integer_dots
-    if left != right or left not in _VNNI or not (has and target.masks):
-        return 1
-    if len(geometry.rows) > 1 or len(geometry.depth) != 1:
-        return 1
-    rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
-    if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
-        return 1
-    few = rows.extent < (costs.LEAST_ROWS_PACKED if geometry.is_strided else costs.LEAST_ROWS)
-    if few or columns.extent < costs.LEAST_COLUMNS or depth.extent < costs.LEAST_TERMS:
-        return 1
-    return _VNNI[left][1]
+    from mind_mlir.lowering.schedule.contraction.words import Words
 
 
 def kernels_of(product: Product) -> list[Kernel]:
@@ -76,8 +50,18 @@ def vnni_kinds(product: Product) -> tuple[str, ...]:
     """Return the kinds of dot products that are computed: of two, the first where factors allow it."""
     if product.schedule.vnni == 1:
         return ("",)
-    kind = _VNNI[_conversions(product.contraction.left)][0]
-    return (BF16, WIDENED) if kind == BF16 else (kind,)
+    if product.schedule.strategy == TILES:
+        how = EMULATED if product.schedule.emulates else INSTRUCTIONS
+    else:
+        how = _words(product).kind
+    return (how, WIDENED) if product.contraction.floating else (how,)
+
+
+def _words(product: Product) -> Words:
+    """Return the words that the factors of a product are packed into."""
+    found = words_of(product.contraction, tiled=product.schedule.strategy == TILES)
+    assert found is not None, "the schedule has words"
+    return found
 
 
 def _multiplies(product: Product) -> dict[str, Any]:
@@ -86,15 +70,18 @@ def _multiplies(product: Product) -> dict[str, Any]:
     return {
         "lanes": s.lanes,
         "element": str(c.element),
-        "left": _conversions(c.left, half=s.half),
-        "right": _conversions(c.right, half=s.half),
+        "left": conversions(c.left, half=s.half),
+        "right": conversions(c.right, half=s.half),
         "fma": s.fma and c.floating,
     }
 
 
-def product_kernel(product: Product, *, streams: bool, dot: str = "") -> ProductKernel:
+def product_kernel(product: Product, *, streams: bool, dot: str = "") -> ProductKernel | TileProductKernel:
     """Return the kernel that multiplies in tiles, by dot products of a kind of `vnni_kinds`."""
     s, common = product.schedule, _multiplies(product)
+    if s.strategy == TILES:
+        left, right = _words(product).types
+        return TileProductKernel(s.rows, s.vectors, s.lanes, common["element"], left, right, streams, dot)
     packed = WORD if dot else common["element"]
     common |= {"left": packed} if s.pack_left else {}
     common |= {"right": packed} if s.pack else {}
@@ -144,9 +131,8 @@ class Packing:
     @property
     def steps(self) -> int:
         """Steps that a panel has for the innermost loop: words, where there are any."""
-        words = -(-self.inner[0] // self.kernel.vnni)
-        square = self.kernel.square
-        return -(-words // square) * square if self.kernel.transposes else words
+        words, multiple = -(-self.inner[0] // self.kernel.vnni), self.kernel.multiple
+        return -(-words // multiple) * multiple
 
     @property
     def panel(self) -> int:
@@ -190,14 +176,16 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
         columns=s.rows if is_left else s.columns,
         lanes=s.rows if is_left else s.lanes,
         element=str(c.element),
-        source=_conversions(c.left if is_left else c.right, half=s.half),
+        source=conversions(c.left if is_left else c.right, half=s.half),
         transposes=lines.left != 1 if is_left else g.is_strided,
         masks=s.masks,
     )
     if s.vnni > 1:
-        kind, _, source = _VNNI[kernel.source]
-        info = {BF16: LEAST, I8: RAISED if is_left else SUMS}.get(kind, "")
+        words = _words(product)
+        source, info = (each[0 if is_left else 1] for each in (words.sources, words.infos))
         kernel = dataclasses.replace(kernel, element=WORD, source=source, vnni=s.vnni, info=info)
+    if s.strategy == TILES:
+        kernel = dataclasses.replace(kernel, lanes=s.lanes, tiles=LEFT_TILES if is_left else RIGHT_TILES)
 
     def axis(loop: Loop) -> Axis:
         return loop.extent, loop.left if is_left else loop.right
@@ -244,17 +232,3 @@ def dot_kernel(product: Product, rows: int) -> DotKernel:
     c, s = product.contraction, product.schedule
     ragged = c.extent(c.k) % s.columns > 0
     return DotKernel(rows=rows, beside=s.beside, vectors=s.vectors, ragged=ragged, **_multiplies(product))
-
-
-def _conversions(operand: Operand, *, half: bool = True) -> str:
-    """Return the element type of ``operand`` in memory and its conversions, as kernels take them.
-
-    Floats of 16 bits are their bits: what is only moved, is moved. One instruction converts f16 if there is
-    one for a ``half``.
-    """
-    element = str(operand.element)
-    names = [f"{CASTS[op.name]} {op.results[0].type}" for op in operand.casts]
-    if element in ("bf16", "f16"):
-        how = SHORT if element == "bf16" else "bitcast f16:fpext" if half else HALF
-        element, names[0] = "i16", names[0].replace("fpext", how)
-    return ":".join((element, *names))

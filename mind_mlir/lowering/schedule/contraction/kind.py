@@ -10,9 +10,10 @@ from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.choice import choose_schedule, is_by_rows
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
-from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of, vnni_factor
+from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.marked import Product
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.words import words_for
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, emitted, merged
 from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops
@@ -149,12 +150,13 @@ def _scheduled(contraction: Contraction, target: Target, constants: Container[Va
         constant_of(factor.value) in constants and is_exact(factor)
         for factor in (contraction.left, contraction.right)
     )
+    words = words_for(contraction, loops, target)
     case = ProductCase(
         loops=loops,
         bits=contraction.element.width,
         target=target,
         hoist_depth=hoistable_loops(contraction.view.op, contraction.right.value),
-        terms=vnni_factor(contraction, loops, target),
+        words=words,
         converts=bool(contraction.left.casts),
         constant_left=left,
         constant_right=right,

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.mlir.records import spelled
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 #: The strategies: what `MatmulSchedule.strategy` may be. `choice` says which product takes which.
-DOTS, SWEEP, WORDS, CONSTANT = "dots", "sweep", "words", "constant panels"
+DOTS, SWEEP, TILES, WORDS, CONSTANT = "dots", "sweep", "tiles", "words", "constant panels"
 OWN_PANELS, PANELS, COPIED, STRIPS, IN_PLACE = "own panels", "panels", "copied", "strips", "in place"
 #: Those that pack the right factor into panels ``[columns][step][column]``.
-PACKING = (WORDS, CONSTANT, OWN_PANELS, PANELS)
+PACKING = (TILES, WORDS, CONSTANT, OWN_PANELS, PANELS)
 
 
 def instructions(target: Target) -> dict[str, bool]:
@@ -53,6 +54,7 @@ class MatmulSchedule:
         beside: Columns of dot products that are read side by side.
         prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
         prepacked: Whether the right factor is.
+        emulates: Whether vector code takes the place of instructions for tiles.
     """
 
     strategy: str
@@ -76,11 +78,17 @@ class MatmulSchedule:
     beside: int = 1
     prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
     prepacked: bool = field(default=False, metadata=spelled("given"))
+    emulates: bool = False
 
     @property
     def columns(self) -> int:
         """Columns of the accumulator tile."""
         return self.lanes * self.vectors
+
+    @property
+    def multiple(self) -> int:
+        """What the steps of a block are a multiple of; of tiles those of the last one are, too."""
+        return SIDE if self.strategy == TILES else 4
 
     @property
     def pack(self) -> bool:
@@ -117,9 +125,10 @@ class MatmulSchedule:
         given = zip((self.prepacked_left, self.prepacked), reasons, strict=True)
         why = [constant if is_constant else reason for is_constant, reason in given]
         near = "the part of the right factor that it reads stays in the second-level cache"
+        registers = "tile" if self.strategy == TILES else "vector"
         sums = str(self.kc * self.vnni), "products in registers before they are added to the result"
         return chosen(
-            ("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
+            ("tile", f"{self.rows} x {self.columns}", f"fits the {registers} registers, and the result"),
             ("sums", *sums),
             ("piece", f"{planes}{self.mc} x {self.nc}", near),
             ("chunk", f"{self.macro_tiles} pieces", "enough work to be worth a claim"),
@@ -164,11 +173,14 @@ class Reduction:
     around: tuple[Loop, ...]
 
 
-def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
-    """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once."""
+def reduction(depth: tuple[Loop, ...], kc: int, multiple: int = 4) -> Reduction:
+    """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once.
+
+    Blocks of the innermost one but for its last are of a ``multiple`` of steps.
+    """
     first, *rest = depth or (ONCE,)
     if first.extent > kc:
-        size = even_block(first.extent, kc)
+        size = even_block(first.extent, kc, multiple)
         step, block, last = _blocks(first, size)
         return Reduction(step, last, ONCE, 1, block, tuple(rest))
     if not rest:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import BYTE_NS, STREAMED_CACHES, WAKING_NS, WORTHWHILE_NS
 from mind_mlir.lowering.emission.split import split
+from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import (
     COPIED,
@@ -31,7 +32,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         mc, nc = case.m, max(1, costs.PANEL_BYTES // 2 // case.panel_bytes) * case.columns
     count = case.batch * -(-case.m // mc) * -(-case.planes // planes) * -(-case.n // nc)
     result = case.batch * case.all_rows * case.n * case.size
-    by_steps = loops.packs_steps and case.terms < costs.WHOLE
+    by_steps = loops.packs_steps and not (case.words is not None and case.words.have_sums)
     units = loops.steps if by_steps else case.batch if case.batch > 1 else -(-case.n // case.columns)
     packed = split(units, 2 * case.right_bytes * case.batch * BYTE_NS).step
     is_large = result > STREAMED_CACHES * target.l2_bytes
@@ -45,7 +46,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         planes=planes,
         nc=nc,
         macro_tiles=split(count, case.nanoseconds).step,
-        packings=round_up(packed, case.terms if by_steps else 1),
+        packings=round_up(packed, case.terms * (SIDE if case.tiled else 1) if by_steps else 1),
         pack_left=packs_left,
         streams=target.masks and case.has_one_sum and case.k <= kc and is_large,
         brief=case.nanoseconds < WAKING_NS,
@@ -53,6 +54,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         vnni=case.terms,
         prepacked_left=case.constant_left and packs_left,
         prepacked=case.constant_right and strategy in PACKING,
+        emulates=case.tiled and target.emulates_tiles,
         **instructions(target),
     )
 

@@ -9,6 +9,7 @@ import pytest
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES, choose_schedule, table
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+from mind_mlir.lowering.schedule.contraction.words import Words
 from mind_mlir.target import Target
 
 PAGE = Path(__file__).parents[4] / "docs" / "schedule.md"
@@ -16,15 +17,37 @@ AVX512 = Target(64, 32, fma=True, masks=True, l2_bytes=2 << 20)
 
 
 def case(
-    m: int, n: int, k: int, *, transposed: bool = False, terms: int = 1, constant: bool = False
+    m: int, n: int, k: int, *, transposed: bool = False, words: Words | None = None, constant: bool = False
 ) -> ProductCase:
     right = (k, 1) if transposed else (1, n)
     loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
-    return ProductCase(loops, 32, AVX512, terms=terms, constant_right=constant)
+    return ProductCase(loops, 32, AVX512, words=words, constant_right=constant)
 
 
 def test_the_page_shows_the_table() -> None:
     assert table() in PAGE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "tile"),
+    [
+        (512, 512, (32, 2)),
+        (1000, 1000, (32, 2)),
+        (64, 70, (32, 2)),
+        (16, 512, (16, 4)),
+        (48, 64, (16, 4)),
+        (8, 33, (16, 4)),
+        (512, 16, (64, 1)),
+        (17, 17, (32, 2)),
+    ],
+)
+def test_tiles_leave_little_unused_and_read_little(m: int, n: int, tile: tuple[int, int]) -> None:
+    words = Words("", 2, ("i16", "i16"), types=("bf16", "bf16"))
+    product = case(m, n, 512, words=words)
+    assert product.tile == tile
+    schedule = choose_schedule(product)
+    assert (schedule.strategy, schedule.pack_left, schedule.kc % 16) == ("tiles", True, 0)
+    assert schedule.kc * schedule.columns * 4 <= AVX512.l1_bytes // 2
 
 
 def test_strategies_have_names_of_their_own() -> None:
@@ -36,7 +59,7 @@ def test_strategies_have_names_of_their_own() -> None:
     [
         (case(8, 768, 3072, transposed=True), "dots"),
         (case(4, 768, 3072), "sweep"),
-        (case(64, 512, 512, terms=2), "words"),
+        (case(64, 512, 512, words=Words("bf16", 2, ("i16", "i16"))), "words"),
         (case(4, 768, 3072, constant=True), "sweep"),
         (case(64, 512, 512, constant=True), "constant panels"),
         (case(33, 3000, 700, transposed=True), "own panels"),

@@ -1,7 +1,9 @@
-"""Products of few rows read large factors before these are converted: there is no converted copy of them."""
+"""Products read factors before these are converted: there is no converted copy of them."""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from typing import Any
 
 import guarded
@@ -11,6 +13,8 @@ import pytest
 
 import mind_mlir
 import mind_mlir.numpy as mnp
+from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.target import Target
 
 N, K = 160, 224
 PRODUCTS: dict[str, Any] = {
@@ -40,6 +44,38 @@ def test_results_are_those_of_converted_factors_and_no_copy_is_made(name: str, d
     (found,) = guarded.call_executable(mind_mlir.compile(module), {"x": x, "q": q})
     (expected,) = mind_mlir.interpret(module, {"x": x, "q": q})
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-3)
+
+
+WORDS = Target(64, 32, fma=True, masks=True, integer_dots=True)
+TILES = dataclasses.replace(WORDS, integer_tiles=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words", "tiles"),
+    [
+        ("int8", "int8", "words", "tiles"),
+        ("uint8", "uint8", "words", "tiles"),
+        ("int16", "int16", "words", "words"),
+        ("uint8", "int8", "words", "tiles"),
+        ("int8", "uint8", "words", "tiles"),
+        ("int8", "int16", None, None),
+    ],
+)
+def test_integers_of_few_bits_go_through_instructions_for_these(
+    left: str, right: str, words: str | None, tiles: str | None
+) -> None:
+    def product(x: Any, y: Any) -> Any:
+        return x.astype("int32") @ y.astype("int32").T
+
+    rng = np.random.default_rng(3)
+    x, y = (rng.integers(-128, 128, (33, 70)).astype(dtype) for dtype in (left, right))
+    np.testing.assert_array_equal(mind_mlir.jit(product)(x, y), product(x, y))
+    module = mind_mlir.jit(product).lower(x, y).module
+    for target, strategy in ((WORDS, words), (TILES, tiles)):
+        text = Lowering(target, threads=1).run(module, "schedule")
+        assert text is not None
+        assert (re.search(f"strategy +{strategy} ", text) is None) is (strategy is None), text
+        assert ("Cast" in text) is (strategy is None)
 
 
 def test_a_factor_with_another_use_is_converted_once() -> None:

@@ -1,0 +1,294 @@
+"""Products by tiles of AMX, by vector code in the place of its instructions, against a model of these."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from native_code import assembly, put_on_memory
+from schedule_harness import Array, function, lowered, run, scheduled, tensor_type
+from tile_model import by_tiles
+
+from mind_mlir.lowering.schedule.contraction import emission
+from mind_mlir.lowering.schedule.driver import schedule
+from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import Value, arith, ir, new_context
+from mind_mlir.ops.accumulation import roundings
+from mind_mlir.target import Target, host_target, named_target
+
+AMX = named_target("amx")
+TILES = dataclasses.replace(AMX, cpu="", features=(), emulates_tiles=True)
+#: Small caches give small products several blocks and pieces each way.
+SMALL = dataclasses.replace(TILES, l1_bytes=1024, l2_bytes=4096)
+pytestmark = pytest.mark.skipif(not host_target().masks, reason="the machine has no masks")
+
+NUMPY = {"bf16": ml_dtypes.bfloat16, "i8": np.int8, "u8": np.uint8}
+LAYOUTS = ("nn", "nt", "tn", "tt")
+LAID_OUT = pytest.mark.parametrize("layout", LAYOUTS)
+#: Rows, columns and terms: the least that is packed, one less and more than tiles, primes, several of all.
+SHAPES = [(8, 16, 16), (15, 17, 31), (33, 65, 97), (17, 32, 64), (37, 131, 257), (47, 64, 520), (70, 16, 520)]
+
+
+def product(m: int, n: int, k: int, types: tuple[str, str], layout: str = "nn") -> str:
+    """Return a product into f32 or i32; ``layout`` tells for each factor whether it is stored transposed."""
+    element, wide, zero = ("bf16", "f32", "0.0") if "bf16" in types else ("i8", "i32", "0")
+    shapes = (k, m) if layout[0] == "t" else (m, k), (n, k) if layout[1] == "t" else (k, n)
+    (left, right), out = (tensor_type(shape, element) for shape in shapes), tensor_type((m, n), wide)
+    maps = (
+        f"affine_map<(m, n, k) -> ({'k, m' if layout[0] == 't' else 'm, k'})>,"
+        f"affine_map<(m, n, k) -> ({'n, k' if layout[1] == 't' else 'k, n'})>,"
+        "affine_map<(m, n, k) -> (m, n)>"
+    )
+    names = {"bf16": "extf", "i8": "extsi", "u8": "extui"}
+    one, other = (names[each] for each in types)
+    suffix = "f" if wide == "f32" else "i"
+    body = f"""
+    %zero = arith.constant {zero} : {wide}
+    %empty = tensor.empty() : {out}
+    %fill = linalg.fill ins(%zero : {wide}) outs(%empty : {out}) -> {out}
+    %r = linalg.generic {{indexing_maps = [{maps}],
+        iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%a0, %a1 : {left}, {right}) outs(%fill : {out}) {{
+      ^bb0(%x: {element}, %y: {element}, %sum: {wide}):
+        %l = arith.{one} %x : {element} to {wide}
+        %o = arith.{other} %y : {element} to {wide}
+        %p = arith.mul{suffix} %l, %o : {wide}
+        %s = arith.add{suffix} %sum, %p : {wide}
+        linalg.yield %s : {wide}
+    }} -> {out}"""
+    return function([left, right], [out], body, ["%r"])
+
+
+planned = functools.cache(scheduled)
+
+
+def multiplied(
+    left: Array, right: Array, layout: str = "nn", target: Target = TILES, strategy: str = "tiles"
+) -> Array:
+    """Return what compiled code, between guard pages, makes of the two factors, by a strategy."""
+    stored = [
+        np.ascontiguousarray(x.T if t == "t" else x) for x, t in zip((left, right), layout, strict=True)
+    ]
+    names = {np.dtype(dtype): name for name, dtype in NUMPY.items()}
+    (m, k), n, types = left.shape, right.shape[1], (names[left.dtype], names[right.dtype])
+    text = product(m, n, k, types, layout)
+    assert f'strategy = "{strategy}"' in planned(text, target)
+    out: Array = np.full((m, n), 7, np.float32 if types[0] == "bf16" else np.int32)
+    run(text, stored, [out], target)
+    return out
+
+
+def expected(left: Array, right: Array, target: Target, *, flushes: bool = False) -> Array:
+    """Return the bits of a product with ``target``, whose schedule says how long blocks are."""
+    text = product(left.shape[0], right.shape[1], left.shape[1], ("bf16", "bf16"))
+    (block,) = re.findall(r"kc = (\d+)", planned(text, target))
+    with np.errstate(all="ignore"):
+        return by_tiles(left, right, int(block), flushes=flushes)
+
+
+def floats(shape: tuple[int, int], seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(ml_dtypes.bfloat16)
+
+
+def integers(shape: tuple[int, int], dtype: str, seed: int) -> Array:
+    bounds = np.iinfo(NUMPY[dtype])
+    return np.random.default_rng(seed).integers(bounds.min, bounds.max + 1, shape).astype(NUMPY[dtype])
+
+
+@pytest.mark.parametrize("types", list(itertools.product(("i8", "u8"), repeat=2)), ids="".join)
+def test_bytes_of_any_signs_are_exact(types: tuple[str, str]) -> None:
+    for number, (m, n, k) in list(enumerate(SHAPES))[types[0] == types[1] :: 2]:
+        left, right = integers((m, k), types[0], 1), integers((k, n), types[1], 2)
+        exact = left.astype(np.int32) @ right.astype(np.int32)
+        found = multiplied(left, right, LAYOUTS[number % 4], (TILES, SMALL)[number // 2 % 2])
+        np.testing.assert_array_equal(found, exact, str((m, n, k)))
+
+
+@pytest.mark.skipif(not host_target().integer_dots, reason="the machine has no instruction for bytes")
+@LAID_OUT
+@pytest.mark.parametrize("types", [("i8", "u8"), ("u8", "i8")], ids="".join)
+def test_vectors_take_bytes_of_unlike_signs(types: tuple[str, str], layout: str) -> None:
+    for number, (m, n, k) in enumerate([(33, 65, 97), (37, 131, 257)]):
+        left, right = integers((m, k), types[0], 1), integers((k, n), types[1], 2)
+        target = dataclasses.replace((TILES, SMALL)[number], integer_tiles=False)
+        found = multiplied(left, right, layout, target, "words")
+        np.testing.assert_array_equal(found, left.astype(np.int32) @ right.astype(np.int32))
+
+
+def test_the_greatest_and_the_least_bytes_do_not_saturate() -> None:
+    for one, other in ((np.int8(-128), np.int8(-128)), (np.uint8(255), np.int8(-128)), (255, 255)):
+        left, right = (np.full(shape, each) for shape, each in (((40, 1000), one), ((1000, 20), other)))
+        left, right = (x.astype(np.uint8) if x.dtype == np.int64 else x for x in (left, right))
+        np.testing.assert_array_equal(
+            multiplied(left, right), np.full((40, 20), 1000 * int(one) * int(other))
+        )
+
+
+@LAID_OUT
+def test_sums_of_bf16_are_those_of_the_instruction_bit_for_bit(layout: str) -> None:
+    first = LAYOUTS.index(layout)
+    for number, (m, n, k) in list(enumerate(SHAPES))[first % 2 :: 2]:
+        left, right = floats((m, k), 1), floats((k, n), 2)
+        wide = [factor.astype(np.float64) for factor in (left, right)]
+        error = roundings(k) * 2**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))
+        target = (TILES, SMALL)[(number + first) // 2 % 2]
+        found = multiplied(left, right, layout, target)
+        np.testing.assert_array_equal(found, expected(left, right, target), str((m, n, k)))
+        assert np.all(np.abs(found - wide[0] @ wide[1]) <= error)
+
+
+def test_long_sums_keep_to_the_bound() -> None:
+    left, right = floats((8, 70_000), 1), floats((70_000, 16), 2)
+    found = multiplied(left, right)
+    wide = [factor.astype(np.float64) for factor in (left, right)]
+    error = roundings(70_000) * 2**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))
+    assert np.all(np.abs(found - wide[0] @ wide[1]) <= error)
+
+
+@pytest.mark.parametrize("layout", ["nn", "tt"])
+@pytest.mark.parametrize(
+    ("first", "second"), [(1e-39, 1e30), (1e-20, 1e-20), (2.0**-126, 1.0), (1.5 * 2.0**-63, 1.5 * 2.0**-63)]
+)
+def test_subnormal_numbers_are_not_flushed(first: float, second: float, layout: str) -> None:
+    """They are on the way here, so that code without the instruction computes the product."""
+    left, right = np.zeros((2, 37, 37), ml_dtypes.bfloat16)
+    left[np.arange(37), np.arange(37)[::-1]] = first
+    right[5, :] = right[:, 3] = second
+    exact = left.astype(np.float32) @ right.astype(np.float32)
+    assert np.any(exact != 0)
+    np.testing.assert_array_equal(multiplied(left, right, layout), exact)
+
+
+def test_a_subnormal_number_changes_no_other_result() -> None:
+    left, right = floats((70, 301), 1), floats((301, 50), 2)
+    before = multiplied(left, right)
+    left[69, 300] = right[0, 49] = 1e-39
+    found = multiplied(left, right)
+    np.testing.assert_array_equal(found[:69, :49], before[:69, :49])
+    np.testing.assert_array_equal(found, expected(left, right, TILES))
+
+
+def test_what_the_instruction_flushes_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is called in spite of subnormal numbers, which it never is, it takes these for zeros."""
+
+    def always(left: Value, _: Value) -> Value:
+        return arith.CmpIOp(arith.CmpIPredicate.eq, left, left).result
+
+    monkeypatch.setattr(emission, "are_normal", always)
+    left, right = floats((33, 70), 1), floats((70, 18), 2)
+    left[:, ::3] *= ml_dtypes.bfloat16(1e-39)
+    right[::4] *= ml_dtypes.bfloat16(1e-37)
+    left[5] = 1e-38
+    found, exact = multiplied(left, right), expected(left, right, TILES, flushes=True)
+    np.testing.assert_array_equal(found.view(np.int32), exact.view(np.int32))
+    assert np.any(found != expected(left, right, TILES))
+
+
+@LAID_OUT
+def test_infinities_and_nans(layout: str) -> None:
+    left, right = floats((40, 33), 1), floats((33, 40), 2)
+    left[3, 32], left[5, 1], right[0, 7], left[9, 0] = np.inf, np.nan, -np.inf, 0
+    found, model = multiplied(left, right, layout), expected(left, right, TILES)
+    assert np.isnan(model).any()
+    np.testing.assert_array_equal(found, model)
+
+
+def test_zeros_have_the_sign_that_sums_give_them() -> None:
+    left, right = np.full((16, 32), -0.0, ml_dtypes.bfloat16), np.ones((32, 16), ml_dtypes.bfloat16)
+    found = multiplied(left, right)
+    np.testing.assert_array_equal(found.view(np.int32), np.zeros((16, 16), np.int32))
+
+
+@pytest.mark.parametrize("n", [80, 83], ids=["aligned", "unaligned"])
+def test_large_results_go_past_the_cache(n: int) -> None:
+    assert "nontemporal" in lowered(product(70, n, 32, ("bf16", "bf16")), SMALL)
+    left, right = floats((70, 32), 1), floats((32, n), 2)
+    np.testing.assert_array_equal(multiplied(left, right, "nn", SMALL), expected(left, right, SMALL))
+
+
+@pytest.mark.parametrize("element", ["bf16", "i8"])
+@pytest.mark.parametrize("target", [TILES, SMALL], ids=["tiles", "small"])
+def test_batches(element: str, target: Target) -> None:
+    left, right, out = (3, 35, 67), (3, 67, 21), (3, 35, 21)
+    wide, zero = ("f32", "0.0") if element == "bf16" else ("i32", "0")
+    types = [tensor_type(left, element), tensor_type(right, element), tensor_type(out, wide)]
+    body = f"""
+    %zero = arith.constant {zero} : {wide}
+    %empty = tensor.empty() : {types[2]}
+    %fill = linalg.fill ins(%zero : {wide}) outs(%empty : {types[2]}) -> {types[2]}
+    %r = linalg.batch_matmul ins(%a0, %a1 : {types[0]}, {types[1]}) outs(%fill : {types[2]}) -> {types[2]}"""
+    made = [np.random.default_rng(seed).integers(-100, 100, shape) for seed, shape in ((1, left), (2, right))]
+    factors = [each.astype(NUMPY[element]) for each in made]
+    result: Array = np.full(out, 7, np.float32 if element == "bf16" else np.int32)
+    run(function(types[:2], types[2:], body, ["%r"]), factors, [result], target)
+    np.testing.assert_array_equal(result, made[0] @ made[1])  # whole numbers this small are exact
+
+
+@LAID_OUT
+@pytest.mark.parametrize("side", [0, 1])
+def test_constants_are_packed_to_the_same_bits(side: int, layout: str) -> None:
+    m, n, k = 35, 70, 101
+    factors = [floats((m, k), 1), floats((k, n), 2)]
+    stored = [np.ascontiguousarray(x.T if t == "t" else x) for x, t in zip(factors, layout, strict=True)]
+    text = product(m, n, k, ("bf16", "bf16"), layout)
+    elements = ", ".join(f"{float(each)!r}" for each in stored[side].reshape(-1))
+    type_ = tensor_type(stored[side].shape, "bf16")
+    rows = "tensor<" + f"{stored[side].size}xbf16>"
+    shape = ", ".join(map(str, stored[side].shape))
+    constant = f"""
+    %flat = arith.constant dense<[{elements}]> : {rows}
+    %given = tensor.expand_shape %flat [[0, 1]] output_shape [{shape}] : {rows} into {type_}"""
+    head, body = text.split("{\n", 1)
+    read = "ins(%a0, %given" if side else "ins(%given, %a1"
+    text = f"{head}{{{constant}\n{body.replace('ins(%a0, %a1', read)}"
+    given = scheduled(text, TILES)
+    assert f"given{'' if side else '_left'} = true" in given
+    out: Array = np.full((m, n), 7, np.float32)
+    run(text, stored, [out], TILES)
+    np.testing.assert_array_equal(out, expected(factors[0], factors[1], TILES))
+
+
+@pytest.mark.parametrize(
+    ("types", "name"),
+    [
+        (("bf16", "bf16"), "tdpbf16ps"),
+        (("i8", "i8"), "tdpbssd"),
+        (("i8", "u8"), "tdpbsud"),
+        (("u8", "i8"), "tdpbusd"),
+        (("u8", "u8"), "tdpbuud"),
+    ],
+)
+def test_code_for_amx_has_its_instructions(types: tuple[str, str], name: str) -> None:
+    text = product(64, 64, 64, types)
+    found = lowered(text, AMX)
+    assert found.count(f"llvm.x86.{name}") == found.count("llvm.x86.tilezero") == 4
+    assert found.count("llvm.x86.ldtilecfg") == found.count("llvm.x86.tilerelease") == 1
+    assert "llvm.x86" not in lowered(text, TILES)
+    is_float = "bf16" in types
+    without = dataclasses.replace(AMX, bf16_tiles=not is_float, integer_tiles=is_float)
+    assert name not in lowered(text, without)
+    assert name not in lowered(product(7, 64, 64, types), AMX), "few rows do not pay for packing"
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (16, 64), (64, 16)], ids=str)
+def test_machine_code_is_made_for_amx_on_any_machine(shape: tuple[int, int]) -> None:
+    """Four tiles of sums, and those of factors that are read: as few as can be."""
+    pytest.importorskip("capstone")
+    pytest.importorskip("elftools")
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(product(*shape, 64, ("bf16", "bf16")))
+        schedule(module, AMX)
+        put_on_memory(module)
+        to_llvm(module, AMX)
+        text = assembly(module, opt_level=0)
+    loads = 4 if shape == (64, 64) else 5
+    for name, count in (("ldtilecfg", 1), ("tdpbf16ps", 4), ("tileloadd", loads), ("tilestored", 4)):
+        assert len(re.findall(rf"^ +{name} ", text, re.MULTILINE)) == count, name
+    assert re.search(r"tdpbf16ps tmm0, tmm\d, tmm\d", text)
+    assert "tilerelease" in text
+    assert ".byte" not in text
