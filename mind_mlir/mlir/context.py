@@ -20,7 +20,7 @@ from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import definition, integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -144,6 +144,11 @@ class LoweringContext:
         if literal is not None:
             return literal.array
         return np.array(held.value if isinstance(held, ir.IntegerAttr) else ir.DenseElementsAttr(held))
+
+    def mark(self, value: Value, name: str) -> int | None:
+        """Return the integer that what computes ``value`` is marked with, or None."""
+        owner = definition(value)
+        return integer_of(owner, name) if owner is not None and name in owner.attributes else None
 
     def repeated(self, value: Value) -> Value:
         """Return a tensor with the same numbers, each once or more: what ``value`` was broadcast from."""

@@ -32,7 +32,7 @@ def read_through(value: Value, access: AffineMap) -> tuple[Value, AffineMap]:
     return value, access
 
 
-_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
+_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "linalg.transpose")
 
 
 def _is_broadcast(op: Operation) -> bool:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 #: On an `scf.for` each of whose iterations writes elements of the tensors that it carries which no other one
 #: reads or writes: how many nanoseconds all of them take, about.
 ROWS_ATTRIBUTE = "mind.rows"
+#: On an `scf.for` whose one result are integers from 0 on: what all of them are below.
+BELOW_ATTRIBUTE = "mind.below"
 
 
 def counted_loop(

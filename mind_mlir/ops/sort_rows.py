@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.reassociation import reshape, transposed
-from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
+from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE, ROWS_ATTRIBUTE, counted_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -228,6 +228,7 @@ class SortRows:
         found = self._loop(self._rows, [start], lambda row, carried: [body(row, carried[0])])
         total = self._mlir.ir.IntegerAttr.get(self._index, self._rows * self._length * nanoseconds)
         found[0].owner.attributes[ROWS_ATTRIBUTE] = total
+        found[0].owner.attributes[BELOW_ATTRIBUTE] = self._mlir.ir.IntegerAttr.get(self._index, self._length)
         return found[0]
 
     def _read(self, lines: Any, begin: Any, at: Any) -> Any:

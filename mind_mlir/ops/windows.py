@@ -22,6 +22,7 @@ import numpy as np
 from mind_mlir.diagnostics.checks import NOTHING_SEEN, window_check
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.dimension_numbers import SCATTER
+from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -319,8 +320,8 @@ def check_numbers(context: LoweringContext, numbers: Any, type_: TensorType, che
     if type_.element_count == 0:
         return
     numbers = context.repeated(numbers)
-    known, (low, high) = context.known_integers(numbers), check.allowed
-    if known is not None and low <= known.min() and known.max() <= high:
+    (low, high), known = check.allowed, _ends(context, numbers)
+    if known is not None and low <= known[0] and known[1] <= high:
         return
     arith, affine_map = context.mlir.arith, context.mlir.ir.AffineMap
     scalar = TensorType(DType.SI64)
@@ -341,6 +342,14 @@ def check_numbers(context: LoweringContext, numbers: Any, type_: TensorType, che
     )
     smallest, largest = map(context.single, ends)
     context.check(check, smallest, largest)
+
+
+def _ends(context: LoweringContext, numbers: Any) -> tuple[int, int] | None:
+    """Return bounds of the elements of a tensor of integers, where these are known."""
+    known, below = context.known_integers(numbers), context.mark(numbers, BELOW_ATTRIBUTE)
+    if known is not None:
+        return int(known.min()), int(known.max())
+    return None if below is None else (0, below - 1)
 
 
 def clamped_position(context: LoweringContext, index: Any, last: int, from_end: int = 0) -> Any:

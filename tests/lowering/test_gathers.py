@@ -100,3 +100,16 @@ def test_edges_that_are_repeated() -> None:
     np.testing.assert_array_equal(compiled(padded, x), padded(x))
     text = mind_mlir.jit(padded).lower(x).compile().as_text("schedule")
     assert "2. " not in text
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_indices_of_a_sort_are_not_checked_where_they_fit(axis: int) -> None:
+    x = RANDOM.standard_normal((70, 80))
+    sort = mind_mlir.jit(lambda x: mnp.sort(x, axis=axis)).lower(x).compile()
+    np.testing.assert_array_equal(sort(x)[0], np.sort(x, axis))
+    taken = mind_mlir.jit(lambda x, y: mnp.take_along_axis(y, mnp.argsort(x, axis=1), axis=1))
+    short = taken.lower(x, x[:, :50])
+    assert "-> tensor<70x80xf64> {" in sort.as_text("linalg")  # and nothing that is checked
+    assert "arith.maxsi" in short.compile().as_text("linalg")
+    with pytest.raises(mind_mlir.MindError, match="index 79 "):
+        short.compile()(x, x[:, :50])

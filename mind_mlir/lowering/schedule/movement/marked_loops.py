@@ -10,7 +10,7 @@ from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.kind import Kind, OperationNest, Site
 from mind_mlir.mlir.values import constant_of, integer_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
-from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
+from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE, ROWS_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def part_of(
 ) -> list[Value]:
     """Emit ``loop``, without its marks, on what is ``carried``, and within ``bounds`` if these are given."""
     clone = loop.clone().operation
-    for mark in (ROWS_ATTRIBUTE, SCATTER_ATTRIBUTE, LINES_ATTRIBUTE):
+    for mark in (ROWS_ATTRIBUTE, BELOW_ATTRIBUTE, SCATTER_ATTRIBUTE, LINES_ATTRIBUTE):
         if mark in clone.attributes:
             del clone.attributes[mark]
     for place, bound in enumerate(bounds or ()):
