@@ -8,6 +8,7 @@ these compare with are in `costs`.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
@@ -203,6 +204,14 @@ def table() -> str:
     """Return the strategies as a table of Markdown, as `docs/schedule.md` shows it."""
     rows = [f"| **{each.name}** | {each.when} | {each.how} |" for each in STRATEGIES]
     return "\n".join(("| strategy | where | how the right factor is read |", "|---|---|---|", *rows))
+
+
+def is_of_tiny_ones(contraction: Contraction) -> bool:
+    """Return whether a product is many so small ones that calls of kernels would take most of the time."""
+    terms = math.prod(contraction.extent(dim) for dim in (contraction.m, contraction.n, contraction.k))
+    count = math.prod(contraction.extent(dim) for dim in contraction.batch)
+    is_all = terms * count == math.prod(contraction.view.extents)
+    return is_all and terms <= costs.TINY_TERMS and count >= costs.FEWEST_TINY
 
 
 def is_by_rows(contraction: Contraction, constants: Container[Value | None]) -> bool:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 # Which strategy.
 
+#: Many products of so many terms at most, and how many are many: loops over all of them compute these, since
+#: a call of a kernel takes as long, about 20 ns.
+TINY_TERMS, FEWEST_TINY = 216, 16
 #: The most rows of a sweep, which loads and stores each result once a step: with more, that takes longer than
 #: reading.
 AXPY_ROWS = 4

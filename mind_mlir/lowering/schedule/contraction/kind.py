@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.emitter import zero
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
-from mind_mlir.lowering.schedule.contraction.choice import choose_schedule, is_by_rows
+from mind_mlir.lowering.schedule.contraction.choice import choose_schedule, is_by_rows, is_of_tiny_ones
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
@@ -88,7 +88,8 @@ def _match(site: Site) -> ProductNest | Refusal | None:
     if view is None or contraction is None or 0 in view.extents:
         return None
     constants = site.scope.constants
-    if is_by_rows(contraction, constants) and site.groups.would_take(view, vector_dims(view)):
+    in_loops = is_of_tiny_ones(contraction) or is_by_rows(contraction, constants)
+    if in_loops and site.groups.would_take(view, vector_dims(view)):
         # Else its large factor would be written, and read again, all of it.
         return Refusal("sums along rows, in the nest that computes what it reads")
     return ProductNest(view, view, contraction, constants)
@@ -107,10 +108,12 @@ def _prepare(nest: ProductNest, site: Site) -> ProductNest:
 
 def _choose(nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
     """Return how the product is tiled, or along which loops its sums run in vectors."""
-    if nest.contraction is not None and not is_by_rows(nest.contraction, nest.constants):
-        return _scheduled(nest.contraction, target, nest.constants)
-    dims = vector_dims(nest.view)
-    return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")
+    contraction, dims = nest.contraction, vector_dims(nest.view)
+    if contraction is None or is_by_rows(contraction, nest.constants):
+        return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")
+    if dims and is_of_tiny_ones(contraction):
+        return RowSums(dims)
+    return _scheduled(contraction, target, nest.constants)
 
 
 def _emit(nest: ProductNest, schedule: Product | RowSums, site: Site) -> Sequence[Value] | None:

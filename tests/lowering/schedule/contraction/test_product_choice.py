@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mind_mlir
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES, choose_schedule, table
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
@@ -78,3 +80,22 @@ def test_a_shape_takes_the_first_strategy_that_is_for_it(product: ProductCase, n
     assert schedules[-1] is not None
     assert schedules[-1].strategy == name
     assert schedules[:-1] == [None] * names.index(name)
+
+
+@pytest.mark.parametrize(
+    ("count", "extents", "kind"),
+    [
+        (16, (6, 6, 6), "fused"),
+        (16, (6, 7, 6), "product"),
+        (15, (4, 4, 4), "product"),
+        (40, (3, 5, 7), "fused"),
+    ],
+)
+def test_many_tiny_products_are_loops(count: int, extents: tuple[int, int, int], kind: str) -> None:
+    m, k, n = extents
+    random = np.random.default_rng(1)
+    for dtype in ("f4", "f8", "i4", "i1"):
+        left, right = (random.integers(-3, 4, (count, *each)).astype(dtype) for each in ((m, k), (k, n)))
+        product = mind_mlir.jit(lambda a, b: a @ b)
+        np.testing.assert_array_equal(product(left, right), left @ right)
+    assert f"1. {kind}" in product.lower(left, right).compile().as_text("schedule")
