@@ -34,6 +34,7 @@ from layers import layers  # noqa: E402 -- of the folders above
 
 import mind_mlir  # noqa: E402 -- of the path that is given, or the one installed
 from mind_mlir import DType, MindError, Module, TensorType  # noqa: E402 -- like that
+from mind_mlir.ops.example_types import dtypes_of  # noqa: E402 -- like that
 from mind_mlir.ops.registry import all_ops  # noqa: E402 -- like that
 from mind_mlir.support import pytrees  # noqa: E402 -- like that
 
@@ -54,7 +55,7 @@ def runs() -> Iterator[Run]:
         yield str(path.relative_to(ROOT)), mind_mlir.load(path), {}
     yield from of_mind()
     for record in sorted(all_ops(), key=lambda record: record.opcode):
-        chosen = harness.dtypes_of(record)
+        chosen = dtypes_of(record)
         uses = harness.uses_of(record, DType.F32 if DType.F32 in chosen else chosen[0])
         for number, use in enumerate(uses):
             yield from of_use(f"{record.opcode} {number}", use)

@@ -15,6 +15,7 @@ from mind_mlir import Builder, DType, MindError, Module, TensorType
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR
 from mind_mlir.ops.contexts import TypeContext
+from mind_mlir.ops.example_types import dtypes_of, parse_type
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import all_ops
 
@@ -114,9 +115,9 @@ def points(*, every_dtype: bool, sizes: Sequence[str], only: Collection[str] = (
     for record in sorted(all_ops(), key=lambda each: each.opcode):
         if only and record.opcode not in only:
             continue
-        for dtype in _dtypes(record) if every_dtype else _usual(record):
+        for dtype in dtypes_of(record) if every_dtype else _usual(record):
             for number, example in enumerate(record.examples):
-                types = tuple(_type(spelled, dtype) for spelled in example.operands)
+                types = tuple(parse_type(spelled, dtype) for spelled in example.operands)
                 use = _Use(record, types, dict(example.attributes))
                 if not types or use.results() is None:
                     continue
@@ -199,22 +200,4 @@ def _point(use: _Use, dtype: DType | None, size: str, number: int) -> Point | No
 
 
 def _usual(record: OpDef) -> list[DType | None]:
-    return [each for each in _dtypes(record) if each in USUAL][:2] or _dtypes(record)[:1]
-
-
-def _dtypes(record: OpDef) -> list[DType | None]:
-    """Return what ``T`` may be in the examples of a record; None alone where none says ``T``."""
-    allowed: list[DType | None] | None = None
-    for example in record.examples:
-        for index, spelled in enumerate(example.operands):
-            if spelled.startswith("T"):
-                operand = record.operand(index)
-                allowed = [each for each in allowed or operand.dtypes if each in operand.dtypes]
-    return [None] if allowed is None else allowed
-
-
-def _type(spelled: str, dtype: DType | None) -> TensorType:
-    name, _, extents = spelled.removesuffix("]").partition("[")
-    element = dtype if name == "T" else DType.from_name(name)
-    assert element is not None, f"{spelled} names no dtype"
-    return TensorType(element, tuple(int(each) for each in extents.split(",") if each.strip()))
+    return [each for each in dtypes_of(record) if each in USUAL][:2] or dtypes_of(record)[:1]

@@ -21,6 +21,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contexts import EvalContext, TypeContext
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.opdef import COMPLEX, Domain, Example, NotDifferentiable, OpDef, Rounding
@@ -48,25 +49,6 @@ class Use:
     def __str__(self) -> str:
         operands = ", ".join(map(str, self.types))
         return f"{self.record.opcode} ({operands}) {dict(self.attributes)}"
-
-
-def parse_type(spelled: str, dtype: DType | None) -> TensorType:
-    """Return the type an example spells, with ``dtype`` for its ``T``."""
-    name, _, extents = spelled.removesuffix("]").partition("[")
-    element = dtype if name == "T" else DType.from_name(name)
-    assert element is not None, f"{spelled} names no dtype"
-    return TensorType(element, tuple(int(extent) for extent in extents.split(",") if extent.strip()))
-
-
-def dtypes_of(record: OpDef) -> list[DType | None]:
-    """Return what ``T`` may be in the record's examples; [None] where no example says ``T``."""
-    allowed: list[DType | None] | None = None
-    for example in record.examples:
-        for index, spelled in enumerate(example.operands):
-            if spelled.startswith("T"):
-                operand = record.operand(index)
-                allowed = [d for d in allowed or operand.dtypes if d in operand.dtypes]
-    return [None] if allowed is None else allowed
 
 
 def use_of(record: OpDef, example: Example, dtype: DType | None) -> Use:

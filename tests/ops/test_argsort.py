@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import edge_values, findings, parse_type, run_both
+from harness import edge_values, findings, run_both
 
 import mind_mlir
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.opdef import ALL_REAL, BOOL
 from mind_mlir.ops.registry import by_opcode

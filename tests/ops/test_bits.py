@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from harness import edge_values, findings, parse_type, run_both
+from harness import edge_values, findings, run_both
 
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.opdef import ALL_INTEGERS
 from mind_mlir.ops.registry import by_opcode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import edge_values, findings, parse_type, run_both
+from harness import edge_values, findings, run_both
 
 import mind_mlir
 from mind_mlir import differentiate, verify
@@ -17,6 +17,7 @@ from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.complex_numbers import joined
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.registry import by_opcode
 
 OPS = by_opcode()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from harness import edge_values, findings, parse_type, run_both, run_vjp, type_of
+from harness import edge_values, findings, run_both, run_vjp, type_of
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.opdef import ANY, FLOATS, INTEGERS, NUMERIC, NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.vjp import VjpContext

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import Use, build, dtypes_of, profile_of, uses_of
+from harness import Use, build, profile_of, uses_of
 
 import mind_mlir
 from mind_mlir import differentiate
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.opdef import ALL_FLOATS, NotDifferentiable
 from mind_mlir.ops.registry import all_ops, by_opcode
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from emulated import build_loader, crossed, missing_tool, run_crossed
-from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_all, uses_of
+from harness import assert_agrees, build, edge_operands, run_numpy_all, uses_of
 
 from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.registry import all_ops, by_opcode
 from mind_mlir.target import artefact_target
 

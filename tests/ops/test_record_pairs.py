@@ -12,12 +12,13 @@ import guarded
 import numpy as np
 import pytest
 from differences import difference
-from harness import dtypes_of, random_operands, uses_of
+from harness import random_operands, uses_of
 
 import mind_mlir
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy.generated import function_of
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import all_ops
 

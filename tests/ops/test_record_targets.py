@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from harness import assert_agrees, compile_uses, dtypes_of, edge_operands, run_numpy_all, uses_of
+from harness import assert_agrees, compile_uses, edge_operands, run_numpy_all, uses_of
 
 from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.target import TARGETS, VARIABLE, host_target, named_target, runs_here
 

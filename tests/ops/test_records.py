@@ -14,7 +14,6 @@ from harness import (
     Use,
     assert_agrees,
     compile_uses,
-    dtypes_of,
     edge_operands,
     findings,
     random_array,
@@ -34,6 +33,7 @@ from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.dtype_support import YES, support
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.opdef import Domain, ExampleModule, NotDifferentiable, OpDef
 from mind_mlir.ops.registry import FAMILIES, all_ops, by_mnemonic, by_opcode, lookup
 from mind_mlir.ops.unknown import nearest_opcode, unknown_operation

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from harness import Use, build, dtypes_of, edge_values, run_both, run_numpy, run_vjp, type_of
+from harness import Use, build, edge_values, run_both, run_numpy, run_vjp, type_of
 
 import mind_mlir
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.ptir.from_module import from_module
 from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.registry import by_opcode
 

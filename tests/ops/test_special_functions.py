@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import edge_values, findings, parse_type, run_both, run_vjp
+from harness import edge_values, findings, run_both, run_vjp
 
 import mind_mlir
 from mind_mlir import parse
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.registry import by_opcode
 
 OPS = by_opcode()

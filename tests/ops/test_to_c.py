@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from c_programs import COMPILER, SANITIZED, run
-from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_all, type_of, uses_of
+from harness import assert_agrees, build, edge_operands, run_numpy_all, type_of, uses_of
 
 import mind_mlir
 from mind_mlir.conversion.c.module import to_c
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:

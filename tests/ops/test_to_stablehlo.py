@@ -13,6 +13,7 @@ from stablehlo_interpreter import Interpreter
 import mind_mlir
 from mind_mlir.conversion.stablehlo.text import to_stablehlo
 from mind_mlir.ir.profiles import CORE_V1
+from mind_mlir.ops.example_types import dtypes_of
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import all_ops
 
@@ -38,7 +39,7 @@ def interpreter() -> Iterator[Interpreter]:
 def uses_of(record: OpDef) -> list[list[Use]]:
     """Return the uses of a record that may stand in one module: PTIR's operands have one shape."""
     groups: list[list[Use]] = [[], []]
-    for dtype in harness.dtypes_of(record):
+    for dtype in dtypes_of(record):
         of_core = dtype is None or dtype in CORE_V1.dtypes
         uses = harness.uses_of(record, dtype)
         groups[not of_core] += uses if of_core else uses[:_FEW]

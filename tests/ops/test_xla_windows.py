@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import findings, parse_type, run_both, run_compiled, run_numpy, run_vjp
+from harness import findings, run_both, run_compiled, run_numpy, run_vjp
 from linear_harness import check_adjoint
 
 from mind_mlir import ExecutionError
+from mind_mlir.ops.example_types import parse_type
 from mind_mlir.ops.registry import by_opcode
 
 GATHER, SCATTER = by_opcode()["GatherWindows"], by_opcode()["ScatterWindows"]
