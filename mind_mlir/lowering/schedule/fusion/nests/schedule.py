@@ -178,7 +178,7 @@ def _chunks(work: Work, target: Target) -> tuple[FusedSchedule, int, int]:
     reason = about if parallel else f"one thread: {about}"
     cuts = tuple(_outer_cuts(work, wanted)) if parallel else ()
     lanes = target.lanes(work.bits)
-    if work.vector in work.reductions:
+    if work.outer or work.vector in work.reductions:
         lanes = min(lanes, 1 << (work.extents[work.vector] - 1).bit_length())
     return FusedSchedule(lanes, cuts=cuts, parallel=parallel, brief=brief, reason=reason), fewest, wanted
 
