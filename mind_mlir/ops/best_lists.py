@@ -34,7 +34,8 @@ class Lists:
         context: The operation.
         keys: What to compare, of rank 2, in a type that is compared as it is in memory.
         type_: Its type.
-        k: How many of each row are kept, one at least: as a vector.
+        k: How many of each row are kept, one at least: as a vector of as many lanes, or of the next power of
+            two, whose masks processors have. What the lanes behind hold comes to no lane in front.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Lists:
     ) -> None:
         self._c, self._keys, self._type, self._k = context, keys, type_, k
         self._before = _order(context, type_.dtype)
+        self._lanes = 1 << (k - 1).bit_length()
         self._mlir, self._arith = context.mlir, context.mlir.arith
         self._index = self._mlir.ir.IndexType.get()
         self._key = context.element(type_.dtype)
@@ -60,7 +62,10 @@ class Lists:
         start = [self._c.empty(kept), self._c.empty(kept.with_dtype(self._places))]
 
         def row(number: Any, results: Sequence[Any]) -> Sequence[Any]:
-            nothing = [self._spread(self._c.scalar(0, each), k) for each in (self._type.dtype, self._places)]
+            nothing = [
+                self._spread(self._c.scalar(0, each), self._lanes)
+                for each in (self._type.dtype, self._places)
+            ]
             now: Sequence[Any] = counted_loop(
                 self._c, 0, k, nothing, lambda at, now: self._put(number, at, now, self._behind(at))
             )
@@ -121,12 +126,12 @@ class Lists:
 
         That moves on by one; what is last is gone.
         """
-        arith, k = self._arith, self._k
-        key = self._spread(self._mlir.tensor.extract(self._keys, [row, at]), k)
+        arith, lanes = self._arith, self._lanes
+        key = self._spread(self._mlir.tensor.extract(self._keys, [row, at]), lanes)
         moves = self._before(key, now[0])
         moves = moves if free is None else arith.ori(moves, free)
-        after = self._shifted(moves, self._spread(self._c.scalar(0, DType.I1), k))
-        news = key, self._spread(arith.index_cast(self._place, at), k)
+        after = self._shifted(moves, self._spread(self._c.scalar(0, DType.I1), lanes))
+        news = key, self._spread(arith.index_cast(self._place, at), lanes)
         return [
             arith.select(moves, arith.select(after, self._shifted(old, new), new), old)
             for old, new in zip(now, news, strict=True)
@@ -134,15 +139,15 @@ class Lists:
 
     def _shifted(self, value: Any, first: Any) -> Any:
         """Append a vector moved on by a lane, the first of which is that of ``first``."""
-        order = [self._k, *range(self._k - 1)]
+        order = [self._lanes, *range(self._lanes - 1)]
         return self._mlir.vector.shuffle(value, first, order)
 
     def _behind(self, at: Any) -> Any:
         """Append which lanes are not in front of ``at``."""
-        arith, ir, k = self._arith, self._mlir.ir, self._k
-        type_ = ir.VectorType.get([k], self._place)
-        numbers = ir.DenseElementsAttr.get(np.arange(k, dtype=self._places.numpy), type=type_)
-        here = self._spread(arith.index_cast(self._place, at), k)
+        arith, ir, lanes = self._arith, self._mlir.ir, self._lanes
+        type_ = ir.VectorType.get([lanes], self._place)
+        numbers = ir.DenseElementsAttr.get(np.arange(lanes, dtype=self._places.numpy), type=type_)
+        here = self._spread(arith.index_cast(self._place, at), lanes)
         return arith.cmpi(arith.CmpIPredicate.sge, arith.constant(type_, numbers), here)
 
     def _last(self, now: Sequence[Any]) -> Any:
@@ -152,6 +157,8 @@ class Lists:
         return self._mlir.vector.broadcast(self._mlir.ir.VectorType.get([lanes], value.type), value)
 
     def _write(self, value: Any, tensor: Any, row: Any) -> Any:
+        if self._lanes > self._k:
+            value = self._mlir.vector.shuffle(value, value, list(range(self._k)))
         order = self._mlir.ir.AffineMap.get_minor_identity(2, 1)
         return self._mlir.vector.transfer_write(tensor.type, value, tensor, [row, self._at(0)], order, [True])
 
