@@ -36,6 +36,7 @@ class Lists:
         type_: Its type.
         k: How many of each row are kept, one at least: as a vector of as many lanes, or of the next power of
             two, whose masks processors have. What the lanes behind hold comes to no lane in front.
+        across: Whether the results have a column for each row.
     """
 
     def __init__(
@@ -44,9 +45,12 @@ class Lists:
         keys: Any,
         type_: TensorType,
         k: int,
+        *,
+        across: bool,
     ) -> None:
         self._c, self._keys, self._type, self._k = context, keys, type_, k
         self._before = _order(context, type_.dtype)
+        self._across = across
         self._lanes = 1 << (k - 1).bit_length()
         self._mlir, self._arith = context.mlir, context.mlir.arith
         self._index = self._mlir.ir.IndexType.get()
@@ -58,7 +62,7 @@ class Lists:
     def emit(self) -> list[Any]:
         """Return the best elements of each row and their indices."""
         (rows, length), k = self._type.extents, self._k
-        kept = self._type.with_shape((rows, k))
+        kept = self._type.with_shape((k, rows) if self._across else (rows, k))
         start = [self._c.empty(kept), self._c.empty(kept.with_dtype(self._places))]
 
         def row(number: Any, results: Sequence[Any]) -> Sequence[Any]:
@@ -159,8 +163,9 @@ class Lists:
     def _write(self, value: Any, tensor: Any, row: Any) -> Any:
         if self._lanes > self._k:
             value = self._mlir.vector.shuffle(value, value, list(range(self._k)))
-        order = self._mlir.ir.AffineMap.get_minor_identity(2, 1)
-        return self._mlir.vector.transfer_write(tensor.type, value, tensor, [row, self._at(0)], order, [True])
+        along = self._mlir.ir.AffineMap.get(2, 0, [self._mlir.ir.AffineDimExpr.get(0 if self._across else 1)])
+        place = [self._at(0), row] if self._across else [row, self._at(0)]
+        return self._mlir.vector.transfer_write(tensor.type, value, tensor, place, along, [True])
 
     def _at(self, number: int) -> Any:
         return self._arith.constant(self._index, number)

@@ -110,29 +110,34 @@ def _lower(context: LoweringContext) -> Any:
     rows = moved.with_shape((math.prod(moved.extents[:-1]), moved.extents[-1]))
     keys = reshape(context, transposed(context, operand, source, last), moved, rows.extents)
     taken = rows.with_shape((rows.extents[0], k))
+    stored = last
     if k <= LONGEST_LIST and (context.vectors or rows.extents[1] > LONGEST):
-        values, order = _listed(context, keys, rows, taken)
+        if axis == 0 and rows.extents[0] > 1:
+            stored, taken = tuple(range(source.rank)), rows.with_shape((k, rows.extents[0]))
+        values, order = _listed(context, keys, rows, taken, across=stored is not last)
     else:
         order = _sorted(context, axis, (rows.extents[0], rows.extents[1]), k)
         values = _gathered(context, keys, order, taken)
-    back = tuple(last.index(place) for place in range(source.rank))
+    back = tuple(stored.index(place) for place in range(source.rank))
     found = []
     for value, type_ in zip((values, order), results, strict=True):
-        shape = type_.with_shape(tuple(type_.extents[place] for place in last))
+        shape = type_.with_shape(tuple(type_.extents[place] for place in stored))
         whole = reshape(context, value, type_.with_shape(taken.extents), shape.extents)
         found.append(transposed(context, whole, shape, back))
     return found
 
 
-def _listed(context: LoweringContext, keys: Any, rows: TensorType, taken: TensorType) -> tuple[Any, Any]:
-    """Append the first elements of each row, and their indices, as found in lists."""
+def _listed(
+    context: LoweringContext, keys: Any, rows: TensorType, taken: TensorType, *, across: bool
+) -> tuple[Any, Any]:
+    """Append the first elements of each row, and their indices, as found in lists; or columns of these."""
     numbers, type_ = compared(context, keys, rows)
-    values, order = Lists(context, numbers, type_, taken.extents[1]).emit()
+    values, order = Lists(context, numbers, type_, context.attributes["k"], across=across).emit()
     wide = context.element(context.result_types[1].dtype)
     if order.type.element_type != wide:
         places = taken.with_dtype(context.result_types[1].dtype)
         order = context.elementwise(lambda index: context.mlir.arith.extsi(wide, index), [order], places)
-    return values if type_.dtype is rows.dtype else _gathered(context, keys, order, taken), order
+    return values if type_.dtype is rows.dtype else _gathered(context, keys, order, taken, int(across)), order
 
 
 def _sorted(context: LoweringContext, axis: int, rows: tuple[int, int], k: int) -> Any:
@@ -148,14 +153,14 @@ def _sorted(context: LoweringContext, axis: int, rows: tuple[int, int], k: int) 
     return context.mlir.tensor.extract_slice(taken, order, [], [], [], [0, 0], sizes, [1, 1])
 
 
-def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType) -> Any:
-    """Append the elements of each row of ``keys`` at the indices that ``order`` has of it."""
+def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType, axis: int = 0) -> Any:
+    """Append the elements of each row of ``keys`` at the indices that ``order`` has of it, at ``axis``."""
     mlir = context.mlir
     identity = mlir.ir.AffineMap.get_identity(type_.rank)
 
     def body(index: Any, _: Any) -> Any:
         at = mlir.arith.index_cast(mlir.ir.IndexType.get(), index)
-        return mlir.tensor.extract(keys, [mlir.linalg.IndexOp(0).result, at])
+        return mlir.tensor.extract(keys, [mlir.linalg.IndexOp(axis).result, at])
 
     (values,) = context.generic(
         [order], [identity, identity], [context.empty(type_)], ["parallel"] * type_.rank, body
