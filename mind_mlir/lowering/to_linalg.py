@@ -2,10 +2,10 @@
 
 Before: a module of `func.func`s over `mind` operations, integers with signedness; control flow in `scf.if`,
 `scf.while` and `func.call`. After: a new module over linalg, tensor, arith, math and the same control flow,
-integers signless, everything in destination-passing style; where there is control flow, tensors of rank 0 are
-computed as scalars. A public function with run-time checks returns one more result, its status (rank
-1, i64): for each check the least and the greatest number that it looks at, in the order of the returned
-`Outcome`s.
+and vectors where rows go through lists; integers signless, everything in destination-passing style; where
+there is control flow, tensors of rank 0 are computed as scalars. A public function with run-time checks
+returns one more result, its status (rank 1, i64): for each check the least and the greatest number that it
+looks at, in the order of the returned `Outcome`s.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class LinalgModule:
         return tuple(check for checks in self.checks_of.values() for check in checks)
 
 
-def to_linalg(source: Module) -> LinalgModule:
-    """Return the linalg form of a `mind` module; the source is left as it is.
+def to_linalg(source: Module, *, vectors: bool = True) -> LinalgModule:
+    """Return the linalg form of a `mind` module, with vectors or without; the source is left as it is.
 
     Raises:
         UnsupportedError: E7002, the module holds something other than functions over `mind` operations and
@@ -71,7 +71,9 @@ def to_linalg(source: Module) -> LinalgModule:
             name = op.name.value
             callee = functions.callees.get(name)
             with ir.InsertionPoint(result.body):
-                lowering = FunctionLowering(op, functions.callees, types, scalars=functions.has_control_flow)
+                lowering = FunctionLowering(
+                    op, functions.callees, types, scalars=functions.has_control_flow, vectors=vectors
+                )
                 if callee is not None:
                     callee.checks = lowering.lower_callee(callee)
                 if not is_private(op):
@@ -90,13 +92,19 @@ class FunctionLowering:
     """
 
     def __init__(
-        self, source: Any, callees: Mapping[str, Callee], types: dict[Any, TensorType], *, scalars: bool
+        self,
+        source: Any,
+        callees: Mapping[str, Callee],
+        types: dict[Any, TensorType],
+        *,
+        scalars: bool,
+        vectors: bool,
     ) -> None:
         self.callees = callees
         self.region = CheckedRegion(source.operation)
         self._source = source
         self._name: str = source.name.value
-        self._scalars = scalars
+        self._scalars, self._vectors = scalars, vectors
         self._values: dict[Value, Value] = {}
         self._types = types
         self._levels: dict[Value, int] = {}
@@ -301,6 +309,7 @@ class FunctionLowering:
                 place=lambda: place_of(operation.location),
                 function=self._name,
                 scalars=self._scalars,
+                vectors=self._vectors,
                 result_types=tuple(self._type(result) for result in operation.results),
             )
             lowered = record.lower(context)

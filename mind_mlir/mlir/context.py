@@ -72,6 +72,7 @@ class LoweringContext:
         function: The name of the function that the operation is in.
         scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
         result_types: The types of all results.
+        vectors: Whether there may be vectors, which C does not have.
     """
 
     opcode: str
@@ -85,6 +86,7 @@ class LoweringContext:
     function: str = ""
     scalars: bool = False
     result_types: tuple[TensorType, ...] = ()
+    vectors: bool = True
 
     @property
     def mlir(self) -> Any:

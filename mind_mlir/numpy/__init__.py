@@ -20,6 +20,7 @@ from typing import Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy import (
+    assembling,
     creation,
     einstein,
     elementwise,
@@ -29,6 +30,8 @@ from mind_mlir.numpy import (
     products,
     reductions,
     shaping,
+    statistics,
+    transcendental,
 )
 from mind_mlir.numpy.arrays import Array
 from mind_mlir.numpy.generated import function_of, spellings
@@ -43,7 +46,18 @@ globals().update(_DTYPES)
 #: The functions that are written by hand: those with numpy's arguments, where these are others.
 BY_HAND: dict[str, Any] = {
     name: each
-    for module in (creation, einstein, elementwise, indexing, products, reductions, shaping)
+    for module in (
+        assembling,
+        creation,
+        einstein,
+        elementwise,
+        indexing,
+        products,
+        reductions,
+        shaping,
+        statistics,
+        transcendental,
+    )
     for name, each in vars(module).items()
     if hasattr(each, "opcodes")  # which `spelled` has given it
 }

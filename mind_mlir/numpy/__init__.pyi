@@ -31,17 +31,37 @@ from mind_mlir.numpy.arrays import (
     ArrayLike as ArrayLike,
     DTypeLike as DTypeLike,
 )
+from mind_mlir.numpy.assembling import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    column_stack as column_stack,
+    diag as diag,
+    diagonal as diagonal,
+    diff as diff,
+    dstack as dstack,
+    fliplr as fliplr,
+    flipud as flipud,
+    hstack as hstack,
+    meshgrid as meshgrid,
+    trace as trace,
+    vstack as vstack,
+)
 from mind_mlir.numpy.creation import (
     arange as arange,
     array as array,
     asarray as asarray,
+    empty as empty,
+    empty_like as empty_like,
     eye as eye,
     full as full,
     full_like as full_like,
+    geomspace as geomspace,
     identity as identity,
     linspace as linspace,
+    logspace as logspace,
     ones as ones,
     ones_like as ones_like,
+    tri as tri,
     zeros as zeros,
     zeros_like as zeros_like,
 )
@@ -66,10 +86,12 @@ from mind_mlir.numpy.elementwise import (
     logical_not as logical_not,
     logical_or as logical_or,
     logical_xor as logical_xor,
+    mod as mod,
     not_equal as not_equal,
     remainder as remainder,
     right_shift as right_shift,
     square as square,
+    true_divide as true_divide,
     trunc as trunc,
     where as where,
 )
@@ -78,14 +100,21 @@ from mind_mlir.numpy.indexing import (
     take_along_axis as take_along_axis,
 )
 from mind_mlir.numpy.products import (
+    convolve as convolve,
+    correlate as correlate,
+    cross as cross,
     dot as dot,
     inner as inner,
+    kron as kron,
     matmul as matmul,
     outer as outer,
     tensordot as tensordot,
+    vdot as vdot,
 )
 from mind_mlir.numpy.reductions import (
     all as all,
+    amax as amax,
+    amin as amin,
     any as any,
     argmax as argmax,
     argmin as argmin,
@@ -96,6 +125,13 @@ from mind_mlir.numpy.reductions import (
     max as max,
     mean as mean,
     min as min,
+    nanmax as nanmax,
+    nanmean as nanmean,
+    nanmin as nanmin,
+    nanprod as nanprod,
+    nanstd as nanstd,
+    nansum as nansum,
+    nanvar as nanvar,
     prod as prod,
     sort as sort,
     std as std,
@@ -124,6 +160,56 @@ from mind_mlir.numpy.shaping import (
     transpose as transpose,
     tril as tril,
     triu as triu,
+)
+from mind_mlir.numpy.statistics import (
+    average as average,
+    bincount as bincount,
+    corrcoef as corrcoef,
+    cov as cov,
+    histogram as histogram,
+    interp as interp,
+    median as median,
+    percentile as percentile,
+    ptp as ptp,
+    quantile as quantile,
+    searchsorted as searchsorted,
+)
+from mind_mlir.numpy.transcendental import (
+    acos as acos,
+    acosh as acosh,
+    allclose as allclose,
+    angle as angle,
+    arccos as arccos,
+    arccosh as arccosh,
+    arcsin as arcsin,
+    arcsinh as arcsinh,
+    arctan as arctan,
+    arctanh as arctanh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atanh as atanh,
+    conj as conj,
+    conjugate as conjugate,
+    cosh as cosh,
+    deg2rad as deg2rad,
+    degrees as degrees,
+    exp2 as exp2,
+    fabs as fabs,
+    fmax as fmax,
+    fmin as fmin,
+    hypot as hypot,
+    imag as imag,
+    isclose as isclose,
+    log10 as log10,
+    log2 as log2,
+    logaddexp as logaddexp,
+    nan_to_num as nan_to_num,
+    polyval as polyval,
+    rad2deg as rad2deg,
+    radians as radians,
+    real as real,
+    sinh as sinh,
 )
 from mind_mlir.numpy import (
     fft as fft,
@@ -326,9 +412,6 @@ def gather_windows(
 ) -> Array:
     """Reads windows of a tensor at given positions."""
 
-def imag(input: ArrayLike, /) -> Array:
-    """Takes the imaginary parts of complex numbers elementwise."""
-
 def index(input: ArrayLike, /, *, indices: Sequence[int]) -> Array:
     """Reads a single element, or where the profile allows it a row."""
 
@@ -408,9 +491,6 @@ def quantized_matmul(
     activations: Literal["float", "int8"] = "float",
 ) -> Array:
     """Multiplies activations with weights of few bits, as they lie in memory."""
-
-def real(input: ArrayLike, /) -> Array:
-    """Takes the real parts of complex numbers elementwise."""
 
 def reciprocal(input: ArrayLike, /) -> Array:
     """Computes the reciprocal elementwise."""

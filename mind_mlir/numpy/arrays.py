@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.accumulators import ACCUMULATOR, OUTPUT, default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import COMPLEX
@@ -14,7 +14,7 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_dtype, as_value, as_values
-from mind_mlir.tracing.operators import broadcast_to, conversion_for
+from mind_mlir.tracing.operators import broadcast_to, conversion_for, divide
 from mind_mlir.tracing.promotion import FLOAT, LatticeNode
 from mind_mlir.tracing.trace import Trace, current_trace
 
@@ -48,6 +48,13 @@ def together(*xs: ArrayLike) -> list[TracedArray]:
     trace = current_trace()
     values, weak = as_values(trace, *xs)
     return [trace.wrap(value, weak=weak) for value in values]
+
+
+def floats(x: ArrayLike) -> TracedArray:
+    """Return an argument as floats, or complex numbers if it is; integers as ``x / 1`` converts them."""
+    found = traced(x)
+    is_float = found.value.type.dtype.kind in (DTypeKind.FLOAT, DTypeKind.COMPLEX)
+    return found if is_float else divide(found, 1)
 
 
 def stretched(x: TracedArray, shape: Sequence[int]) -> TracedArray:

@@ -127,6 +127,43 @@ def linspace(
     return constructed(dtype, lambda wanted: (op("Floor", x) if wanted.is_integer else x).astype(wanted))
 
 
+@spelled("Power")
+def logspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Return ``num`` powers of ``base``, whose exponents are those numbers that `linspace` returns."""
+    exponents = linspace(start, stop, num, endpoint, DType.F64)
+    found = op("Power", float(_number(base, "base")), exponents)
+    return constructed(dtype, found.astype)
+
+
+@spelled("Power")
+def geomspace(
+    start: float, stop: float, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None
+) -> Array:
+    """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before."""
+    first, last = float(_number(start, "start")), float(_number(stop, "stop"))
+    if first * last <= 0:
+        raise ValueError(f"start and stop must have one sign, and not be 0, not {start} and {stop}")
+    parts = traced(linspace(0, 1, num, endpoint, DType.F64))
+    found = first * op("Power", last / first, parts)
+    found = op("Select", parts == 1.0, filled(parts.shape, last, DType.F64), found)
+    return constructed(dtype, found.astype)
+
+
+@spelled("Iota", "Compare")
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803 -- numpy's names
+    """Return a matrix of ``N`` rows and ``M`` columns, or as many: ones up to diagonal ``k``, else zeros."""
+    rows = argument_checks.integer(N, "N")
+    columns = rows if M is None else argument_checks.integer(M, "M")
+    return constructed(dtype, (diagonals(rows, columns) <= argument_checks.integer(k, "k")).astype)
+
+
 def _own(x: TracedArray) -> TracedArray:
     """Return an array that is made of ``x``: of floats without a dtype, it has none of its own either."""
     trace = current_trace()
@@ -174,3 +211,4 @@ def _holds_traced(a: Any) -> bool:
 
 
 array = asarray
+empty, empty_like = zeros, zeros_like

@@ -122,6 +122,7 @@ def absolute(x: ArrayLike, /) -> Array:
 
 
 abs = absolute  # noqa: A001 -- numpy's name
+true_divide, mod = divide, remainder
 
 
 @spelled("Cast")

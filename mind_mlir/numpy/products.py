@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.numpy.arrays import op, together
+from mind_mlir.numpy.arrays import op, together, traced
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.numpy.transcendental import conjugate
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing import operators
 from mind_mlir.tracing.reductions import axes_of
@@ -67,6 +68,81 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
     if not x.ndim or not y.ndim:
         return x * y
     return _contracted(x, y, [x.ndim - 1], [y.ndim - 1])
+
+
+@spelled("DotGeneral")
+def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """Sum products of all elements of ``a``, of complex numbers conjugated, with those of ``b``."""
+    x, y = together(a, b)
+    return _contracted(traced(conjugate(x)).reshape(-1), y.reshape(-1), [0], [0])
+
+
+@spelled("Mul")
+def kron(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """Replace each element of ``a`` by its product with all of ``b``."""
+    x, y = together(a, b)
+    rank = max(x.ndim, y.ndim)
+    left, right = ((1,) * (rank - each.ndim) + each.shape for each in (x, y))
+    outer_ = x.reshape([extent for each in left for extent in (each, 1)])
+    whole = outer_ * y.reshape([extent for each in right for extent in (1, each)])
+    return whole.reshape([one * other for one, other in zip(left, right, strict=True)])
+
+
+@spelled("Sub")
+def cross(a: ArrayLike, b: ArrayLike, /, axis: int = -1) -> Array:
+    """Return the vectors perpendicular to those of three coordinates along ``axis``."""
+    x, y = together(a, b)
+    places = [axes_of(argument_checks.integer(axis, "axis"), each.ndim)[0] for each in (x, y)]
+    parts = []
+    for each, place in zip((x, y), places, strict=True):
+        if each.shape[place] != 3:
+            raise ValueError(f"vectors of 3 coordinates are wanted, not of {each.shape[place]}")
+        parts.append([each[(*[slice(None)] * place, number)] for number in range(3)])
+    left, right = parts
+    found = [left[one] * right[other] - left[other] * right[one] for one, other in ((1, 2), (2, 0), (0, 1))]
+    (place,) = axes_of(axis, found[0].ndim + 1)
+    return op("Concat", *(op("ExpandDims", each, axes=[place]) for each in found), axis=place)
+
+
+@spelled("Convolution")
+def convolve(a: ArrayLike, v: ArrayLike, /, mode: str = "full") -> Array:
+    """Sum products of two vectors, one of them in reverse order, for each place where they overlap.
+
+    Args:
+        a: A vector.
+        v: Another one.
+        mode: Which places: ``"full"`` for all, ``"same"`` for as many in the middle as the longer one has
+            elements, ``"valid"`` for those where one lies within the other.
+    """
+    x, y = together(a, v)
+    return _overlapped(*((x, y) if x.size >= y.size else (y, x)), mode)
+
+
+@spelled("Convolution")
+def correlate(a: ArrayLike, v: ArrayLike, /, mode: str = "valid") -> Array:
+    """Sum products of two vectors, ``v`` conjugated, for each place where they overlap: see `convolve`."""
+    x, y = together(a, v)
+    y = traced(conjugate(y))
+    if x.size >= y.size:
+        return _overlapped(x, y[::-1], mode)
+    return _overlapped(y, x[::-1], mode)[::-1]
+
+
+def _overlapped(x: TracedArray, y: TracedArray, mode: str) -> TracedArray:
+    """Return the convolution of a vector with one that is no longer."""
+    argument_checks.choice(mode, ("full", "same", "valid"), "mode")
+    if x.ndim != 1 or y.ndim != 1 or not y.size:
+        raise ValueError("two vectors of 1 element or more are wanted")
+    most, left = y.size - 1, y.size // 2
+    low, high = {"full": (most, most), "same": (left, most - left), "valid": (0, 0)}[mode]
+    found = op(
+        "Convolution",
+        x.reshape((1, -1, 1)),
+        y[::-1].reshape((-1, 1, 1)),
+        padding_low=[low],
+        padding_high=[high],
+    )
+    return found.reshape(-1)
 
 
 def _contracted(x: TracedArray, y: TracedArray, left: list[int], right: list[int]) -> TracedArray:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import DType
-from mind_mlir.numpy.arrays import apply, op, traced
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.numpy.arrays import apply, floats, op, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing.conversion import as_dtype
+from mind_mlir.tracing.operators import choose, compare
 from mind_mlir.tracing.reductions import axes_of, counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.numpy.arrays import Array, ArrayLike, Axes, DTypeLike
     from mind_mlir.tracing.array import TracedArray
 
@@ -73,6 +77,9 @@ def all(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
 def any(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:  # noqa: A001 -- numpy's name
     """Return whether an element along ``axis`` is true, or not 0."""
     return traced(a).any(axis, keepdims=keepdims)
+
+
+amax, amin = max, min
 
 
 @spelled("Sum")
@@ -175,6 +182,53 @@ def top_k(
     return values, indices
 
 
+@spelled("Sum", "Reduce")
+def nansum(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Add the elements that are not NaN along ``axis``, one or several, or all of them."""
+    return sum(_numbers(traced(a), 0), axis, keepdims=keepdims)
+
+
+@spelled("ReduceProd")
+def nanprod(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Multiply the elements that are not NaN along ``axis``, one or several, or all of them."""
+    return prod(_numbers(traced(a), 1), axis, keepdims=keepdims)
+
+
+@spelled("Mean")
+def nanmean(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the mean of the elements that are not NaN along ``axis``, or of all; NaN of none."""
+    x = floats(a)
+    total = traced(_numbers(x, 0)).sum(axis, keepdims=keepdims)
+    return total / _counted(x, axis, keepdims=keepdims)
+
+
+@spelled("Reduce")
+def nanmax(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the greatest element that is not NaN along ``axis``, or of all; NaN of none."""
+    return _extreme(traced(a), -math.inf, lambda x: x.max(axis, keepdims=keepdims), axis, keepdims=keepdims)
+
+
+@spelled("Reduce")
+def nanmin(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the least element that is not NaN along ``axis``, or of all; NaN of none."""
+    return _extreme(traced(a), math.inf, lambda x: x.min(axis, keepdims=keepdims), axis, keepdims=keepdims)
+
+
+@spelled("Mean")
+def nanvar(a: ArrayLike, /, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
+    """Return the mean of the squared distances of elements that are not NaN from their mean: see `var`."""
+    x = floats(a)
+    apart = _numbers(x - traced(nanmean(x, axis, keepdims=True)), 0)
+    total, count = (apart * apart).sum(axis, keepdims=keepdims), _counted(x, axis, keepdims=keepdims) - ddof
+    return total / choose(count > 0, count, math.nan)
+
+
+@spelled("Mean")
+def nanstd(a: ArrayLike, /, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
+    """Return the square root of `nanvar`."""
+    return op("Sqrt", nanvar(a, axis, ddof=ddof, keepdims=keepdims))
+
+
 @spelled("Cumulate")
 def cumsum(a: ArrayLike, /, axis: int | None = None) -> Array:
     """Return the sums of the elements up to each one, along ``axis`` or for None of all as a vector."""
@@ -187,6 +241,37 @@ def cumprod(a: ArrayLike, /, axis: int | None = None) -> Array:
     """Return the products of the elements up to each one, along ``axis`` or for None of all as a vector."""
     x, place = _along(a, axis)
     return op("Cumulate", counted(x), kind="Prod", axis=place)
+
+
+def _is_nan(x: TracedArray) -> TracedArray | None:
+    """Return where elements are NaN, or None where the dtype has none."""
+    is_float = x.value.type.dtype.kind in (DTypeKind.FLOAT, DTypeKind.COMPLEX)
+    return compare("NotEqual", x, x) if is_float else None
+
+
+def _numbers(x: TracedArray, number: float) -> TracedArray:
+    """Return ``x`` with ``number`` in place of NaN."""
+    nan = _is_nan(x)
+    return x if nan is None else choose(nan, number, x)
+
+
+def _counted(x: TracedArray, axis: Axes, *, keepdims: bool) -> TracedArray:
+    """Return how many elements are not NaN, in floats."""
+    return compare("Equal", x, x).astype(x.dtype).sum(axis, keepdims=keepdims)
+
+
+def _extreme(
+    x: TracedArray,
+    start: float,
+    reduced: Callable[[TracedArray], TracedArray],
+    axis: Axes,
+    *,
+    keepdims: bool,
+) -> TracedArray:
+    nan = _is_nan(x)
+    if nan is None:
+        return reduced(x)
+    return choose(nan.all(axis, keepdims=keepdims), math.nan, reduced(choose(nan, start, x)))
 
 
 def _along(a: ArrayLike, axis: int | None) -> tuple[TracedArray, int]:

@@ -79,7 +79,7 @@ def broadcast_to(a: ArrayLike, /, shape: Shape) -> Array:
 @spelled("Concat")
 def concatenate(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Array:
     """Join arrays along an axis that they have, or for None all their elements as one vector."""
-    parts = _several(arrays)
+    parts = several(arrays)
     if axis is None:
         return op("Concat", *(part.reshape(-1) for part in parts), axis=0)
     (place,) = axes_of(argument_checks.integer(axis, "axis"), parts[0].ndim)
@@ -89,7 +89,7 @@ def concatenate(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Array:
 @spelled("Concat")
 def stack(arrays: Sequence[ArrayLike], /, axis: int = 0) -> Array:
     """Join arrays of one shape along a new axis, at the place ``axis`` of the result."""
-    parts = _several(arrays)
+    parts = several(arrays)
     (place,) = axes_of(argument_checks.integer(axis, "axis"), parts[0].ndim + 1)
     return op("Concat", *(op("ExpandDims", part, axes=[place]) for part in parts), axis=place)
 
@@ -197,7 +197,8 @@ def diagonals(rows: int, columns: int) -> TracedArray:
     return op("Iota", shape=shape, dtype="i64", axis=1) - op("Iota", shape=shape, dtype="i64", axis=0)
 
 
-def _several(arrays: Sequence[ArrayLike]) -> list[TracedArray]:
+def several(arrays: Sequence[ArrayLike]) -> list[TracedArray]:
+    """Return arrays of which there is one or more, of the dtype that they have together."""
     listed: tuple[Any, ...] = argument_checks.items(arrays, "arrays", "a sequence of arrays")
     if not listed:
         raise ValueError("arrays must be one or more")

@@ -1,10 +1,8 @@
 """TopK: the greatest or least elements of an axis, in order, and where they lie (ptir-v0.4.md, extensions).
 
 Lowering: one element is found in one pass, as ArgMax finds it, but for the least float, which no NaN is.
-For more than few elements the indices of each row are sorted, as ArgSort does it. For few, each row goes
-through a list of the best ones so far. Most elements are not better than the last of the list, and cost one
-comparison. One that is takes its place in the list; those behind it move on. Elements come in order, so equal
-ones stay in it. A row of `n` elements in arbitrary order changes the list about `k log(n / k)` times.
+For more than few elements the indices of each row are sorted, as ArgSort does it, and so they are in C. For
+few, each row goes through a list of the best ones so far (`mind_mlir/ops/best_lists.py`).
 """
 
 from __future__ import annotations
@@ -22,15 +20,15 @@ from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.best_elements import best_element
+from mind_mlir.ops.best_lists import Lists, compared
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reassociation import reshape, transposed
-from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
 from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
@@ -39,88 +37,9 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 
-#: The longest list: where each element is better than the last, a longer one takes longer than sorting.
+#: The longest list, which vectors hold: a longer one takes longer than sorting where each element is better
+#: than the last.
 LONGEST_LIST = 64
-#: Nanoseconds for an element, about.
-_ELEMENT_NS = 1
-
-
-class Lists:
-    """Emits the loops over rows.
-
-    Args:
-        context: The operation.
-        keys: Its operand, of rank 2.
-        type_: Its type.
-        before: Emits whether an element comes before one with a smaller index.
-    """
-
-    def __init__(
-        self, context: LoweringContext, keys: Any, type_: TensorType, before: Callable[[Any, Any], Any]
-    ) -> None:
-        self._c, self._keys, self._type, self._before = context, keys, type_, before
-        self._mlir, self._arith = context.mlir, context.mlir.arith
-        self._index = self._mlir.ir.IndexType.get()
-
-    def emit(self, k: int) -> list[Any]:
-        """Return the best ``k`` elements of each row, at least one, and their indices."""
-        rows, length = self._type.extents
-        indices = self._type.with_shape((rows, k)).with_dtype(self._c.attributes["indices_dtype"])
-        start = [self._c.empty(self._type.with_shape((rows, k))), self._c.empty(indices)]
-
-        def row(number: Any, lists: Sequence[Any]) -> Sequence[Any]:
-            filled = counted_loop(self._c, 0, k, lists, lambda at, now: self._put(number, at, now, at))
-            last = self._extract(filled[0], number, self._at(k - 1))
-            return counted_loop(
-                self._c, k, length, [*filled, last], lambda at, now: self._challenge(number, at, now, k)
-            )[:2]
-
-        found = counted_loop(self._c, 0, rows, start, row)
-        nanoseconds = self._mlir.ir.IntegerAttr.get(self._index, rows * length * _ELEMENT_NS)
-        found[0].owner.attributes[ROWS_ATTRIBUTE] = nanoseconds
-        return found
-
-    def _challenge(self, row: Any, at: Any, now: Sequence[Any], k: int) -> Sequence[Any]:
-        """Append the step of element ``at``: it enters the lists if it is better than the last one there."""
-        mlir = self._mlir
-        better = self._before(self._extract(self._keys, row, at), now[2])
-        branch = mlir.scf.IfOp(better, [value.type for value in now], has_else=True)
-        with mlir.ir.InsertionPoint(branch.then_block):
-            lists = self._put(row, at, now[:2], self._at(k - 1))
-            mlir.scf.YieldOp([*lists, self._extract(lists[0], row, self._at(k - 1))])
-        with mlir.ir.InsertionPoint(branch.else_block):
-            mlir.scf.YieldOp(list(now))
-        return list(branch.results)
-
-    def _put(self, row: Any, at: Any, lists: Sequence[Any], last: Any) -> Sequence[Any]:
-        """Append the insertion of element ``at`` into lists of which ``last`` is the place that it may take.
-
-        What it comes before moves on by one; what is at the last place is gone.
-        """
-        arith = self._arith
-        key = self._extract(self._keys, row, at)
-        number = arith.index_cast(self._c.element(self._c.attributes["indices_dtype"]), at)
-
-        def step(place: Any, now: Sequence[Any]) -> Sequence[Any]:
-            *lists, key, number, moves = now
-            old = [self._extract(each, row, place) for each in lists]
-            moves = arith.ori(moves, self._before(key, old[0]))
-            new = [arith.select(moves, *pair) for pair in zip((key, number), old, strict=True)]
-            on = [arith.select(moves, *pair) for pair in zip(old, (key, number), strict=True)]
-            return [*(self._insert(*pair, row, place) for pair in zip(new, lists, strict=True)), *on, moves]
-
-        no = self._c.scalar(0, DType.I1)
-        *lists, key, number, _ = counted_loop(self._c, 0, last, [*lists, key, number, no], step)
-        return [self._insert(*pair, row, last) for pair in zip((key, number), lists, strict=True)]
-
-    def _extract(self, tensor: Any, row: Any, place: Any) -> Any:
-        return self._mlir.tensor.extract(tensor, [row, place])
-
-    def _insert(self, value: Any, tensor: Any, row: Any, place: Any) -> Any:
-        return self._mlir.tensor.insert(value, tensor, [row, place])
-
-    def _at(self, number: int) -> Any:
-        return self._arith.constant(self._index, number)
 
 
 def _type(context: TypeContext) -> tuple[TensorType, ...]:
@@ -137,6 +56,15 @@ def _type(context: TypeContext) -> tuple[TensorType, ...]:
             help=f"k must lie in [0, {extent}]",
             dimension=axis,
             extents=(k, extent),
+        )
+    if k > LONGEST_LIST and isinstance(extent, int) and extent > LONGEST:
+        context.fail(
+            "E3006",
+            f"TopK of {k} elements along axis {axis}, whose extent is {extent}, beyond {LONGEST}",
+            attribute="axis",
+            help=f"take at most {LONGEST_LIST} elements, or of shorter rows",
+            dimension=axis,
+            extent=extent,
         )
     shape = tuple(k if place == axis else each for place, each in enumerate(operand.shape))
     return operand.with_shape(shape), TensorType(attributes["indices_dtype"], shape)
@@ -182,18 +110,34 @@ def _lower(context: LoweringContext) -> Any:
     rows = moved.with_shape((math.prod(moved.extents[:-1]), moved.extents[-1]))
     keys = reshape(context, transposed(context, operand, source, last), moved, rows.extents)
     taken = rows.with_shape((rows.extents[0], k))
-    if k <= LONGEST_LIST or rows.extents[1] > LONGEST:
-        values, order = Lists(context, keys, rows, _before(context)).emit(k)
+    stored = last
+    if k <= LONGEST_LIST and (context.vectors or rows.extents[1] > LONGEST):
+        if axis == 0 and rows.extents[0] > 1:
+            stored, taken = tuple(range(source.rank)), rows.with_shape((k, rows.extents[0]))
+        values, order = _listed(context, keys, rows, taken, across=stored is not last)
     else:
         order = _sorted(context, axis, (rows.extents[0], rows.extents[1]), k)
         values = _gathered(context, keys, order, taken)
-    back = tuple(last.index(place) for place in range(source.rank))
+    back = tuple(stored.index(place) for place in range(source.rank))
     found = []
     for value, type_ in zip((values, order), results, strict=True):
-        shape = type_.with_shape(tuple(type_.extents[place] for place in last))
+        shape = type_.with_shape(tuple(type_.extents[place] for place in stored))
         whole = reshape(context, value, type_.with_shape(taken.extents), shape.extents)
         found.append(transposed(context, whole, shape, back))
     return found
+
+
+def _listed(
+    context: LoweringContext, keys: Any, rows: TensorType, taken: TensorType, *, across: bool
+) -> tuple[Any, Any]:
+    """Append the first elements of each row, and their indices, as found in lists; or columns of these."""
+    numbers, type_ = compared(context, keys, rows)
+    values, order = Lists(context, numbers, type_, context.attributes["k"], across=across).emit()
+    wide = context.element(context.result_types[1].dtype)
+    if order.type.element_type != wide:
+        places = taken.with_dtype(context.result_types[1].dtype)
+        order = context.elementwise(lambda index: context.mlir.arith.extsi(wide, index), [order], places)
+    return values if type_.dtype is rows.dtype else _gathered(context, keys, order, taken, int(across)), order
 
 
 def _sorted(context: LoweringContext, axis: int, rows: tuple[int, int], k: int) -> Any:
@@ -209,36 +153,19 @@ def _sorted(context: LoweringContext, axis: int, rows: tuple[int, int], k: int) 
     return context.mlir.tensor.extract_slice(taken, order, [], [], [], [0, 0], sizes, [1, 1])
 
 
-def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType) -> Any:
-    """Append the elements of each row of ``keys`` at the indices that ``order`` has of it."""
+def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType, axis: int = 0) -> Any:
+    """Append the elements of each row of ``keys`` at the indices that ``order`` has of it, at ``axis``."""
     mlir = context.mlir
     identity = mlir.ir.AffineMap.get_identity(type_.rank)
 
     def body(index: Any, _: Any) -> Any:
         at = mlir.arith.index_cast(mlir.ir.IndexType.get(), index)
-        return mlir.tensor.extract(keys, [mlir.linalg.IndexOp(0).result, at])
+        return mlir.tensor.extract(keys, [mlir.linalg.IndexOp(axis).result, at])
 
     (values,) = context.generic(
         [order], [identity, identity], [context.empty(type_)], ["parallel"] * type_.rank, body
     )
     return values
-
-
-def _before(context: LoweringContext) -> Callable[[Any, Any], Any]:
-    """Return what emits whether an element comes before another one with a smaller index."""
-    dtype, largest = context.operand_types[0].dtype, context.attributes["largest"]
-    arithmetic, arith = context.arithmetic(dtype), context.mlir.arith
-
-    def before(right: Any, left: Any) -> Any:
-        found = arithmetic.compare("Greater" if largest else "Less", right, left)
-        if not dtype.is_float:
-            return found
-        # NaN is greater than all numbers, and equal to NaN.
-        nans = [arithmetic.compare("NotEqual", value, value) for value in (right, left)]
-        greater, lesser = nans if largest else reversed(nans)
-        return arith.ori(found, arith.andi(greater, arith.xori(lesser, context.scalar(1, DType.I1))))
-
-    return before
 
 
 def _form(k: int, axis: int, dtype: DType, *, largest: bool = True) -> dict[str, Any]:
@@ -259,7 +186,8 @@ OPERATIONS = (
         description="The first result holds the `k` greatest elements along `axis`, the greatest one first, "
         "or without `largest` the `k` least ones, the least one first. The second one, of `indices_dtype`, "
         "which is i32 or i64 (E2005), holds their indices. An axis outside the rank is E3004, a `k` that is "
-        "negative or exceeds the axis E4123. The gradient of the values goes to the elements they are.",
+        "negative or exceeds the axis E4123, one beyond 64 along more than 2147483647 elements E3006. The "
+        "gradient of the values goes to the elements they are.",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
         operands=(OperandDef("input", ORDERED),),
         attributes=_ATTRIBUTES,

@@ -98,6 +98,16 @@ class TracedArray(TracedValue):
         return self.transpose()
 
     @property
+    def real(self) -> TracedArray:
+        """The real parts."""
+        return self._by("real")
+
+    @property
+    def imag(self) -> TracedArray:
+        """The imaginary parts, of real numbers zeros."""
+        return self._by("imag")
+
+    @property
     def at(self) -> Places:
         """Return what makes arrays with other elements at some places: ``x.at[i].set(y)``."""
         from mind_mlir.tracing.updates import Places  # noqa: PLC0415 -- few programs need it

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing import operators
+from mind_mlir.tracing.conversion import as_values
 from mind_mlir.tracing.places import refuse
+from mind_mlir.tracing.reductions import axes_of, counted
+from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +42,9 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "not_equal": lambda x, y: operators.compare("NotEqual", x, y),
 }
 
+#: What `Cumulate` computes where a universal function accumulates.
+_ACCUMULATED = {"add": "Sum", "multiply": "Prod", "maximum": "Max", "minimum": "Min"}
+
 
 def universal(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return what a universal function of numpy is called for, also by operators of numpy's arrays.
@@ -52,9 +59,19 @@ def universal(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Mapping[st
             "write x = x + y rather than x += y, and leave out=... out",
         )
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    if method == "accumulate" and ufunc.__name__ in _ACCUMULATED and kwargs.keys() <= {"axis"}:
+        return _accumulated(_ACCUMULATED[ufunc.__name__], *inputs, **kwargs)
     if kwargs:
         _unknown(f"numpy.{name} with {', '.join(f'{key}=' for key in kwargs)}")
     return named(name)(*inputs)
+
+
+def _accumulated(kind: str, array: Any, axis: Any = 0) -> Any:
+    trace = current_trace()
+    (value,), weak = as_values(trace, array)
+    whole = counted(trace.wrap(value, weak=weak)) if kind in ("Sum", "Prod") else trace.wrap(value, weak=weak)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), whole.ndim)
+    return trace.emit("Cumulate", trace.value(whole), kind=kind, axis=place, weak=weak)
 
 
 def function_of(function: Any) -> Callable[..., Any]:

@@ -66,6 +66,20 @@ def test_long_rows(k: int) -> None:
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, 1))
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(
+    "dtype", [DType.F32, DType.F16, DType.F64, DType.UI8, DType.SI4, DType.UI32, DType.I1]
+)
+@pytest.mark.parametrize("k", [2, 7, 33])
+def test_blocks_of_elements_hold_ties_and_awkward_values(dtype: DType, k: int, largest: bool) -> None:
+    rng = np.random.default_rng(9)
+    for length in (k + 63, k + 64, k + 131):
+        x = rng.choice(edge_values(dtype), (3, length))
+        x[1] = x[1, 0]
+        values, indices = run_both_all(TOPK, [x], form(k, 1, largest=largest))
+        assert values.tobytes() == np.take_along_axis(x, indices, 1).tobytes()
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_that_are_computed_before_and_used_after(axis: int) -> None:
     builder = Builder(profile=PTIR.name)
@@ -94,6 +108,7 @@ def test_the_gradient_of_the_values_goes_to_the_elements_they_are() -> None:
         ((2, 3), form(2, 2), "E3004"),
         ((), form(1, 0), "E3004"),
         ((2, 3), form(2, 1, dtype=DType.F32), "E2005"),
+        ((2**31,), form(LONGEST_LIST + 1, 0, dtype=DType.SI64), "E3006"),
     ],
 )
 def test_rejections(shape: tuple[int, ...], attributes: dict[str, Any], code: str) -> None:

@@ -62,7 +62,7 @@ def to_c(module: Module) -> str:
     require_dtypes(whole)
     structured = structured_form(whole)
     opcodes = {op.label: op.opcode for f in structured.functions for op in operations_of(f.blocks)}
-    lowered = to_linalg(emit(structured, new_context(unregistered=True)))
+    lowered = to_linalg(emit(structured, new_context(unregistered=True)), vectors=False)
     used: set[str] = set()
     tables: dict[str, str] = {}
     functions: list[str] = []
