@@ -1,7 +1,7 @@
 """Powers and cube roots, emitted as plain arithmetic.
 
 Those of f32 are computed in f64, which leaves no error but that of the last rounding, and has no subnormal
-numbers among them.
+numbers among them. Powers of f64 have exponents of two numbers each, as they are large where powers are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, emit_log
+from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, emit_log, log_parts
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.math.exponentials import Format
@@ -30,6 +30,11 @@ SHORT = dataclasses.replace(
     atanh_tail=(0.6666666564645349, 0.40000334944484167, 0.2853732537536375, 0.23581811263727095),
 )
 
+#: What is behind 2 s + 2/3 s**3 in 2 atanh(s), divided by s**5, as a series in s**2: to 2**-53 for s < 0.172.
+_ATANH = tuple(2 / (2 * place + 1) for place in range(2, 12))
+#: Two thirds, in two parts.
+_TWO_THIRDS = (2 / 3, 2.0**-54 * 2 / 3)
+
 #: A third of the bits of a number, as an integer, and this are nearly those of its cube root: to one in 30.
 _CBRT_BITS = 715094163 << 32
 #: 1 / cbrt(r) for r = t**3 / x near one, as a polynomial; FreeBSD's, which is good to 2**-23.
@@ -42,18 +47,71 @@ CBRT_TAIL = (
 )
 
 
-def emit_power(n: FloatEmitter, _format: Format, x: str, y: str) -> str:
-    """Emit x**y as e**(y ln x) for f32; of f64, where that is not precise enough, it is LLVM's intrinsic."""
-    if n.width == 64:
+def emit_power(n: FloatEmitter, format_: Format, x: str, y: str) -> str:
+    """Emit x**y as e**(y ln x); of f64, where nothing is fused, it is LLVM's intrinsic."""
+    if n.width == 64 and not n.fuses:
         return n.intrinsic("pow", x, y)
+    if n.width == 64:
+        size = n.magnitude(x)
+        product, rest = _exponent(n, format_, size, y)
+        return _power(n, x, y, size, emit_exp(n, format_, product, rest))
     w, (base, exponent) = n.widened(x, y)
-    one, zero = w.number(1.0), w.number(0.0)
     size = w.magnitude(base)
     product = w.multiply(exponent, emit_log(w, SHORT, size))
+    return n.narrowed(w, _power(w, base, exponent, size, emit_exp(w, SHORT, product)))
+
+
+def _exponent(n: FloatEmitter, format_: Format, size: str, y: str) -> tuple[str, str]:
+    """Emit y ln x as two numbers, whose sum is off by 2**-62 of itself; the first one may be infinite."""
+    e, f = log_parts(n, format_, size)
+    one, zero = n.number(1.0), n.number(0.0)
+    # s = f / (2 + f): x is (1 + s) / (1 - s), but for the power of two.
+    two = n.number(2.0)
+    below = n.add(f, two)
+    below_rest = n.subtract(f, n.subtract(below, two))
+    inverse = n.divide(one, below)
+    s = n.multiply(f, inverse)
+    minus = n.multiply(s, n.number(-1.0))
+    s_rest = n.multiply(n.fma(minus, below_rest, n.fma(minus, below, f)), inverse)
+    # 2 atanh(s) is 2 s + s**3 (2/3 + 2/5 s**2 + ...), of which all but what is behind 2/3 is in two parts.
+    square = _product(n, (s, s_rest), (s, s_rest))
+    rest = n.multiply(square[0], n.polynomial(square[0], _ATANH))
+    third, third_rest = _TWO_THIRDS
+    factor, lost = _sum(n, n.number(third), rest)
+    cube = _product(n, (s, s_rest), _product(n, square, (factor, n.add(lost, n.number(third_rest)))))
+    # The greater of the two terms is first, or zero.
+    total, lost = _sum(n, n.multiply(e, n.number(format_.ln2[0])), n.add(s, s))
+    total, more = _sum(n, total, cube[0])
+    small = n.add(n.fma(e, n.number(format_.ln2[1]), n.add(s_rest, s_rest)), cube[1])
+    log = _sum(n, total, n.add(n.add(lost, more), small))
+    # Infinities and NaN are their own logarithms.
+    end = n.select(n.equal(size, zero), n.number(-math.inf), size)
+    ordinary = n.both(n.less(zero, size), n.less(size, n.number(math.inf)))
+    log = (n.select(ordinary, log[0], end), log[1])
+    product, rest = _product(n, (y, zero), log)
+    return product, n.select(n.less(n.magnitude(product), n.number(1024.0)), rest, zero)
+
+
+def _sum(n: FloatEmitter, x: str, y: str) -> tuple[str, str]:
+    """Emit a sum and what rounding took from it; ``x`` is not of lesser magnitude, or zero."""
+    total = n.add(x, y)
+    return total, n.subtract(y, n.subtract(total, x))
+
+
+def _product(n: FloatEmitter, x: tuple[str, str], y: tuple[str, str]) -> tuple[str, str]:
+    """Emit the product of two numbers of two parts each, as such."""
+    total = n.multiply(x[0], y[0])
+    lost = n.fma(x[0], y[0], n.multiply(total, n.number(-1.0)))
+    return total, n.add(lost, n.fma(x[0], y[1], n.multiply(x[1], y[0])))
+
+
+def _power(w: FloatEmitter, base: str, exponent: str, size: str, found: str) -> str:
+    """Emit a power of which ``found`` is that of its magnitude, ``size``."""
+    one, zero = w.number(1.0), w.number(0.0)
     # Anything to the power of 0, and one to any power, is one: also of infinities and NaN.
     is_one = w.either(w.equal(exponent, zero), w.equal(base, one))
     endless = w.both(w.equal(size, one), w.equal(w.magnitude(exponent), w.number(math.inf)))
-    found = w.select(w.either(is_one, endless), one, emit_exp(w, SHORT, product))
+    found = w.select(w.either(is_one, endless), one, found)
     # Of a negative number, the sign is that of odd powers, and there are none but integers and infinities.
     half = w.multiply(exponent, w.number(0.5))
     is_whole, is_even = _is_whole(w, exponent), _is_whole(w, half)
@@ -63,7 +121,7 @@ def emit_power(n: FloatEmitter, _format: Format, x: str, y: str) -> str:
     wrong = w.both(w.both(w.less(base, zero), finite), w.negation(w.either(is_whole, is_one)))
     # A NaN that is the exponent stays.
     none = w.select(w.equal(exponent, exponent), w.number(math.nan), exponent)
-    return n.narrowed(w, w.select(wrong, none, signed))
+    return w.select(wrong, none, signed)
 
 
 def _is_whole(n: FloatEmitter, x: str) -> str:
