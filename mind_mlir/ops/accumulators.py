@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mind_mlir.ir.elements import limits
+from mind_mlir.ir.elements import holds_all, limits
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -111,6 +111,15 @@ class Accumulation(NamedTuple):
     source: DType
     accumulator: DType
     output: DType
+
+    def of_some(self, kind: str) -> Accumulation:
+        """Return what gives the same where each element of the result is a reduction of one element at least.
+
+        The greatest of numbers is one of them: it is found among the elements, if the accumulator
+        holds all of these.
+        """
+        is_one = kind != "Sum" and holds_all(self.accumulator, self.source)
+        return self._replace(accumulator=self.source) if is_one else self
 
     @property
     def computed(self) -> DType:
