@@ -1,7 +1,8 @@
 """Powers and cube roots, emitted as plain arithmetic.
 
-Those of f32 are computed in f64, which leaves no error but that of the last rounding, and has no subnormal
-numbers among them. Powers of f64 have exponents of two numbers each, as they are large where powers are.
+Powers of f32 are computed in f64, which leaves no error but that of the last rounding, and has no subnormal
+numbers among them; so are roots where nothing fuses. Powers of f64 have exponents of two numbers each, as
+they are large where powers are.
 """
 
 from __future__ import annotations
@@ -35,16 +36,11 @@ _ATANH = tuple(2 / (2 * place + 1) for place in range(2, 12))
 #: Two thirds, in two parts.
 _TWO_THIRDS = (2 / 3, 2.0**-54 * 2 / 3)
 
-#: A third of the bits of a number, as an integer, and this are nearly those of its cube root: to one in 30.
-_CBRT_BITS = 715094163 << 32
-#: 1 / cbrt(r) for r = t**3 / x near one, as a polynomial; FreeBSD's, which is good to 2**-23.
-CBRT_TAIL = (
-    1.87595182427177009643,
-    -1.88497979543377169875,
-    1.621429720105354466140,
-    -0.758397934778766047437,
-    0.145996192886612446982,
-)
+#: Four thirds of the bits of one, less a third of those of a number, are nearly those of the reciprocal of
+#: its cube root: to one in 26 with this added, as a part of the exponent.
+_CBRT_SHIFT = -0.0615
+#: 1 / cbrt(1 - h) is 1 + h times the first series where abs(h) < 0.12, to 2**-18, and then the second one.
+_CBRT_TAILS = ((1 / 3, 2 / 9, 14 / 81, 35 / 243), (1 / 3,))
 
 
 def emit_power(n: FloatEmitter, format_: Format, x: str, y: str) -> str:
@@ -132,31 +128,47 @@ def _is_whole(n: FloatEmitter, x: str) -> str:
     return n.either(n.equal(rounded, size), n.less(large, size))
 
 
-def emit_cbrt(n: FloatEmitter, _format: Format, x: str) -> str:
-    """Emit the root as a guess from the bits, made precise by a polynomial and by one of Newton's steps."""
-    if n.width == 64:
-        return _cbrt(n, x)
+def emit_cbrt(n: FloatEmitter, format_: Format, x: str) -> str:
+    """Emit the root by a guess from the bits, made precise by polynomials and by one of Newton's steps."""
+    if n.width == 64 or n.fuses:
+        return _cbrt(n, format_, x)
     w, (wide,) = n.widened(x)
-    return n.narrowed(w, _cbrt(w, wide))
+    return n.narrowed(w, _cbrt(w, FORMATS[64], wide))
 
 
-def _cbrt(n: FloatEmitter, x: str) -> str:
-    size = n.magnitude(x)
-    subnormal = n.less(size, n.number(2.0**-1022))
-    scaled = n.multiply(size, n.select(subnormal, n.number(2.0**54), n.number(1.0)))
-    # The upper 52 bits become a number as the low bits of a significand.
-    large = n.number(2.0**52)
-    bits = n.subtract(n.float_of(n.or_bits(n.shift_right(n.bits(scaled), 12), n.bits(large))), large)
-    third = n.add(n.fma(bits, n.number(1 / 3), n.number(float(_CBRT_BITS >> 12))), large)
-    guess = n.float_of(n.shift_left(n.bits(third), 12))
-    r = n.multiply(n.multiply(guess, guess), n.divide(guess, scaled))
-    guess = n.multiply(guess, n.polynomial(r, CBRT_TAIL))
-    # With the lower half of its bits zero, the square is exact.
-    t = n.float_of(n.and_bits(n.bits(guess), n.integer(-1 << 30)))
-    quotient = n.divide(scaled, n.multiply(t, t))
-    step = n.divide(n.subtract(quotient, t), n.add(n.add(t, t), quotient))
-    root = n.fma(t, step, t)
-    root = n.multiply(root, n.select(subnormal, n.number(2.0**-18), n.number(1.0)))
+def _cbrt(n: FloatEmitter, format_: Format, x: str) -> str:
+    size, up = n.magnitude(x), 3 * (format_.mantissa // 3 + 1)
+    subnormal = n.less(size, n.number(2.0 ** (1 - format_.bias)))
+    scaled = n.multiply(size, n.select(subnormal, n.number(2.0**up), n.number(1.0)))
+    inverse = _inverse_cbrt(n, format_, scaled)
+    square = n.multiply(inverse, inverse)
+    root = n.multiply(scaled, square)
+    if n.fuses:
+        minus, power = n.multiply(root, n.number(-1.0)), n.multiply(root, root)
+        lost = n.fma(minus, root, power)
+        rest = n.multiply(n.fma(lost, root, n.fma(minus, power, scaled)), square)
+    else:
+        # With the lower half of its bits zero, the square is exact.
+        root = n.float_of(n.and_bits(n.bits(root), n.integer(-1 << 30)))
+        quotient = n.divide(scaled, n.multiply(root, root))
+        rest = n.multiply(n.multiply(n.subtract(quotient, root), inverse), root)
+    root = n.fma(rest, n.number(1 / 3), root)
+    root = n.multiply(root, n.select(subnormal, n.number(2.0 ** (-up // 3)), n.number(1.0)))
     # Zeros, infinities and NaN stay.
     ordinary = n.both(n.less(n.number(0.0), size), n.less(size, n.number(math.inf)))
     return n.select(ordinary, n.with_sign(root, x), x)
+
+
+def _inverse_cbrt(n: FloatEmitter, format_: Format, size: str) -> str:
+    """Emit the reciprocal of the root of what is positive and not subnormal, without a division."""
+    # The upper bits become a number as the low bits of a significand.
+    places, large = format_.bits - format_.mantissa, n.number(2.0**format_.mantissa)
+    bits = n.subtract(n.float_of(n.or_bits(n.shift_right(n.bits(size), places), n.bits(large))), large)
+    begin = round((format_.bias * 4 / 3 + _CBRT_SHIFT) * 2.0 ** (format_.mantissa - places))
+    third = n.add(n.fma(bits, n.number(-1 / 3), n.number(begin)), large)
+    y = n.float_of(n.shift_left(n.bits(third), places))
+    minus = n.multiply(size, n.number(-1.0))
+    for tail in _CBRT_TAILS[: 1 if n.width == 32 else 2]:
+        h = n.fma(n.multiply(minus, y), n.multiply(y, y), n.number(1.0))
+        y = n.fma(n.multiply(y, h), n.polynomial(h, tail), y)
+    return y
