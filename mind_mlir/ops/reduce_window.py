@@ -82,9 +82,9 @@ def _lower(context: LoweringContext) -> Any:
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
     axes = sliding_axes(attributes, source.extents)
-    if all(axis.base == axis.spacing == 1 and max(axis.low, axis.high) < axis.window for axis in axes):
-        # No window is nothing but padding.
-        dtypes = dtypes.of_some(kind)
+    some = all(axis.base == axis.spacing == 1 and max(axis.low, axis.high) < axis.window for axis in axes)
+    if kind == "Sum" or some:  # no window is nothing but padding
+        dtypes = dtypes.of_some(kind, math.prod(axis.window for axis in axes))
     terms, computed = dtypes.terms(x, source), source.with_dtype(dtypes.computed)
     whole = computed.with_shape(tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]

@@ -120,6 +120,17 @@ def test_extremes_are_found_in_the_dtype_of_the_elements(kind: str, dtype: DType
             run_both(REDUCE, [x], attributes)
 
 
+@pytest.mark.parametrize("dtype", [DType.I1, DType.SI8, DType.UI8, DType.SI16, DType.UI16, DType.SI32])
+def test_sums_of_small_integers_are_exact_up_to_their_ends(dtype: DType) -> None:
+    least, greatest = (0, 1) if dtype is DType.I1 else limits(dtype)
+    for accumulator, out in ((DType.F64, DType.F64), (DType.SI64, DType.UI8), (DType.F32, DType.I1)):
+        for end in (least, greatest):
+            x = np.full((3, 300), end, dtype.numpy)
+            found = run_both(REDUCE, [x], form("Sum", (1,), accumulator, out))
+            if out is DType.F64:
+                np.testing.assert_array_equal(found, 300.0 * end)
+
+
 def test_truth_values_are_not_widened_for_extremes() -> None:
     use = Use(REDUCE, (TensorType(DType.I1, (64, 512)),), form("Max", (1,), DType.F64))
     linalg = mind_mlir.compile(build([use])).as_text("linalg")
