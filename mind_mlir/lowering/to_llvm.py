@@ -23,6 +23,7 @@ from mind_mlir.lowering.kernels.library import declared_kernels, link_library
 from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations, fence_shuffles
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
+from mind_mlir.lowering.math.quotients import DIVISIONS, divide_as_floats
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.strided_rows import move_strided_rows, place_gathers
 from mind_mlir.mlir.bindings import func, ir
@@ -111,6 +112,7 @@ def to_llvm(
             run_passes(module, to_loops, verify=verify)
             names, found = _survey(module)
         annotate_loops(found["scf.for"], found["scf.if"] + found["scf.while"])
+        divide_as_floats(op for name in DIVISIONS for op in found[name])
         replaced = [op for name in REPLACED for op in found[name]]
         expansions = expand_math(module, replaced, fma=machine.fma, scales=machine.scales)
         if not expansions.others:
@@ -171,8 +173,8 @@ def _survey(module: Module) -> tuple[set[str], dict[str, list[Operation]]]:
 
     What `_WIDE_TRANSFER` and `_OTHER_VIEW` stand for is among the names; other views become casts.
     """
-    kept = ("memref.alloca", "scf.for", "scf.if", "scf.while", "vector.gather", *REPLACED, *VIEWS, *TRANSFERS)
-    names, found = survey(module, *kept)
+    kept = ("memref.alloca", "scf.for", "scf.if", "scf.while", "vector.gather")
+    names, found = survey(module, *kept, *REPLACED, *DIVISIONS, *VIEWS, *TRANSFERS)
     if cast_views(op for name in VIEWS for op in found[name]):
         names.add(_OTHER_VIEW)
     if not move_rows(op for name in TRANSFERS for op in found[name]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mind_mlir.ir.elements import limits
+from mind_mlir.ir.elements import holds_all, limits
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -75,6 +75,9 @@ OUTPUT_FIELD = Field("out_dtype", FieldKind.OPTIONAL_DTYPE)
 #: What accumulators are computed in where that is not their own dtype: sums wrap, or are rounded, at the end.
 _COMPUTED = {DType.SI4: DType.SI8, DType.UI4: DType.UI8}
 
+#: What few small integers are added in.
+_SUM = DType.SI32
+
 POLICY = (
     "Where PTIR leaves `accum_dtype` out, floats narrower than f32 accumulate in f32 and all others in their "
     "own dtype; where it leaves `out_dtype` out, the result has the input's dtype."
@@ -111,6 +114,22 @@ class Accumulation(NamedTuple):
     source: DType
     accumulator: DType
     output: DType
+
+    def of_some(self, kind: str, terms: int) -> Accumulation:
+        """Return what gives the same where each element of the result reduces 1 to ``terms`` elements.
+
+        The greatest of numbers is one of them: it is found among the elements, if the accumulator
+        holds all of these. Sums of few small integers are exact in an accumulator of 32 bits.
+        """
+        if not holds_all(self.accumulator, self.source):
+            return self
+        if kind != "Sum":
+            return self._replace(accumulator=self.source)
+        if self.source.is_float or self.source.is_complex or self.accumulator.bits < _SUM.bits:
+            return self
+        exact = self.accumulator.format.precision if self.accumulator.is_float else self.accumulator.bits
+        bits = 1 if self.source is DType.I1 else self.source.bits
+        return self._replace(accumulator=_SUM) if terms << bits < 1 << min(exact, _SUM.bits - 1) else self
 
     @property
     def computed(self) -> DType:

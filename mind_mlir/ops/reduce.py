@@ -150,6 +150,7 @@ def _lower(context: LoweringContext) -> Any:
         return operand
     if not axes:
         return context.elementwise(lambda element: dtypes.finished(dtypes.term(element)))
+    dtypes = dtypes.of_some(kind, math.prod(source.extents[axis] for axis in axes))
     reduced = TensorType(dtypes.computed, reduced_shape(source.shape, axes, keepdims=False))
     init = context.filled(reduced, identity_number(kind, dtypes.computed))
     combine = combination(context, kind, dtypes.computed)

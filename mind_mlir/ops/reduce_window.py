@@ -73,8 +73,8 @@ def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Attribute
 def _lower(context: LoweringContext) -> Any:
     (x,), (source,), result = context.operands, context.operand_types, context.result_type
     attributes = context.attributes
-    accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
-    dtypes = Accumulation(context, source.dtype, accumulator, result.dtype)
+    kind = attributes["reduce"]
+    dtypes = Accumulation(context, source.dtype, attributes["accum_dtype"], result.dtype)
     if result.element_count == 0:
         return context.empty(result)
     if source.element_count == 0:
@@ -82,11 +82,14 @@ def _lower(context: LoweringContext) -> Any:
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
     axes = sliding_axes(attributes, source.extents)
+    some = all(axis.base == axis.spacing == 1 and max(axis.low, axis.high) < axis.window for axis in axes)
+    if kind == "Sum" or some:  # no window is nothing but padding
+        dtypes = dtypes.of_some(kind, math.prod(axis.window for axis in axes))
     terms, computed = dtypes.terms(x, source), source.with_dtype(dtypes.computed)
     whole = computed.with_shape(tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]
     # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
-    padding = identity_number(kind, accumulator)
+    padding = identity_number(kind, dtypes.accumulator)
     total, type_ = padded(context, terms, computed, whole, kept, padding), result.with_dtype(dtypes.computed)
     for stage in stages(axes):
         total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))

@@ -309,8 +309,9 @@ OPERATIONS = (
         vector_operations=60,
         rounding=Rounding.APPROXIMATE,
         choices=(
-            "Floats are within two units in the last place of the exact value; those of f64 are the C "
-            f"library's, one by one. {SAME_FOR_ALL}",
+            "Floats are within two units in the last place of the exact value, and powers of integers exact "
+            "below 2^53; those of f64 are the C library's, one by one, where multiplication and addition are "
+            f"not fused. {SAME_FOR_ALL}",
             "An integer 0 to a negative power is 0: there is no number for it, and it is no error.",
             "Where the exponent is 0, no gradient flows to the base.",
             "Where the base is 0, the gradient of the exponent is 0.",

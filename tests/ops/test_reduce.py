@@ -10,6 +10,7 @@ import pytest
 from harness import (
     Use,
     assert_agrees,
+    build,
     compile_uses,
     edge_operands,
     edge_values,
@@ -106,6 +107,35 @@ def test_extremes_are_exact(kind: str, dtype: DType, axes: tuple[int, ...]) -> N
     assert found.tobytes() == expected.tobytes()
     function = np.max if kind == "Max" else np.min
     np.testing.assert_array_equal(found, function(x, axis=axes))
+
+
+@EXTREMES
+@pytest.mark.parametrize("dtype", [DType.I1, DType.SI8, DType.UI16, DType.SI64, DType.BF16])
+def test_extremes_are_found_in_the_dtype_of_the_elements(kind: str, dtype: DType) -> None:
+    rng = np.random.default_rng(9)
+    for accumulator, out in ((DType.F64, DType.F32), (DType.F32, DType.F16), (DType.SI64, DType.SI32)):
+        for axes in ((0,), (1,), (0, 1)):
+            attributes = form(kind, axes, accumulator, out)
+            (x,) = random_operands(Use(REDUCE, (TensorType(dtype, (7, 37)),), attributes), rng)
+            run_both(REDUCE, [x], attributes)
+
+
+@pytest.mark.parametrize("dtype", [DType.I1, DType.SI8, DType.UI8, DType.SI16, DType.UI16, DType.SI32])
+def test_sums_of_small_integers_are_exact_up_to_their_ends(dtype: DType) -> None:
+    least, greatest = (0, 1) if dtype is DType.I1 else limits(dtype)
+    for accumulator, out in ((DType.F64, DType.F64), (DType.SI64, DType.UI8), (DType.F32, DType.I1)):
+        for end in (least, greatest):
+            x = np.full((3, 300), end, dtype.numpy)
+            found = run_both(REDUCE, [x], form("Sum", (1,), accumulator, out))
+            if out is DType.F64:
+                np.testing.assert_array_equal(found, 300.0 * end)
+
+
+def test_truth_values_are_not_widened_for_extremes() -> None:
+    use = Use(REDUCE, (TensorType(DType.I1, (64, 512)),), form("Max", (1,), DType.F64))
+    linalg = mind_mlir.compile(build([use])).as_text("linalg")
+    assert "outs(%1 : tensor<64xi1>)" in linalg
+    assert "maximumf" not in linalg
 
 
 @EXTREMES

@@ -57,6 +57,17 @@ def test_dilations_and_padding() -> None:
     )
 
 
+@pytest.mark.parametrize(("reduce", "function"), [("Max", any), ("Min", all)])
+@pytest.mark.parametrize("padding", [0, 1, 2, 3, 4])
+def test_extremes_of_truth_values_in_floats(reduce: str, function: Any, padding: int) -> None:
+    x = np.array([True, False, False, False, True, True, True, False])
+    found = run_both(WINDOW, [x], form(reduce, (3,), padding_low=(padding,), padding_high=(padding,)))
+    starts = range(-padding, len(x) + padding - 2)
+    expected = [function(x[max(at, 0) : max(at + 3, 0)]) for at in starts]
+    some = [-3 < at < len(x) for at in starts]  # not all of the window is padding
+    np.testing.assert_array_equal(found[some], np.array(expected)[some])
+
+
 def test_ties_share_the_gradient_and_padding_has_none() -> None:
     x = np.array([2.0, 2.0, 1.0, -np.inf, -np.inf])
     pad: dict[str, Any] = {"padding_low": (1,), "padding_high": (1,)}

@@ -101,15 +101,23 @@ FORMATS = {
 }
 
 
-def emit_exp(n: FloatEmitter, format_: Format, x: str) -> str:
-    """Emit e**x as 2**k e**r, where k is the integer nearest to x / ln 2."""
+def emit_exp(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
+    """Emit e**x as 2**k e**r, where k is the integer nearest to x / ln 2.
+
+    A small ``addend`` is added to r, and the result is rounded but once, nearly: what is exact stays exact.
+    """
     low, high = format_.exp_range
     # Comparisons with NaN are false, so that it is kept.
     x = n.select(n.less(n.number(high), x), n.number(high), x)
     x = n.select(n.less(x, n.number(low)), n.number(low), x)
-    large, small, both, power = exp_parts(n, format_, x, 2 * format_.bias)
-    # Adding the exact part of r last leaves its rounding error out of all but the small terms.
-    p = n.add(n.add(large, small), n.number(1.0))
+    large, small, both, power = exp_parts(n, format_, x, 2 * format_.bias, addend)
+    one = n.number(1.0)
+    if addend:
+        total = n.add(one, large)
+        p = n.add(total, n.add(small, n.subtract(large, n.subtract(total, one))))
+    else:
+        # Adding the exact part of r last leaves its rounding error out of all but the small terms.
+        p = n.add(n.add(large, small), one)
     if n.scales:
         return n.scaled(p, power)
     # 2**k may be out of range where the result is not. Its halves never are, and since the first product
@@ -122,11 +130,13 @@ def emit_exp(n: FloatEmitter, format_: Format, x: str) -> str:
     return p
 
 
-def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[str, str, str, str]:
+def exp_parts(
+    n: FloatEmitter, format_: Format, x: str, offset: int, addend: str = ""
+) -> tuple[str, str, str, str]:
     """Emit two numbers, an integer and k: e**x is 2**k e**r, and e**r - 1 the sum of the first two.
 
     The first of them is what is exact of r; it is x itself where k is 0. The low bits of the integer are
-    k + ``offset``.
+    k + ``offset``. A small ``addend`` is part of r.
     """
     # The sum with so large a number has a last place of one: it is rounded to an integer, which then is
     # the low bits of the significand.
@@ -135,6 +145,8 @@ def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[st
     k = n.subtract(shifted, shift)
     first, rest = format_.ln2
     large, small = n.fma(k, n.number(-first), x), n.multiply(k, n.number(-rest))
+    if addend:
+        small = n.add(small, addend)
     r = n.add(large, small)
     return large, n.fma(n.multiply(r, r), n.polynomial(r, format_.exp_tail), small), n.bits(shifted), k
 
@@ -170,20 +182,7 @@ def emit_log(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
 
     A small ``addend`` is added to that.
     """
-    one = n.number(1.0)
-    up = format_.mantissa + 1
-    subnormal = n.less(x, n.number(2.0 ** (1 - format_.bias)))
-    # Adding the bits of 1 less those of sqrt(1/2) carries into the exponent from sqrt(2) on.
-    root = n.bits_of(math.sqrt(0.5))
-    both = n.bits(n.multiply(x, n.select(subnormal, n.number(2.0**up), one)))
-    both = n.add_bits(both, n.integer(n.bits_of(1.0) - root))
-    exponent = n.shift_right(both, format_.mantissa)
-    significand = n.and_bits(both, n.integer((1 << format_.mantissa) - 1))
-    f = n.subtract(n.float_of(n.add_bits(significand, n.integer(root))), one)
-    # An integer becomes a float as the low bits of the significand of a power of two.
-    large = 2.0**format_.mantissa
-    offset = n.select(subnormal, n.number(large + format_.bias + up), n.number(large + format_.bias))
-    e = n.subtract(n.float_of(n.or_bits(exponent, n.integer(n.bits_of(large)))), offset)
+    e, f = log_parts(n, format_, x)
     first, rest = format_.ln2
     small = n.fma(*_log_tail(n, format_, f), n.multiply(e, n.number(rest)))
     small = n.fma(n.multiply(f, n.number(-0.5)), f, small)
@@ -200,6 +199,24 @@ def emit_log(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
     zero = n.number(0.0)
     edge = n.select(n.equal(x, zero), n.number(-math.inf), n.number(math.nan))
     return n.select(n.not_less_equal(x, zero), result, edge)
+
+
+def log_parts(n: FloatEmitter, format_: Format, x: str) -> tuple[str, str]:
+    """Emit e and f: x = 2**e (1 + f), and 1 + f is nearly in sqrt(1/2) to sqrt(2). Both are exact."""
+    one = n.number(1.0)
+    up = format_.mantissa + 1
+    subnormal = n.less(x, n.number(2.0 ** (1 - format_.bias)))
+    # Adding the bits of 1 less those of sqrt(1/2) carries into the exponent from sqrt(2) on.
+    root = n.bits_of(math.sqrt(0.5))
+    both = n.bits(n.multiply(x, n.select(subnormal, n.number(2.0**up), one)))
+    both = n.add_bits(both, n.integer(n.bits_of(1.0) - root))
+    exponent = n.shift_right(both, format_.mantissa)
+    significand = n.and_bits(both, n.integer((1 << format_.mantissa) - 1))
+    f = n.subtract(n.float_of(n.add_bits(significand, n.integer(root))), one)
+    # An integer becomes a float as the low bits of the significand of a power of two.
+    large = 2.0**format_.mantissa
+    offset = n.select(subnormal, n.number(large + format_.bias + up), n.number(large + format_.bias))
+    return n.subtract(n.float_of(n.or_bits(exponent, n.integer(n.bits_of(large)))), offset), f
 
 
 def _log_tail(n: FloatEmitter, format_: Format, f: str) -> tuple[str, str]:

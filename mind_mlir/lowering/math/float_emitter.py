@@ -37,6 +37,7 @@ class FloatEmitter:
         scales: Whether an instruction multiplies vectors of 64 bytes by powers of two.
 
     Attributes:
+        fuses: Whether `fma` rounds once.
         type: The type of the floats, as text.
         lines: What has been emitted.
         scales: Whether `scaled` is an instruction.
@@ -46,7 +47,7 @@ class FloatEmitter:
     def __init__(self, bits: int, lanes: int | None, *, fma: bool, scales: bool = False) -> None:
         self.width = bits
         self._lanes = lanes
-        self._fma = fma
+        self.fuses = fma
         #: How many vectors of 64 bytes there are side by side.
         self._parts = 0 if lanes is None else lanes * bits // _WIDE
         self.scales = scales and self._parts in (1, 2, 4) and self._parts * _WIDE == (lanes or 0) * bits
@@ -97,7 +98,7 @@ class FloatEmitter:
 
     def widened(self, *values: str) -> tuple[FloatEmitter, tuple[str, ...]]:
         """Return an emitter of f64 behind the same lines, and f32 ``values`` as emitted there."""
-        wide = FloatEmitter(64, self._lanes, fma=self._fma)
+        wide = FloatEmitter(64, self._lanes, fma=self.fuses)
         wide.lines = self.lines
         return wide, tuple([self._emit(f"fpext {each} : {self.type} to {wide.type}") for each in values])
 
@@ -115,7 +116,7 @@ class FloatEmitter:
         if self._lanes is not None:
             called = f'call_intrinsic "llvm.vector.reduce.or"({condition})'
             any_lane = self._emit(f"{called} : ({self._flags}) -> i1")
-        inside = FloatEmitter(self.width, self._lanes, fma=self._fma)
+        inside = FloatEmitter(self.width, self._lanes, fma=self.fuses)
         names = [f"%arg{place}" for place in range(len(arguments))]
         result = emit(inside, *names)
         parameters = ", ".join(f"{name}: {self.type}" for name in names)
@@ -154,7 +155,7 @@ class FloatEmitter:
     def fma(self, x: str, y: str, z: str) -> str:
         """Emit ``x * y + z``, rounded once where the target fuses, else twice."""
         # On other targets a fused multiply-add is a call of libm.
-        if not self._fma:
+        if not self.fuses:
             return self.add(self.multiply(x, y), z)
         return self._emit(f"intr.fma({x}, {y}, {z}) : ({self.type}, {self.type}, {self.type}) -> {self.type}")
 

@@ -1,7 +1,8 @@
 """Powers and cube roots, emitted as plain arithmetic.
 
-Those of f32 are computed in f64, which leaves no error but that of the last rounding, and has no subnormal
-numbers among them.
+Powers of f32 are computed in f64, which leaves no error but that of the last rounding, and has no subnormal
+numbers among them; so are roots where nothing fuses. Powers of f64 have exponents of two numbers each, as
+they are large where powers are.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, emit_log
+from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, emit_log, log_parts
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.math.exponentials import Format
@@ -30,30 +31,83 @@ SHORT = dataclasses.replace(
     atanh_tail=(0.6666666564645349, 0.40000334944484167, 0.2853732537536375, 0.23581811263727095),
 )
 
-#: A third of the bits of a number, as an integer, and this are nearly those of its cube root: to one in 30.
-_CBRT_BITS = 715094163 << 32
-#: 1 / cbrt(r) for r = t**3 / x near one, as a polynomial; FreeBSD's, which is good to 2**-23.
-CBRT_TAIL = (
-    1.87595182427177009643,
-    -1.88497979543377169875,
-    1.621429720105354466140,
-    -0.758397934778766047437,
-    0.145996192886612446982,
-)
+#: What is behind 2 s + 2/3 s**3 in 2 atanh(s), divided by s**5, as a series in s**2: to 2**-53 for s < 0.172.
+_ATANH = tuple(2 / (2 * place + 1) for place in range(2, 12))
+#: Two thirds, in two parts.
+_TWO_THIRDS = (2 / 3, 2.0**-54 * 2 / 3)
+
+#: Four thirds of the bits of one, less a third of those of a number, are nearly those of the reciprocal of
+#: its cube root: to one in 26 with this added, as a part of the exponent.
+_CBRT_SHIFT = -0.0615
+#: 1 / cbrt(1 - h) is 1 + h times the first series where abs(h) < 0.12, to 2**-18, and then the second one.
+_CBRT_TAILS = ((1 / 3, 2 / 9, 14 / 81, 35 / 243), (1 / 3,))
 
 
-def emit_power(n: FloatEmitter, _format: Format, x: str, y: str) -> str:
-    """Emit x**y as e**(y ln x) for f32; of f64, where that is not precise enough, it is LLVM's intrinsic."""
-    if n.width == 64:
+def emit_power(n: FloatEmitter, format_: Format, x: str, y: str) -> str:
+    """Emit x**y as e**(y ln x); of f64, where nothing is fused, it is LLVM's intrinsic."""
+    if n.width == 64 and not n.fuses:
         return n.intrinsic("pow", x, y)
+    if n.width == 64:
+        size = n.magnitude(x)
+        product, rest = _exponent(n, format_, size, y)
+        return _power(n, x, y, size, emit_exp(n, format_, product, rest))
     w, (base, exponent) = n.widened(x, y)
-    one, zero = w.number(1.0), w.number(0.0)
     size = w.magnitude(base)
     product = w.multiply(exponent, emit_log(w, SHORT, size))
+    return n.narrowed(w, _power(w, base, exponent, size, emit_exp(w, SHORT, product)))
+
+
+def _exponent(n: FloatEmitter, format_: Format, size: str, y: str) -> tuple[str, str]:
+    """Emit y ln x as two numbers, whose sum is off by 2**-62 of itself; the first one may be infinite."""
+    e, f = log_parts(n, format_, size)
+    one, zero = n.number(1.0), n.number(0.0)
+    # s = f / (2 + f): x is (1 + s) / (1 - s), but for the power of two.
+    two = n.number(2.0)
+    below = n.add(f, two)
+    below_rest = n.subtract(f, n.subtract(below, two))
+    inverse = n.divide(one, below)
+    s = n.multiply(f, inverse)
+    minus = n.multiply(s, n.number(-1.0))
+    s_rest = n.multiply(n.fma(minus, below_rest, n.fma(minus, below, f)), inverse)
+    # 2 atanh(s) is 2 s + s**3 (2/3 + 2/5 s**2 + ...), of which all but what is behind 2/3 is in two parts.
+    square = _product(n, (s, s_rest), (s, s_rest))
+    rest = n.multiply(square[0], n.polynomial(square[0], _ATANH))
+    third, third_rest = _TWO_THIRDS
+    factor, lost = _sum(n, n.number(third), rest)
+    cube = _product(n, (s, s_rest), _product(n, square, (factor, n.add(lost, n.number(third_rest)))))
+    # The greater of the two terms is first, or zero.
+    total, lost = _sum(n, n.multiply(e, n.number(format_.ln2[0])), n.add(s, s))
+    total, more = _sum(n, total, cube[0])
+    small = n.add(n.fma(e, n.number(format_.ln2[1]), n.add(s_rest, s_rest)), cube[1])
+    log = _sum(n, total, n.add(n.add(lost, more), small))
+    # Infinities and NaN are their own logarithms.
+    end = n.select(n.equal(size, zero), n.number(-math.inf), size)
+    ordinary = n.both(n.less(zero, size), n.less(size, n.number(math.inf)))
+    log = (n.select(ordinary, log[0], end), log[1])
+    product, rest = _product(n, (y, zero), log)
+    return product, n.select(n.less(n.magnitude(product), n.number(1024.0)), rest, zero)
+
+
+def _sum(n: FloatEmitter, x: str, y: str) -> tuple[str, str]:
+    """Emit a sum and what rounding took from it; ``x`` is not of lesser magnitude, or zero."""
+    total = n.add(x, y)
+    return total, n.subtract(y, n.subtract(total, x))
+
+
+def _product(n: FloatEmitter, x: tuple[str, str], y: tuple[str, str]) -> tuple[str, str]:
+    """Emit the product of two numbers of two parts each, as such."""
+    total = n.multiply(x[0], y[0])
+    lost = n.fma(x[0], y[0], n.multiply(total, n.number(-1.0)))
+    return total, n.add(lost, n.fma(x[0], y[1], n.multiply(x[1], y[0])))
+
+
+def _power(w: FloatEmitter, base: str, exponent: str, size: str, found: str) -> str:
+    """Emit a power of which ``found`` is that of its magnitude, ``size``."""
+    one, zero = w.number(1.0), w.number(0.0)
     # Anything to the power of 0, and one to any power, is one: also of infinities and NaN.
     is_one = w.either(w.equal(exponent, zero), w.equal(base, one))
     endless = w.both(w.equal(size, one), w.equal(w.magnitude(exponent), w.number(math.inf)))
-    found = w.select(w.either(is_one, endless), one, emit_exp(w, SHORT, product))
+    found = w.select(w.either(is_one, endless), one, found)
     # Of a negative number, the sign is that of odd powers, and there are none but integers and infinities.
     half = w.multiply(exponent, w.number(0.5))
     is_whole, is_even = _is_whole(w, exponent), _is_whole(w, half)
@@ -63,7 +117,7 @@ def emit_power(n: FloatEmitter, _format: Format, x: str, y: str) -> str:
     wrong = w.both(w.both(w.less(base, zero), finite), w.negation(w.either(is_whole, is_one)))
     # A NaN that is the exponent stays.
     none = w.select(w.equal(exponent, exponent), w.number(math.nan), exponent)
-    return n.narrowed(w, w.select(wrong, none, signed))
+    return w.select(wrong, none, signed)
 
 
 def _is_whole(n: FloatEmitter, x: str) -> str:
@@ -74,31 +128,47 @@ def _is_whole(n: FloatEmitter, x: str) -> str:
     return n.either(n.equal(rounded, size), n.less(large, size))
 
 
-def emit_cbrt(n: FloatEmitter, _format: Format, x: str) -> str:
-    """Emit the root as a guess from the bits, made precise by a polynomial and by one of Newton's steps."""
-    if n.width == 64:
-        return _cbrt(n, x)
+def emit_cbrt(n: FloatEmitter, format_: Format, x: str) -> str:
+    """Emit the root by a guess from the bits, made precise by polynomials and by one of Newton's steps."""
+    if n.width == 64 or n.fuses:
+        return _cbrt(n, format_, x)
     w, (wide,) = n.widened(x)
-    return n.narrowed(w, _cbrt(w, wide))
+    return n.narrowed(w, _cbrt(w, FORMATS[64], wide))
 
 
-def _cbrt(n: FloatEmitter, x: str) -> str:
-    size = n.magnitude(x)
-    subnormal = n.less(size, n.number(2.0**-1022))
-    scaled = n.multiply(size, n.select(subnormal, n.number(2.0**54), n.number(1.0)))
-    # The upper 52 bits become a number as the low bits of a significand.
-    large = n.number(2.0**52)
-    bits = n.subtract(n.float_of(n.or_bits(n.shift_right(n.bits(scaled), 12), n.bits(large))), large)
-    third = n.add(n.fma(bits, n.number(1 / 3), n.number(float(_CBRT_BITS >> 12))), large)
-    guess = n.float_of(n.shift_left(n.bits(third), 12))
-    r = n.multiply(n.multiply(guess, guess), n.divide(guess, scaled))
-    guess = n.multiply(guess, n.polynomial(r, CBRT_TAIL))
-    # With the lower half of its bits zero, the square is exact.
-    t = n.float_of(n.and_bits(n.bits(guess), n.integer(-1 << 30)))
-    quotient = n.divide(scaled, n.multiply(t, t))
-    step = n.divide(n.subtract(quotient, t), n.add(n.add(t, t), quotient))
-    root = n.fma(t, step, t)
-    root = n.multiply(root, n.select(subnormal, n.number(2.0**-18), n.number(1.0)))
+def _cbrt(n: FloatEmitter, format_: Format, x: str) -> str:
+    size, up = n.magnitude(x), 3 * (format_.mantissa // 3 + 1)
+    subnormal = n.less(size, n.number(2.0 ** (1 - format_.bias)))
+    scaled = n.multiply(size, n.select(subnormal, n.number(2.0**up), n.number(1.0)))
+    inverse = _inverse_cbrt(n, format_, scaled)
+    square = n.multiply(inverse, inverse)
+    root = n.multiply(scaled, square)
+    if n.fuses:
+        minus, power = n.multiply(root, n.number(-1.0)), n.multiply(root, root)
+        lost = n.fma(minus, root, power)
+        rest = n.multiply(n.fma(lost, root, n.fma(minus, power, scaled)), square)
+    else:
+        # With the lower half of its bits zero, the square is exact.
+        root = n.float_of(n.and_bits(n.bits(root), n.integer(-1 << 30)))
+        quotient = n.divide(scaled, n.multiply(root, root))
+        rest = n.multiply(n.multiply(n.subtract(quotient, root), inverse), root)
+    root = n.fma(rest, n.number(1 / 3), root)
+    root = n.multiply(root, n.select(subnormal, n.number(2.0 ** (-up // 3)), n.number(1.0)))
     # Zeros, infinities and NaN stay.
     ordinary = n.both(n.less(n.number(0.0), size), n.less(size, n.number(math.inf)))
     return n.select(ordinary, n.with_sign(root, x), x)
+
+
+def _inverse_cbrt(n: FloatEmitter, format_: Format, size: str) -> str:
+    """Emit the reciprocal of the root of what is positive and not subnormal, without a division."""
+    # The upper bits become a number as the low bits of a significand.
+    places, large = format_.bits - format_.mantissa, n.number(2.0**format_.mantissa)
+    bits = n.subtract(n.float_of(n.or_bits(n.shift_right(n.bits(size), places), n.bits(large))), large)
+    begin = round((format_.bias * 4 / 3 + _CBRT_SHIFT) * 2.0 ** (format_.mantissa - places))
+    third = n.add(n.fma(bits, n.number(-1 / 3), n.number(begin)), large)
+    y = n.float_of(n.shift_left(n.bits(third), places))
+    minus = n.multiply(size, n.number(-1.0))
+    for tail in _CBRT_TAILS[: 1 if n.width == 32 else 2]:
+        h = n.fma(n.multiply(minus, y), n.multiply(y, y), n.number(1.0))
+        y = n.fma(n.multiply(y, h), n.polynomial(h, tail), y)
+    return y

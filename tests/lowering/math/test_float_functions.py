@@ -104,6 +104,23 @@ def test_places_and_levels_give_the_same_bits(opcode: str) -> None:
     assert run(opcode, tuple(each[101:] for each in operands)).tobytes() == whole[101:].tobytes()
 
 
+def test_powers_of_f64_are_exact_where_a_float_is_and_the_same_bits_everywhere() -> None:
+    whole = np.arange(-99.0, 100.0)
+    base, exponent = np.meshgrid(whole, np.arange(0.0, 9.0))
+    base, exponent = np.append(base, whole**2), np.append(exponent, np.full(len(whole), 0.5))
+    expected = np.append(
+        [int(x) ** int(y) for x, y in zip(base[: 9 * 199], exponent, strict=False)], abs(whole)
+    )
+    exact = abs(expected) < 2.0**53
+    for target in TARGETS:
+        result = run("Power", (base, exponent), target=target)
+        np.testing.assert_array_equal(result[exact], expected[exact].astype(float))
+    operands = next(arguments("Power", np.float64, 203))  # no multiple of a vector
+    found = run("Power", operands)
+    assert run("Power", operands, opt_level=0).tobytes() == found.tobytes()
+    assert run("Power", tuple(each[101:] for each in operands)).tobytes() == found[101:].tobytes()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_remainders_are_exact(dtype: str) -> None:
     rng, kind = np.random.default_rng(5), DTYPES[dtype]
