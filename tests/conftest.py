@@ -7,6 +7,7 @@ MIND_MLIR_FUZZ=<factor> makes it search at random.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -32,3 +33,9 @@ if "MIND_MLIR_FUZZ" in os.environ:
     passes.always_verified = True
 else:
     settings.load_profile("fixed")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what stays until the end, above all the tests, out of what the garbage collector goes through."""
+    gc.collect()
+    gc.freeze()

@@ -1,26 +1,27 @@
 """Calls compiled functions where every access outside of their arguments and scratch memory is found out.
 
 Each buffer lies against a page that nothing may touch, first one behind it, then one before it, and the call
-runs in a child process: what would read or write over an edge kills the child and fails the test.
+runs in a process of its own: what would read or write over an edge kills that and fails the test. It shares
+the memory of this process, as a thread does: to copy tables of all memory takes longer than most tests.
 """
 
 from __future__ import annotations
 
 import ctypes
-import faulthandler
 import mmap
 import os
 import resource
 import signal
-import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.runtime import threads
 from mind_mlir.runtime.native import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir import Executable
     from mind_mlir.runtime.native import NativeFunction
@@ -28,8 +29,18 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _PROT_NONE = 0
-_mprotect = ctypes.CDLL(None, use_errno=True).mprotect
+_libc = ctypes.CDLL(None, use_errno=True)
+_mprotect = _libc.mprotect
 _mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_libc.clone.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_CLONE_VM = 0x100
+#: The signals that faulty code gets, what `sigaction` takes at most, and its default, which ends the process.
+_DEADLY = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT)
+_SIGACTION = 256
+_DEFAULT = ctypes.create_string_buffer(_SIGACTION)
+_STACK = np.frombuffer(mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
+_STACK_TOP = _STACK.ctypes.data + _STACK.nbytes
+resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def call(native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -42,12 +53,11 @@ def call(native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Arra
         _Placement(native, inputs, outputs, at_end=True, fill=0xA5),
         _Placement(native, inputs, outputs, at_end=False, fill=0x5A),
     ]
-    failure = _in_child([placement.call for placement in placements])
     results = []
-    for number, placement in enumerate(placements):
-        if failure and failure.number == number:
-            raise AssertionError(f"the function {failure.words}; {placement.where}")
-        results.append(placement.results())
+    with _one_thread():
+        for placement in placements:
+            placement.call()
+            results.append(placement.results())
     for first, second, array in zip(*results, outputs, strict=True):
         assert first == second, "the results depend on where buffers lie or on what was in them"
         array[...] = np.frombuffer(first, array.dtype).reshape(array.shape)
@@ -85,12 +95,17 @@ class _Placement:
         self._frame = Frame(native.pointers, 0)
         for index, memory in enumerate((*self._given, *self._results, self._scratch)):
             self._frame.values[index] = memory.address
-        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.address)
+        self._function = native.address
         self.where = f"buffers lie {'before' if at_end else 'behind'} the guard pages"
 
     def call(self) -> None:
-        """Call the function."""
-        self._function(self._frame.address)
+        """Call the function; fails where a signal ends it."""
+        status = _runs_alone(self._function, self._frame.address)
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            outside = number in (signal.SIGSEGV, signal.SIGBUS)
+            words = "reads or writes outside of its memory" if outside else f"ends with {-number}"
+            raise AssertionError(f"the function {words}; {self.where}")
 
     def results(self) -> list[bytes]:
         """Return the outputs; fails where the call wrote anything else."""
@@ -103,35 +118,34 @@ class _Placement:
         return [memory.contents.tobytes() for memory in self._results]
 
 
-class _Failure(NamedTuple):
-    """Which action ended a child, and how."""
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let one thread run all loops meanwhile: workers belong to this process."""
+    count, setting = threads.get_num_threads(), threads._PoolState.setting
+    threads.set_num_threads(1)
+    try:
+        yield
+    finally:
+        threads.set_num_threads(count)
+        threads._PoolState.setting = setting
 
-    number: int
-    words: str
 
+def _runs_alone(address: int, argument: int) -> int:
+    """Call a native function in a process that shares memory with this one; return how that ended.
 
-def _in_child(actions: Sequence[Callable[[], object]]) -> _Failure | None:
-    """Take the actions, one after the other, in one child: a fork of a large process takes milliseconds."""
-    done = mmap.mmap(-1, 1)
-    with warnings.catch_warnings():
-        # Python warns of other threads that hold locks; the child only runs native code, which takes none.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:
-        try:
-            faulthandler.disable()
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            for action in actions:
-                action()
-                done[0] += 1
-            os._exit(0)
-        finally:
-            os._exit(1)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if not status:
-        return None
-    outside = -status in (signal.SIGSEGV, signal.SIGBUS)
-    return _Failure(done[0], "reads or writes outside of its memory" if outside else f"ends with {status}")
+    Nothing of Python runs there. Signals that end it are not to reach what Python does about them.
+    """
+    old = {number: ctypes.create_string_buffer(_SIGACTION) for number in _DEADLY}
+    for number, action in old.items():
+        _libc.sigaction(number, _DEFAULT, action)
+    try:
+        child = _libc.clone(address, _STACK_TOP, _CLONE_VM | signal.SIGCHLD, argument)
+    finally:
+        for number, action in old.items():
+            _libc.sigaction(number, action, None)
+    if child < 0:
+        raise OSError(ctypes.get_errno(), "clone")
+    return os.waitpid(child, 0)[1]
 
 
 class _Fenced:

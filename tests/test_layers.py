@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -143,13 +144,16 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imports(root: Path) -> Iterator[Import]:
-    """Yield all imports of modules of the package at ``root`` by one another, type-checking ones included."""
+@cache
+def imports(root: Path) -> tuple[Import, ...]:
+    """Return all imports of modules of the package at ``root`` by one another, those for types included."""
     names = modules(root)
-    for importer, path in names.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            for imported in _targets(node, root.name, names):
-                yield Import(importer, imported, getattr(node, "lineno", 0))
+    return tuple(
+        Import(importer, imported, getattr(node, "lineno", 0))
+        for importer, path in names.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for imported in _targets(node, root.name, names)
+    )
 
 
 def _targets(node: ast.AST, package: str, names: Iterable[str]) -> Iterator[str]:
