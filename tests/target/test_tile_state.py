@@ -35,6 +35,7 @@ FLAGS = frozenset(word for name in required_features(AMX) for word in FEATURES["
 def processor(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Let this machine be one with AMX, in a process that has not asked for it."""
     monkeypatch.setattr(host, "_processor_flags", lambda: FLAGS)
+    monkeypatch.setenv(tile_state.SWITCH, "1")
     for each in (host_flags, host_target):
         each.cache_clear()
     yield monkeypatch
@@ -66,6 +67,14 @@ def test_without_leave_it_has_none_and_says_why(processor: pytest.MonkeyPatch) -
     processor.setattr(named, "host_features", frozenset)
     with pytest.raises(ValueError, match=r"not run$"):
         runnable_target("avx512")
+
+
+def test_they_are_off_unless_somebody_wants_them(processor: pytest.MonkeyPatch) -> None:
+    processor.delenv(tile_state.SWITCH)
+    processor.setattr(tile_state, "tiles_refusal", lambda: pytest.fail("nothing is to be asked"))
+    assert not [name for name in host_features() if name.startswith("amx")]
+    with pytest.raises(ValueError, match="off unless MIND_MLIR_AMX is 1"):
+        runnable_target("amx")
 
 
 def test_nothing_is_asked_of_processors_without_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
