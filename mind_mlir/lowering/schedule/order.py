@@ -39,22 +39,26 @@ def _reduces(op: Operation) -> bool:
         return False
     source, *inits = op.operands
     size = bytes_of(source)
-    return size >= SHARED_BYTES and all(
-        bytes_of(init) < size and is_result_of(init, "linalg.fill") for init in inits
-    )
+    if size < SHARED_BYTES or any(bytes_of(init) >= size for init in inits):
+        return False
+    if not all(is_result_of(init, "linalg.fill") for init in inits):
+        return False
+    return all(is_result_of(value, *_MADE) for init in inits for value in init.owner.operands)
 
 
 def _move_behind(there: Operation, op: Operation, order: dict[Operation, int]) -> None:
-    """Move ``op`` behind an operation before it, with what it starts from."""
+    """Move ``op`` behind an operation before it, with what it starts from, and note that in ``order``.
+
+    What stands around the block is before all that is in it.
+    """
     fills = [init.owner.operation for init in op.operands[1:]]
-    needed = [
-        value.owner.operation for fill in fills for value in fill.operands if is_result_of(value, *_MADE)
-    ]
+    needed = [value.owner.operation for fill in fills for value in fill.operands]
+    place = order[there]
     for each in (*needed, *fills, op):
-        if order[each] > order[there]:
+        if order.get(each, -1) > place:
             each.move_after(there)
-            there = each
+            order[each], there = place, each
 
 
-#: What a fill may be of.
+#: What a fill is of, where it may move: what needs nothing itself.
 _MADE = ("tensor.empty", "arith.constant")

@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.contraction.choice import STRATEGIES
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, TiledLoop, geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.schedule import MatmulSchedule
-from mind_mlir.lowering.schedule.linalg_view.values import filling_constant
+from mind_mlir.lowering.schedule.linalg_view.values import copied, filling_constant
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views, emit_generic
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
@@ -126,11 +126,7 @@ def emit_view(
     op, block = emit_generic(view.operands, view.accesses, len(view.extents), view.reductions, attributes)
     with ir.InsertionPoint(block):
         inside = dict(zip(view.body.arguments, convert(list(block.arguments)), strict=True))
-        for each in view.body.operations:
-            clone = each.operation.clone().operation
-            for index, operand in enumerate(each.operation.operands):
-                clone.operands[index] = inside.get(operand, operand)
-            inside |= zip(each.operation.results, clone.results, strict=True)
+        copied([each.operation for each in view.body.operations], inside)
     return op
 
 
