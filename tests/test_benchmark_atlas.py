@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import mind_mlir
 from benchmarks.atlas.__main__ import main
 from benchmarks.atlas.measuring import Found, measured
 from benchmarks.atlas.page import page
-from benchmarks.atlas.points import ODD, SIZES, points
+from benchmarks.atlas.points import CLASSES, ODD, SIZES, pairs, points
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
@@ -33,8 +34,19 @@ def test_extents_that_are_equal_grow_together() -> None:
         assert left[1] == right[0]
 
 
+def test_each_class_stands_behind_each() -> None:
+    names = [point.name for point in pairs()]
+    assert names == [f"{one}, {other}" for one in CLASSES for other in CLASSES]
+
+
+def test_a_part_of_a_tensor_is_read_where_it_lies() -> None:
+    for point in pairs():
+        if point.name.startswith("slice, ") and not point.name.endswith(("product", "sort of rows", "slice")):
+            assert "memref.copy" not in mind_mlir.compile(point.module).as_text("bufferized"), point.name
+
+
 def test_a_point_is_measured() -> None:
-    point = next(points(every_dtype=False, sizes=("L2",), only=("Exp",)))
+    point = next(points(every_dtype=False, sizes=("L2",), only=("Neg",)))
     found = measured(point, 0.01)
     assert found.microseconds > 0
     assert found.limit > 0

@@ -2,7 +2,7 @@
 
 python -m benchmarks.atlas                       all sizes, the usual dtypes
 python -m benchmarks.atlas --quick               two sizes, the first examples of each operation
-python -m benchmarks.atlas --only MatMul,Sum     some operations, or "elementwise, product"
+python -m benchmarks.atlas --only "MatMul;elementwise, product"   some operations and pairs
 """
 
 from __future__ import annotations

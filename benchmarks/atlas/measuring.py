@@ -13,12 +13,15 @@ from mind_mlir import MindError
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.profiling.tags import Tags
+from mind_mlir.ops.gather_scatter import SCATTER_ATTRIBUTE
+from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 from mind_mlir.profiling.limits import machine_limits
 from mind_mlir.target import named_target
 from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs
 
 if TYPE_CHECKING:
     from benchmarks.atlas.points import Point
+    from mind_mlir import Executable
     from mind_mlir.lowering.profiling.rows import Work
 
 _LEAST, _MOST = 3, 2_000
@@ -39,6 +42,7 @@ class Found:
         bound: What limits it then.
         compile_ms: How long it took to compile.
         scratch: Bytes of scratch memory over those of arguments and results.
+        by_value: Whether values say where elements lie: of sorts and indices only the bytes are counted.
         refused: Why there is no code, where there is none.
     """
 
@@ -52,6 +56,7 @@ class Found:
     bound: str = ""
     compile_ms: float = 0.0
     scratch: float = 0.0
+    by_value: bool = False
     refused: str = ""
 
     @property
@@ -68,9 +73,7 @@ def measured(point: Point, seconds: float) -> Found:
     """Return what is found at ``point``, calling it for so many seconds."""
     head = (point.name, point.dtype, point.size, point.shapes, point.is_pair)
     try:
-        start = time.perf_counter()
-        compiled = mind_mlir.compile(point.module, cache=False)
-        compile_ms = (time.perf_counter() - start) * 1e3
+        compiled, compile_ms = _compiled(point)
         (function,) = (each for each in point.module.functions)
         arguments = make_inputs(point.module, interface_of(function), InputSpecs.parse(("random",), None), 1)
         bound = compiled.bind(**arguments)
@@ -83,7 +86,7 @@ def measured(point: Point, seconds: float) -> Found:
         return Found(*head, refused=str(error).partition("\n")[0])
     limits = machine_limits()
     held = sum(each.nbytes for each in (*arguments.values(), *compiled(**arguments)))
-    work = work_of(point, held)
+    work, by_value = work_of(point, held)
     scratch = int(re.findall(r"mind.scratch_bytes = (\d+)", compiled.as_text("bufferized"))[0])
     return Found(
         *head,
@@ -92,13 +95,24 @@ def measured(point: Point, seconds: float) -> Found:
         bound=limits.binds(work),
         compile_ms=compile_ms,
         scratch=scratch / max(held, 1),
+        by_value=by_value,
     )
 
 
-def work_of(point: Point, held: int) -> Work:
-    """Return what the program of a point has to move and to do; it holds so many bytes of arrays.
+def _compiled(point: Point) -> tuple[Executable, float]:
+    """Return the executable, and the milliseconds of a compilation in a process that has made such a one."""
+    times = []
+    for _ in range(2):
+        start = time.perf_counter()
+        compiled = mind_mlir.compile(point.module, cache=False)
+        times.append(time.perf_counter() - start)
+    return compiled, min(times) * 1e3
 
-    Of arrays of which only a part is read, it is that part.
+
+def work_of(point: Point, held: int) -> tuple[Work, bool]:
+    """Return what the program of a point has to move and to do, and whether values say where elements lie.
+
+    It holds so many bytes of arrays; of those of which only a part is read, that part has to be moved.
     """
     lowering, tags = Lowering(named_target()), Tags()
     lowering.run(point.module, "linalg")
@@ -106,5 +120,6 @@ def work_of(point: Point, held: int) -> Work:
     assert module is not None, "there is a module behind that stage"
     with module.context:
         tags.tag(module)
-        work = tags.work(tags.all)
-    return work if point.reads_part else replace(work, bytes=held)
+        work, text = tags.work(tags.all), str(module)
+    by_value = any(mark in text for mark in ("tensor.extract ", ROWS_ATTRIBUTE, SCATTER_ATTRIBUTE))
+    return (work if point.reads_part else replace(work, bytes=held)), by_value

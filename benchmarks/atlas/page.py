@@ -22,10 +22,11 @@ _EDGES = (0.1, 0.25, 0.5, 0.75, 1.0)
 _INTRODUCTION = """\
 Every operation is compiled for the examples of its record, in several sizes and dtypes, and every pair of
 some classes of operations; nothing is tuned for a point. A point's limit is the time in which this machine
-could move the bytes that any program for it has to move, or do its multiply-adds, measured as
-[profiles](profiling.md) do; its fraction is that limit over the time of a call, less the half microsecond
-that a call of nothing takes. Where operations are no multiply-adds, as in an exponential, a sort or a gather,
-no program reaches the limit."""
+could move the bytes that any program for it has to move, or do its arithmetic, as if all were multiply-adds,
+measured as [profiles](profiling.md) do; its fraction is that limit over the time of a call, less the half
+microsecond that a call of nothing takes. An exponential and its kind count as many operations as their
+records say. Of sorts, and where values say which elements are read or written, only bytes are counted: no
+program reaches that, and they have a table of their own."""
 
 
 def page(found: Sequence[Found], command: str) -> str:
@@ -45,27 +46,12 @@ def _lines(found: Sequence[Found], command: str) -> Iterator[str]:
     yield ""
     yield f"{len(whole)} points, {len(found) - len(whole)} refused."
     yield ""
-    yield "| size | points | median | " + " | ".join(f"below {edge}" for edge in _EDGES) + " |"
-    yield "|---|" + "---:|" * (len(_EDGES) + 2)
     limited = [each for each in whole if each.limit]
-    for size, points in sorted(_by(limited, lambda each: str(each.size)).items()):
-        fractions = [each.fraction for each in points]
-        below = " | ".join(str(sum(each < edge for each in fractions)) for edge in _EDGES)
-        yield f"| {size} | {len(points)} | {statistics.median(fractions):.2f} | {below} |"
-    yield ""
-    yield f"## The {_WORST} farthest from their limit"
-    yield ""
-    worst = sorted((each for each in limited if each.size != "L1"), key=lambda each: each.fraction)[:_WORST]
-    yield from _table(
-        worst,
-        ("fraction", "time", "limit", "bound"),
-        lambda each: (
-            f"{each.fraction:.3f}",
-            f"{each.microseconds:.1f} us",
-            f"{each.limit:.1f} us",
-            each.bound,
-        ),
-    )
+    for title, by_value in (("Arithmetic and movement", False), ("By value: sorts, gathers, scatters", True)):
+        yield f"## {title}"
+        yield ""
+        yield from _fractions([each for each in limited if each.by_value is by_value])
+        yield ""
     medians = {
         key: statistics.median(each.compile_ms for each in points)
         for key, points in _by(whole, lambda each: (each.is_pair, each.size)).items()
@@ -92,6 +78,30 @@ def _lines(found: Sequence[Found], command: str) -> Iterator[str]:
         yield "## Refused"
         yield ""
         yield from _table(refused, ("why",), lambda each: (each.refused,))
+
+
+def _fractions(found: Sequence[Found]) -> Iterator[str]:
+    """Yield how far points are from their limit: how many, and the farthest."""
+    yield "| size | points | median | " + " | ".join(f"below {edge}" for edge in _EDGES) + " |"
+    yield "|---|" + "---:|" * (len(_EDGES) + 2)
+    for size, points in sorted(_by(found, lambda each: str(each.size)).items()):
+        fractions = [each.fraction for each in points]
+        below = " | ".join(str(sum(each < edge for each in fractions)) for edge in _EDGES)
+        yield f"| {size} | {len(points)} | {statistics.median(fractions):.2f} | {below} |"
+    yield ""
+    yield f"The {_WORST} farthest from their limit, but for those in the first-level cache:"
+    yield ""
+    worst = sorted((each for each in found if each.size != "L1"), key=lambda each: each.fraction)[:_WORST]
+    yield from _table(
+        worst,
+        ("fraction", "time", "limit", "bound"),
+        lambda each: (
+            f"{each.fraction:.3f}",
+            f"{each.microseconds:.1f} us",
+            f"{each.limit:.1f} us",
+            each.bound,
+        ),
+    )
 
 
 def _by(found: Sequence[Found], key: Callable[[Found], object]) -> dict[object, list[Found]]:

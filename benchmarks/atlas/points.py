@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import mind_mlir
+import mind_mlir.numpy as mnp
 from mind_mlir import Builder, DType, MindError, Module, TensorType
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR
@@ -20,8 +22,9 @@ from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from mind_mlir import Array
     from mind_mlir.ops.opdef import OpDef
 
 #: The classes of sizes: bytes that operands and results take together, about.
@@ -31,20 +34,6 @@ ODD, _ODD_BYTES = "odd", 256 << 10
 #: The dtypes that are tried unless all are.
 USUAL = (DType.F32, DType.SI32, DType.I1, None)
 _MOST_EXTENT = 1 << 24
-#: A representative of each class of operations, as a function of a matrix: its attributes.
-_CLASSES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "elementwise": ("Exp", {}),
-    "reduction of rows": ("Sum", {"axes": [1], "keepdims": True}),
-    "reduction of columns": ("Sum", {"axes": [0], "keepdims": True}),
-    "product": ("MatMul", {}),
-    "transposition": ("Transpose", {"perm": [1, 0]}),
-    "scan of rows": ("Cumulate", {"axis": 1, "kind": "Sum"}),
-    "scan of columns": ("Cumulate", {"axis": 0, "kind": "Sum"}),
-    "softmax": ("Softmax", {"axis": 1}),
-    "arg of rows": ("ArgMax", {"axis": 1, "keepdims": True}),
-    "sort of rows": ("Sort", {"axis": 1}),
-    "slice": ("Slice", {"starts": [1, 1], "ends": [-1, -1], "steps": [1, 1]}),
-}
 _PAIR_EXTENT = 512
 #: Operations that read a part of an operand, which what they are lowered to says.
 _PARTS = frozenset(("Slice", "DynamicSlice", "GatherWindows", "Gather", "Take", "Index"))
@@ -129,22 +118,38 @@ def points(*, every_dtype: bool, sizes: Sequence[str], only: Collection[str] = (
     yield from (pair for pair in pairs() if not only or pair.name in only)
 
 
+def _softmax(x: Array, _w: Array) -> Array:
+    powers = mnp.exp(x - mnp.max(x, axis=1, keepdims=True))
+    return powers / mnp.sum(powers, axis=1, keepdims=True)
+
+
+#: A representative of each class of operations, as a function of a matrix and one that products take.
+CLASSES: Mapping[str, Callable[[Array, Array], Array]] = {
+    "elementwise": lambda x, w: mnp.exp(x),
+    "reduction of rows": lambda x, w: mnp.sum(x, axis=1, keepdims=True),
+    "reduction of columns": lambda x, w: mnp.sum(x, axis=0, keepdims=True),
+    "product": lambda x, w: x @ w[: x.shape[1]],
+    "transposition": lambda x, w: mnp.transpose(x),
+    "scan of rows": lambda x, w: mnp.cumsum(x, axis=1),
+    "scan of columns": lambda x, w: mnp.cumsum(x, axis=0),
+    "softmax": _softmax,
+    "arg of rows": lambda x, w: mnp.argmax(x, axis=1, keepdims=True),
+    "sort of rows": lambda x, w: mnp.sort(x, axis=1),
+    "slice": lambda x, w: x[1:-1, 1:-1],
+}
+
+
+def _behind(
+    one: Callable[[Array, Array], Array], other: Callable[[Array, Array], Array]
+) -> Callable[[Array, Array], Array]:
+    return lambda x, w: other(one(x, w), w)
+
+
 def pairs() -> Iterator[Point]:
     """Yield each class of operations behind each."""
-    for one, other in itertools.product(_CLASSES, repeat=2):
-        builder = Builder()
-        x = builder.input("x", TensorType(DType.F32, (_PAIR_EXTENT, _PAIR_EXTENT)))
-        try:
-            value = x
-            for opcode, attributes in (_CLASSES[one], _CLASSES[other]):
-                more = []
-                if opcode == "MatMul":
-                    type_ = TensorType(value.type.dtype, (value.type.extents[1], _PAIR_EXTENT))
-                    more = [builder.input("w" if value is x else "v", type_)]
-                value = builder.emit(opcode, value, *more, **attributes)
-            module = builder.build([value])
-        except MindError:
-            continue  # numbers of one are not taken by the other
+    w = mnp.ones((_PAIR_EXTENT, _PAIR_EXTENT), mnp.float32)
+    for one, other in itertools.product(CLASSES, repeat=2):
+        module = mind_mlir.jit(_behind(CLASSES[one], CLASSES[other])).lower(w, w).module
         yield Point(f"{one}, {other}", "f32", "L2", f"{_PAIR_EXTENT} x {_PAIR_EXTENT}", module, is_pair=True)
 
 
@@ -183,7 +188,7 @@ def _first(use: _Use, extents: Mapping[int, int]) -> _Use | None:
 
 
 def _point(use: _Use, dtype: DType | None, size: str, number: int) -> Point | None:
-    dtypes = {type_.dtype for type_ in use.types}
+    dtypes = {type_.dtype for type_ in (*use.types, *(use.results() or ()))}
     dtypes |= {value for value in use.attributes.values() if isinstance(value, DType)}
     profile = PTIR if not dtypes <= {*CORE_V1.dtypes} else CORE_FUNCTIONS
     builder = Builder(profile=profile.name)

@@ -102,6 +102,12 @@ STRIP = 8
 #: Bytes in a row from where on one row after another is no longer prefetched: a page.
 LONG_ROW = 4096
 
+#: Operations of reductions over rows that wait for memory: with more, they compute meanwhile.
+MOVING_OPERATIONS = 4
+
+#: How much longer than registers have room for a row may be that is read in one go, but for a tail.
+ROW_TAIL = 1.25
+
 #: Bytes of a row of results that stay in the first-level cache from strip to strip.
 STRIP_BYTES = 64 << 10
 

@@ -209,7 +209,10 @@ class Emitter(Constants):
             write: Whether it is to be written.
             once: Whether it is read once, so that no cache but the first need hold it.
         """
-        type_ = ir.MemRefType.get(list(source.type.shape), source.type.element_type)
+        shape, free = list(source.type.shape), ir.ShapedType.get_dynamic_stride_or_offset()
+        # Any layout: of a part of a tensor, there would be a copy otherwise.
+        layout = ir.StridedLayoutAttr.get(free, [free] * len(shape))
+        type_ = ir.MemRefType.get(shape, source.type.element_type, layout)
         attributes = {"read_only": ir.UnitAttr.get()}
         buffer = ir.Operation.create("bufferization.to_buffer", [type_], [source], attributes).result
         memref.PrefetchOp(buffer, [self.index(i) for i in indices], write, 0 if once else 3, True)

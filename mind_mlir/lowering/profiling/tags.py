@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.constants import SLOW
 from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import ir
@@ -106,10 +107,11 @@ class Tags:
                 writes[self._number(result)] = (bytes_of(result), readers)
         if view is None:
             return _Tagged(reads, writes, 0, "", is_product=False)
-        element = next((_element(value) for value in view.operands if _element(value)), "")
         names = [str(each.operation.name) for each in view.body.operations]
         each = sum(_operations_of(name) for name in names)
         is_product = bool(view.reductions) and len(view.inputs) > 1 and any("mul" in name for name in names)
+        added = view.inits if is_product else ()  # factors may be shorter than what products are added to
+        element = next(filter(None, map(_element, (*added, *view.operands))), "")
         return _Tagged(reads, writes, each * math.prod(view.extents), element, is_product=is_product)
 
     def _number(self, value: Value) -> int:
@@ -181,4 +183,4 @@ def _element(value: Value) -> str:
 def _operations_of(name: str) -> int:
     if not name.startswith(("arith.", "math.")) or name.startswith(_NO_WORK):
         return 0
-    return 2 if name == "math.fma" else 1
+    return 2 if name == "math.fma" else SLOW.get(name, 1)

@@ -62,7 +62,7 @@ def _bounds(use: OperandUse) -> list[int]:
     attributes: Mapping[str, Any] = use.operation.attributes
     match _domain(use):
         case Domain.INDEX | Domain.POSITION:
-            return [types[0].extents[attributes.get("axis", 0)]]
+            return [attributes.get("num_segments", types[0].extents[attributes.get("axis", 0)])]
         case Domain.WINDOW:
             windows = scatter_add_windows(attributes, [type_.extents for type_ in types])
             return [windows.operand[dim] - windows.sizes[dim] + 1 for dim in windows.indexed]

@@ -43,10 +43,16 @@ class WindowAxis:
     stride: int = 1
     spacing: int = 1
 
-    def is_inside(self, result: int) -> bool:
-        """Return whether the window of a result has no part of the margins."""
-        first = result * self.stride - self.low
-        return first >= 0 and first + (self.window - 1) * self.spacing < self.extent
+    @property
+    def inside(self) -> range:
+        """Return the results whose windows have no part of the margins."""
+        room = max(0, self.extent + self.low - (self.window - 1) * self.spacing)
+        return range(max(0, -(-self.low // self.stride)), min(self.results, -(-room // self.stride)))
+
+    @property
+    def margins(self) -> int:
+        """Return how many results have a part of the margins in their windows."""
+        return self.results - len(self.inside)
 
     def element(self, e: Emitter, at: Index, *, within: bool) -> tuple[Index, list[Value]]:
         """Return where element ``at``, margins counted, is in the image, and the conditions for that.
@@ -71,11 +77,11 @@ def where_inside(
     """Emit ``whole`` for results at ``places`` whose windows have no part of the margins, else ``border``."""
     conditions = []
     for axis, place in zip(axes, places, strict=True):
-        inside = [result for result in range(axis.results) if axis.is_inside(result)]
+        inside = axis.inside
         if not inside:
             return border(carried)
-        if inside[0] > 0:
-            conditions.append(e.compare("uge", place, inside[0]))
-        if inside[-1] < axis.results - 1:
-            conditions.append(e.compare("ule", place, inside[-1]))
+        if inside.start > 0:
+            conditions.append(e.compare("uge", place, inside.start))
+        if inside.stop < axis.results:
+            conditions.append(e.compare("ule", place, inside.stop - 1))
     return e.either(e.all(conditions), carried, whole, border) if conditions else whole(carried)

@@ -29,6 +29,7 @@ from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.linalg_view.layout import Window
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
@@ -167,15 +168,24 @@ def _found(
     if margin is None or constant_value(margin) != zero(image.type.element_type):
         padding = None
     window = image_within(image, padding)
+    axes = _axes(view, place, roles, window)
+    if axes[-1].margins > 2 * axes[-1].window * axes[-1].spacing:  # too many to be code of their own each
+        window = image_within(image, None)
+        axes = _axes(view, place, roles, window)
+    casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
+    body = dataclasses.replace(body, casts=casts)
+    return Depthwise(view, window.source, filter_, axes, channels, features, body)
+
+
+def _axes(view: View, place: int, roles: _Roles, window: Window) -> tuple[WindowAxis, ...]:
+    """Return the windows along each axis of space, those of operand ``place`` in its margins."""
     axes = []
     for number, (tap, result) in enumerate(zip(roles.taps, roles.space, strict=True), start=1):
         factors = dict(view.accesses[place][number].terms)
         extent, low = window.source.type.shape[number], -window.first[number]
         extents = view.extents[result], view.extents[tap]
         axes.append(WindowAxis(extent, low, *extents, factors[result], factors[tap]))
-    casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
-    body = dataclasses.replace(body, casts=casts)
-    return Depthwise(view, window.source, filter_, tuple(axes), channels, features, body)
+    return tuple(axes)
 
 
 def _flat(value: Value, outer: int) -> Value | None:

@@ -54,18 +54,20 @@ class DepthwiseEmitter:
     def _channels(self, line: _Line, carried: list[Value]) -> list[Value]:
         """Emit a line for each vector of features."""
         count, last = self._s.results, self._last
-        starts = [min(first, last.results - count) for first in range(0, last.results, count)]
-        whole = [start for start in starts if last.is_inside(start) and last.is_inside(start + count - 1)]
-        runs = [start for start in whole if start % count == 0]
+        starts = range(0, last.results, count)
+        first, end = -(-last.inside.start // count), last.inside.stop // count
+        runs = starts[first:end]
+        before, behind = (starts[:first], starts[end:]) if runs else (starts, starts[:0])
 
-        def vectors(c: Index, mask: Value | None, inside: list[Value]) -> list[Value]:
+        def vectors(c: Index, mask: Value | None, carried: list[Value]) -> list[Value]:
             neighbours = partial(self._neighbours, line, c, mask)
-            for start in starts:
-                if start not in runs:
-                    inside = neighbours(start, inside)
-                elif start == runs[0]:
-                    inside = self._e.loop((runs[0], runs[-1] + 1, count), inside, neighbours)
-            return inside
+            for start in before:
+                carried = neighbours(min(start, last.results - count), carried)
+            if runs:
+                carried = self._e.loop((runs.start, runs.stop, count), carried, neighbours)
+            for start in behind:
+                carried = neighbours(min(start, last.results - count), carried)
+            return carried
 
         return self._e.vectors(self._d.shape[-1], self._lanes, carried, vectors)
 

@@ -44,6 +44,8 @@ _PADDED: dict[str, Any] = {"padding_low": (1, 1), "padding_high": (1, 1)}
         ((1, 4, 5, 18, 16), (3, 2, 3), {"padding_low": (1, 0, 1), "padding_high": (1, 1, 1)}),
         ((1, 6, 6, 24), (3, 3), {"padding_low": (-1, 2), "padding_high": (1, -2)}),
         ((1, 4, 50, 16), (1, 9), {"strides": (1, 2), "window_dilation": (1, 4)}),
+        ((1, 3, 9, 16), (2, 3), {"padding_low": (0, 60), "padding_high": (0, 41)}),
+        ((1, 3, 9, 16), (2, 3), {"strides": (1, 3), "padding_low": (0, 7), "padding_high": (0, 5)}),
     ],
 )
 @pytest.mark.parametrize("target", [None, "avx2"])
@@ -74,6 +76,14 @@ def test_groups_of_few_channels(channels: int, features: int, groups: int, targe
     }
     (found,) = guarded.call_executable(mind_mlir.compile(module, target=target), given)
     np.testing.assert_array_equal(found, interpret(module, given)[0])
+
+
+def test_code_is_no_longer_for_long_lines_and_wide_margins() -> None:
+    sizes = [
+        len(mind_mlir.compile(depthwise((1, 4, n, 16), (3, 3), padding_low=(1, pad))).as_text("tiled"))
+        for n, pad in ((60, 1), (6000, 1), (60, 5000))
+    ]
+    assert max(sizes) < 1.2 * sizes[0]
 
 
 def test_padding_is_zeros_that_are_multiplied() -> None:

@@ -115,9 +115,10 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     streaming = streams(work, target)
     shared, fewest, wanted = _chunks(work, target)
     side = vectors(work, shared.lanes, streaming=streaming)
+    strip, parts = _strip(work, target), None
+    side = side if strip else max(side, _row_registers(work, target))
     full = side * shared.lanes
     parallel, cuts, count = shared.parallel, list(shared.cuts), shared.chunks
-    strip, parts = _strip(work), None
     if strip and work.sums and work.extents[work.reductions[0]] > constants.MOST_STRIPS * constants.STRIP:
         parts = _row_parts(work, work.reductions[0])
     if parallel and parts is None and count < fewest:
@@ -208,12 +209,32 @@ def vectors(work: Work, lanes: int, *, streaming: bool) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def _strip(work: Work) -> int:
+def _strip(work: Work, target: Target) -> int:
     """Return the rows of a strip of a reduction over so many and long rows that it pays; else 0."""
     if not work.reductions or work.vector in work.reductions:
         return 0
-    pays = work.row_bytes >= constants.LONG_ROW and work.extents[work.reductions[0]] > 2 * constants.STRIP
-    return constants.STRIP if pays else 0
+    room = _room(work, target)
+    long = work.row_bytes >= constants.LONG_ROW or 0 < room * constants.ROW_TAIL < work.row_bytes
+    return constants.STRIP if long and work.extents[work.reductions[0]] > 2 * constants.STRIP else 0
+
+
+def _row_registers(work: Work, target: Target) -> int:
+    """Return how many registers hold what a row of a reduction over rows is added to; 0 for other nests.
+
+    Rows are then read as they lie: parts of a row at a time are nothing that the processor sees coming.
+    """
+    room = _room(work, target)
+    if work.row_bytes > room * constants.ROW_TAIL:
+        return 0
+    return 1 << (max(1, min(room, work.row_bytes) // target.vector_bytes).bit_length() - 1)
+
+
+def _room(work: Work, target: Target) -> int:
+    """Return the bytes of accumulators in registers, where reductions over rows wait for memory; else 0."""
+    along = not work.reductions or work.vector in work.reductions
+    if along or work.bytes <= target.l2_bytes or work.operations > constants.MOVING_OPERATIONS:
+        return 0
+    return target.vector_registers // 2 // work.operations * target.vector_bytes
 
 
 def _outer_cuts(work: Work, wanted: int) -> list[Cut]:

@@ -22,7 +22,7 @@ from schedule_harness import (
 )
 
 from mind_mlir.lowering.emission import constants
-from mind_mlir.lowering.emission.constants import FEWEST_CHUNKS, PAGE
+from mind_mlir.lowering.emission.constants import FEWEST_CHUNKS, LONG_ROW, PAGE
 from mind_mlir.lowering.schedule.fusion.nests.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.nests.work import Work
 from mind_mlir.target import Target, host_target
@@ -149,3 +149,15 @@ def test_little_work_is_left_to_one_thread() -> None:
     schedule = choose_schedule(dataclasses.replace(WORK, extents=(16, 64), bytes=8192, stored=4096), TARGET)
     assert not schedule.parallel
     assert schedule.chunks == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "vectors", "strips"),
+    [(3, 1, False), (100, 4, False), (150, 8, False), (160, 8, False), (161, 4, True), (5000, 4, True)],
+)
+def test_rows_of_sums_from_memory_are_read_as_they_lie(columns: int, vectors: int, strips: bool) -> None:
+    far = dataclasses.replace(work_of(100_000, columns, (0,)), operations=1, bytes=TARGET.l2_bytes + 1)
+    schedule = choose_schedule(far, TARGET)
+    assert (schedule.vectors, schedule.strip > 0) == (vectors, strips)
+    near = choose_schedule(dataclasses.replace(far, bytes=TARGET.l2_bytes), TARGET)
+    assert (near.vectors, near.strip > 0) == (min(vectors, 4), columns * 4 >= LONG_ROW)
