@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.profiling.rows import Work
 
 _LEAST, _MOST = 3, 2_000
+_MOST_OPERATIONS = 10**11
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,9 @@ def measured(point: Point, seconds: float) -> Found:
     """Return what is found at ``point``, calling it for so many seconds."""
     head = (point.name, point.dtype, point.size, point.shapes, point.is_pair)
     try:
+        work, by_value = work_of(point)
+        if work.operations > _MOST_OPERATIONS:
+            return Found(*head, refused=f"{work.operations:.0e} operations take too long for this")
         compiled, compile_ms = _compiled(point)
         (function,) = (each for each in point.module.functions)
         arguments = make_inputs(point.module, interface_of(function), InputSpecs.parse(("random",), None), 1)
@@ -86,7 +90,7 @@ def measured(point: Point, seconds: float) -> Found:
         return Found(*head, refused=str(error).partition("\n")[0])
     limits = machine_limits()
     held = sum(each.nbytes for each in (*arguments.values(), *compiled(**arguments)))
-    work, by_value = work_of(point, held)
+    work = work if point.reads_part else replace(work, bytes=held)
     scratch = int(re.findall(r"mind.scratch_bytes = (\d+)", compiled.as_text("bufferized"))[0])
     return Found(
         *head,
@@ -109,11 +113,8 @@ def _compiled(point: Point) -> tuple[Executable, float]:
     return compiled, min(times) * 1e3
 
 
-def work_of(point: Point, held: int) -> tuple[Work, bool]:
-    """Return what the program of a point has to move and to do, and whether values say where elements lie.
-
-    It holds so many bytes of arrays; of those of which only a part is read, that part has to be moved.
-    """
+def work_of(point: Point) -> tuple[Work, bool]:
+    """Return what the program of a point has to move and to do, and whether values say where elements lie."""
     lowering, tags = Lowering(named_target()), Tags()
     lowering.run(point.module, "linalg")
     module = lowering.mlir
@@ -122,4 +123,4 @@ def work_of(point: Point, held: int) -> tuple[Work, bool]:
         tags.tag(module)
         work, text = tags.work(tags.all), str(module)
     by_value = any(mark in text for mark in ("tensor.extract ", ROWS_ATTRIBUTE, SCATTER_ATTRIBUTE))
-    return (work if point.reads_part else replace(work, bytes=held)), by_value
+    return work, by_value

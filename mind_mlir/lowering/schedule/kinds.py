@@ -18,6 +18,7 @@ from mind_mlir.lowering.schedule.movement.transposition import TRANSPOSITION
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
 from mind_mlir.lowering.schedule.scans.emission import SCAN
 from mind_mlir.lowering.schedule.windows.depthwise_emission import DEPTHWISE
+from mind_mlir.lowering.schedule.windows.lines import LINES
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.kind import Site
@@ -50,6 +51,7 @@ KINDS: tuple[Kind[Any, Any], ...] = (
     ROWS,
     TRANSPOSITION,
     SCAN,
+    LINES,
     DEPTHWISE,
     _EMPTY_PRODUCT,
     PRODUCT,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.emission.emitter import Branch, Emitter, Index
+    from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.mlir.bindings import Value
 
 
@@ -64,6 +65,22 @@ class WindowAxis:
         end = self.low + self.extent
         nearest = e.minimum(e.maximum(at, self.low), end - 1)
         return e.sub(nearest, self.low), [e.compare("uge", at, self.low), e.compare("ult", at, end)]
+
+
+def window_axes(
+    view: View, place: int, space: Sequence[int], taps: Sequence[int], window: Window
+) -> tuple[WindowAxis, ...]:
+    """Return the windows along each axis of space, whose results and elements these loops go over.
+
+    They are those of operand ``place`` of ``view``, an image that is ``window``.
+    """
+    axes = []
+    for number, (tap, result) in enumerate(zip(taps, space, strict=True), start=1):
+        factors = dict(view.accesses[place][number].terms)
+        extent, low = window.source.type.shape[number], -window.first[number]
+        extents = view.extents[result], view.extents[tap]
+        axes.append(WindowAxis(extent, low, *extents, factors[result], factors[tap]))
+    return tuple(axes)
 
 
 def where_inside(

@@ -23,13 +23,12 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
     is_filled_with,
     match_multiply_add,
 )
-from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within
-from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within, window_axes
+from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
-    from mind_mlir.lowering.schedule.linalg_view.layout import Window
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
@@ -91,7 +90,7 @@ class DepthwiseSchedule:
         )
 
 
-class _Roles(NamedTuple):
+class Roles(NamedTuple):
     """The loops of a convolution: over windows, over their elements, over what a group has several of."""
 
     space: tuple[int, ...]
@@ -100,8 +99,17 @@ class _Roles(NamedTuple):
     channel: int | None
 
 
-def match_depthwise(site: Site) -> Depthwise | Refusal | None:
-    """Return the operation as a convolution of floats in groups of few channels, if it is one."""
+class Convolution(NamedTuple):
+    """An operation that is a convolution of floats in groups, of which operand ``place`` is the image."""
+
+    view: View
+    body: MultiplyAdd
+    place: int
+    roles: Roles
+
+
+def match_convolution(site: Site) -> Convolution | None:
+    """Return the operation as a convolution of floats in groups, if it is one."""
     view = site.view
     if view is None or len(view.operands) != 3 or view.results != 1 or not view.reductions:
         return None
@@ -113,14 +121,24 @@ def match_depthwise(site: Site) -> Depthwise | Refusal | None:
     element = ir.RankedTensorType(view.inits[0].type).element_type
     if not isinstance(element, ir.F32Type | ir.F64Type) or not is_filled_with(view.inits[0], zero(element)):
         return None
-    for place in (0, 1):
-        roles = _roles(view, place)
-        if roles is not None:
-            return _found(view, body, place, roles, site.scope.target.lanes(element.width))
-    return None
+    found = ((place, _roles(view, place)) for place in (0, 1))
+    return next((Convolution(view, body, place, roles) for place, roles in found if roles is not None), None)
 
 
-def _roles(view: View, place: int) -> _Roles | None:
+def multiply_add(left: Value, right: Value, total: Value, *, fma: bool) -> Value:
+    """Emit ``total + left * right`` on vectors, rounded once where the target fuses."""
+    if fma:
+        return vector.FMAOp(left, right, total).result
+    return arith.AddFOp(total, arith.MulFOp(left, right).result).result
+
+
+def match_depthwise(site: Site) -> Depthwise | Refusal | None:
+    """Return the operation as a convolution of floats in groups of few channels, if it is one."""
+    found = match_convolution(site)
+    return None if found is None else _found(*found, site.scope.target)
+
+
+def _roles(view: View, place: int) -> Roles | None:
     """Return the loops of ``view`` if operand ``place`` is the image of a convolution in groups."""
     image, filter_, result = view.accesses[place], view.accesses[1 - place], view.accesses[2]
     plain = [[index.dim for index in access] for access in (filter_, result)]
@@ -135,19 +153,22 @@ def _roles(view: View, place: int) -> _Roles | None:
     channel = [dim for dim in taps[space:] if dim in view.reductions]
     if len(feature) > 1 or len(channel) > 1 or taps != [*taps[:space], *channel, group, *feature]:
         return None
+    if not feature and channel and view.extents[group] == view.extents[channel[0]] == 1:
+        group, channel = channel[0], []  # one channel, of one group
     ends = [image[0].dim, *(index.dim for index in image[space + 1 :])]
-    if ends != [out[0], group, *channel] or {*taps[:space], *channel} != set(view.reductions):
+    if ends != [out[0], group, *channel] or not {*taps[:space], *channel} <= set(view.reductions):
         return None
     for index, window, tap in zip(image[1:], out[1:], taps[:space], strict=False):
         if index.constant or {dim for dim, _ in index.terms} != {window, tap}:
             return None
     loops = tuple(out[1 : space + 1]), tuple(taps[:space])
-    return _Roles(*loops, feature[0] if feature else None, channel[0] if channel else None)
+    return Roles(*loops, feature[0] if feature else None, channel[0] if channel else None)
 
 
 def _found(
-    view: View, body: MultiplyAdd, place: int, roles: _Roles, lanes: int
+    view: View, body: MultiplyAdd, place: int, roles: Roles, target: Target
 ) -> Depthwise | Refusal | None:
+    lanes = target.lanes(ir.RankedTensorType(view.inits[0].type).element_type.width)
     channels, features = (
         1 if loop is None else view.extents[loop] for loop in (roles.channel, roles.feature)
     )
@@ -168,24 +189,13 @@ def _found(
     if margin is None or constant_value(margin) != zero(image.type.element_type):
         padding = None
     window = image_within(image, padding)
-    axes = _axes(view, place, roles, window)
+    axes = window_axes(view, place, roles.space, roles.taps, window)
     if axes[-1].margins > 2 * axes[-1].window * axes[-1].spacing:  # too many to be code of their own each
         window = image_within(image, None)
-        axes = _axes(view, place, roles, window)
+        axes = window_axes(view, place, roles.space, roles.taps, window)
     casts = body.casts if place == 0 else (body.casts[1], body.casts[0])
     body = dataclasses.replace(body, casts=casts)
     return Depthwise(view, window.source, filter_, axes, channels, features, body)
-
-
-def _axes(view: View, place: int, roles: _Roles, window: Window) -> tuple[WindowAxis, ...]:
-    """Return the windows along each axis of space, those of operand ``place`` in its margins."""
-    axes = []
-    for number, (tap, result) in enumerate(zip(roles.taps, roles.space, strict=True), start=1):
-        factors = dict(view.accesses[place][number].terms)
-        extent, low = window.source.type.shape[number], -window.first[number]
-        extents = view.extents[result], view.extents[tap]
-        axes.append(WindowAxis(extent, low, *extents, factors[result], factors[tap]))
-    return tuple(axes)
 
 
 def _flat(value: Value, outer: int) -> Value | None:

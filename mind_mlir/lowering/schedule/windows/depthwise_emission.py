@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.lowering.schedule.kind import Kind, Scope
 from mind_mlir.lowering.schedule.linalg_view.values import cast
 from mind_mlir.lowering.schedule.windows.axis import where_inside
-from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule, match_depthwise
-from mind_mlir.mlir.bindings import Value, arith, ir, vector
+from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule, match_depthwise, multiply_add
+from mind_mlir.mlir.bindings import Value, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ class DepthwiseEmitter:
                     if rest or not 0 <= tap < last.window:
                         continue
                     for value, weight in zip(values, weights[tap], strict=True):
-                        sums[result] = self._multiply_add(value, weight, sums[result])
+                        sums[result] = multiply_add(value, weight, sums[result], fma=self._fma)
             return sums
 
         sums = e.loop((0, math.prod(windows), 1), [self._zero] * self._s.results, tap_line)
@@ -161,11 +161,6 @@ class DepthwiseEmitter:
         type_ = self._e.vector_type(lanes, element)
         value = self._e.read(type_, source, place, self._e.number(element, 0), mask)
         return cast(self._d.body.casts[operand], value, [lanes])
-
-    def _multiply_add(self, left: Value, right: Value, total: Value) -> Value:
-        if self._fma:
-            return vector.FMAOp(left, right, total).result
-        return arith.AddFOp(total, arith.MulFOp(left, right).result).result
 
 
 #: Convolutions in groups of one channel, or of few.
