@@ -56,7 +56,7 @@ def test_conv_2d(
       ins(%a0, %a1 : {types[0]}, {types[1]}) outs(%init : {types[2]}) -> {types[2]}"""
     out = np.zeros(expected.shape, x.dtype)
     text = function(types[:2], types[2:], body, ["%r"])
-    assert scheduled(text).count("mind.product") == 1
+    assert scheduled(text).count("mind.product") == (expected.size > 1)  # one number is a sum
     memory = bufferized(text)
     assert "linalg." not in memory
     assert "memref.copy" not in memory

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, tensor_type
 
+import mind_mlir
+from mind_mlir import Builder, DType, TensorType
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.choice import choose_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
@@ -90,3 +92,15 @@ def test_others_are_computed_in_tiles() -> None:
     assert chosen(16, 64, 64, transposed=True) == "dots"
     assert chosen(17, 64, 64, transposed=True) == "", "packing what a cache holds takes no time"
     assert chosen(8, 768, 48, transposed=True) == "", "no room for the accumulators of a dot product"
+
+
+@pytest.mark.parametrize("shapes", [((1, 70), (70, 1)), ((2, 1, 1, 33), (2, 1, 33, 1)), ((1, 1), (1, 1))])
+def test_a_row_times_a_column_is_a_sum(shapes: tuple[tuple[int, ...], ...]) -> None:
+    builder = Builder()
+    x, y = (builder.input(n, TensorType(DType.F32, s)) for n, s in zip("xy", shapes, strict=True))
+    module = builder.build([builder.emit("MatMul", x, y)])
+    rng = np.random.default_rng(0)
+    given = {n: rng.integers(-9, 9, s).astype(np.float32) for n, s in zip("xy", shapes, strict=True)}
+    compiled = mind_mlir.compile(module)
+    assert ". product" not in compiled.as_text("schedule")
+    np.testing.assert_array_equal(compiled(**given)[0], given["x"] @ given["y"])
