@@ -100,15 +100,10 @@ def _prepare(nest: ProductNest, site: Site) -> ProductNest:
     original = site.loops
     view = merged(through_transposes(original))
     contraction = match_contraction(view)
-    if contraction is None and not (_is_number(view) and vector_dims(view)):
+    if contraction is None and not vector_dims(view):  # else sums, as of rows and columns that are vectors
         view = _materialized(original, site)
         contraction = match_contraction(view)
     return ProductNest(original, view, contraction, nest.constants)
-
-
-def _is_number(view: View) -> bool:
-    """Return whether a product has one element, as that of a row and a column: a sum, then."""
-    return not view.accesses[-1]
 
 
 def _choose(nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
