@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.case import ProductCase
     from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.mlir.bindings import Value
+    from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,3 +225,17 @@ def is_by_rows(contraction: Contraction, constants: Container[Value | None]) -> 
     few = contraction.extent(contraction.m) <= GEMV_ROWS
     rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
     return few and rows and not contraction.inner
+
+
+def is_narrow(contraction: Contraction, target: Target) -> bool:
+    """Return whether sums along rows of both factors take less time than vectors of so few columns.
+
+    The right factor may have them as columns: it is small beside the left one.
+    """
+    left, lanes = contraction.left, target.lanes(contraction.element.width)
+    k, n = contraction.extent(contraction.k), contraction.extent(contraction.n)
+    if contraction.inner or contraction.batch or left.casts or not left.contiguous(contraction.k):
+        return False
+    if contraction.extent(contraction.m) < costs.NARROW_ROWS or n >= lanes:
+        return False
+    return n * (costs.ROW_READS * k / lanes + costs.SUM_ACROSS) < k

@@ -20,6 +20,9 @@ AXPY_ROWS = 4
 DOT_ROWS = 16, 32
 #: Vectors of a column that dot products take at least.
 SHORTEST = 4
+#: Sums along rows of both factors instead of vectors of few columns: how long a vector of a row takes, in
+#: multiply-adds, how long it takes to add up its lanes, and the rows that pay for a transposed right factor.
+ROW_READS, SUM_ACROSS, NARROW_ROWS = 1.5, 8, 16
 #: Fewer rows than this do not pay for packing or copying the right factor.
 PACK_ROWS = 24
 #: For more rows than this, a large right factor is packed once rather than copied for each macro-tile; or

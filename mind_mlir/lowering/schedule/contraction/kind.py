@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.emitter import zero
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
-from mind_mlir.lowering.schedule.contraction.choice import choose_schedule, is_by_rows, is_of_tiny_ones
+from mind_mlir.lowering.schedule.contraction.choice import (
+    choose_schedule,
+    is_by_rows,
+    is_narrow,
+    is_of_tiny_ones,
+)
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.marked import Product
-from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand, match_contraction
 from mind_mlir.lowering.schedule.contraction.words import words_for
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, emitted, merged
-from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops
+from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops, transposed
 from mind_mlir.lowering.schedule.movement.transposition import (
     TRANSPOSITION,
     match_transposition,
@@ -103,6 +108,9 @@ def _prepare(nest: ProductNest, site: Site) -> ProductNest:
     if contraction is None and not vector_dims(view):  # else sums, as of rows and columns that are vectors
         view = _materialized(original, site)
         contraction = match_contraction(view)
+    if contraction is not None and _has_few_columns(contraction, site):
+        view = _with_columns_as_rows(view, contraction.right, site)
+        contraction = match_contraction(view)
     return ProductNest(original, view, contraction, nest.constants)
 
 
@@ -111,7 +119,8 @@ def _choose(nest: ProductNest, target: Target) -> Product | RowSums | Refusal:
     contraction, dims = nest.contraction, vector_dims(nest.view)
     if contraction is None or is_by_rows(contraction, nest.constants):
         return RowSums(dims) if dims else Refusal("no factor is contiguous along a loop")
-    if dims and is_of_tiny_ones(contraction):
+    by_rows = contraction.right.contiguous(contraction.k) and is_narrow(contraction, target)
+    if dims and (by_rows or is_of_tiny_ones(contraction)):
         return RowSums(dims)
     return _scheduled(contraction, target, nest.constants)
 
@@ -129,16 +138,36 @@ def _emit(nest: ProductNest, schedule: Product | RowSums, site: Site) -> Sequenc
 PRODUCT: Kind[ProductNest, Product | RowSums] = Kind("product", _match, _choose, _emit, _prepare)
 
 
+def _has_few_columns(contraction: Contraction, site: Site) -> bool:
+    """Return whether the right factor of a product has few columns, which had better be rows."""
+    plain = [index.dim for index in contraction.right.access] == [contraction.k, contraction.n]
+    return plain and is_narrow(contraction, site.scope.target)
+
+
+def _with_columns_as_rows(view: View, right: Operand, site: Site) -> View:
+    """Emit the transpose of the right factor; return the product reading that."""
+    number = next(place for place, access in enumerate(view.accesses) if access is right.access)
+    source = site.scope.views.of(definition(transposed(right.value, (1, 0))))
+    assert source is not None, "a transpose is loops"
+    rows = _transposed(source, site)
+    return view.reading({number: (rows, right.access[::-1], view.shapes[number][::-1])})
+
+
+def _transposed(source: View, site: Site) -> Value:
+    """Emit what a transpose computes, and return it."""
+    there = Site(source.op, source, site.scope, site.groups)
+    found = emitted(TRANSPOSITION, with_few_loops(source), there)
+    assert isinstance(found, list), "of each there is a schedule"
+    return found[0]
+
+
 def _materialized(view: View, site: Site) -> View:
     """Emit the transposes that ``view`` reads from after all; return it reading their results."""
     for operand in view.inputs:
         op = definition(operand)
         source = None if op is None else site.scope.views.of(op.operation)
         if source is not None and match_transposition(source) is not None:
-            there = Site(source.op, source, site.scope, site.groups)
-            found = emitted(TRANSPOSITION, with_few_loops(source), there)
-            assert isinstance(found, list)
-            operand.replace_all_uses_with(found[0])
+            operand.replace_all_uses_with(_transposed(source, site))
     return view.current()
 
 

@@ -104,3 +104,22 @@ def test_a_row_times_a_column_is_a_sum(shapes: tuple[tuple[int, ...], ...]) -> N
     compiled = mind_mlir.compile(module)
     assert ". product" not in compiled.as_text("schedule")
     np.testing.assert_array_equal(compiled(**given)[0], given["x"] @ given["y"])
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("m", "n", "k"), [(16, 2, 130), (37, 3, 301), (100, 1, 64), (41, 4, 515)])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.SI32])
+def test_few_columns_are_sums_along_rows(m: int, n: int, k: int, dtype: DType, transposed: bool) -> None:
+    builder = Builder()
+    x = builder.input("x", TensorType(dtype, (m, k)))
+    y = builder.input("y", TensorType(dtype, (n, k) if transposed else (k, n)))
+    right = builder.emit("Transpose", y, permutation=(1, 0)) if transposed else y
+    module = builder.build([builder.emit("MatMul", x, right)])
+    rng = np.random.default_rng(m)
+    compiled = mind_mlir.compile(module, target="avx2")
+    given = {
+        each.name: rng.integers(-9, 9, each.type.extents).astype(dtype.numpy) for each in compiled.parameters
+    }
+    assert ". product" not in compiled.as_text("schedule")
+    (found,) = compiled(**given)
+    np.testing.assert_array_equal(found, given["x"] @ (given["y"].T if transposed else given["y"]))
