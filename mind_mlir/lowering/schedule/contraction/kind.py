@@ -153,12 +153,13 @@ def _scheduled(contraction: Contraction, target: Target, constants: Container[Va
         constant_of(factor.value) in constants and is_exact(factor)
         for factor in (contraction.left, contraction.right)
     )
-    words = words_for(contraction, loops, target)
+    hoist_depth = hoistable_loops(contraction.view.op, contraction.right.value)
+    words = words_for(contraction, loops, target, once=(left, right or hoist_depth > 0))
     case = ProductCase(
         loops=loops,
         bits=contraction.element.width,
         target=target,
-        hoist_depth=hoistable_loops(contraction.view.op, contraction.right.value),
+        hoist_depth=hoist_depth,
         words=words,
         converts=bool(contraction.left.casts),
         constant_left=left,
