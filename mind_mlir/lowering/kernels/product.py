@@ -36,13 +36,15 @@ class PanelProductKernel(MicroKernel):
     """What kernels of products have in common: rows of a left factor by panels of a right one.
 
     Attributes:
-        vectors: Vectors in a row of a tile.
+        rows: Rows of a tile.
+        vectors: Vectors in a row of it.
     """
 
     buffers = ("left", "right", "out")
     numbers = PRODUCT_ARGUMENTS[len(buffers) :]
     ones = ("planes", "taps", "last_taps", "blocks")
     adds = True
+    rows: int
     vectors: int
     lanes: int
 

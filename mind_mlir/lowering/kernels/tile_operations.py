@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.kernels.llvm_text import byte_width
 from mind_mlir.lowering.kernels.summands import joined
 from mind_mlir.lowering.kernels.vnni import BF16, WIDENED, WORD
 
@@ -66,9 +67,11 @@ class TileInstructions:
         """Append that a tile is all zeros."""
         self._call("tilezero", self._number(tile))
 
-    def load(self, tile: int, side: int, place: TextValue, stride: int) -> None:
-        """Append a load of a tile's rows, so many words apart, of factor 0, the left one, or 1."""
-        self._call("tileloadd64", self._number(tile), place, self._t.number(4 * stride))
+    def load(self, tile: int, side: int, place: TextValue, stride: TextValue | int) -> None:
+        """Append a load of a tile's rows, so many elements apart, of factor 0, the left one, or 1."""
+        width = byte_width(place.element)
+        size = self._t.number(width * stride) if isinstance(stride, int) else stride * width
+        self._call("tileloadd64", self._number(tile), place, size)
 
     def store(self, tile: int, place: TextValue, stride: int) -> None:
         """Append a store of a tile's rows, so many words apart."""
@@ -114,12 +117,16 @@ class TileVectors:
         for row in range(SIDE):
             (self._tiles[tile] + row * SIDE).store(zero, alignment=64)
 
-    def load(self, tile: int, side: int, place: TextValue, stride: int) -> None:
-        """Append a copy of a tile's terms, whose rows are so many words apart, of a factor as above."""
-        t = self._t
+    def load(self, tile: int, side: int, place: TextValue, stride: TextValue | int) -> None:
+        """Append a copy of a tile's terms, whose rows are so many elements apart, of a factor as above."""
+        t, width = self._t, byte_width(place.element)
+        firsts = (
+            [stride // self._joins * number for number in range(self._joins)]
+            if isinstance(stride, int)
+            else [0]
+        )
         with t.loop(SIDE, place, self._tiles[tile]) as (line, (here, there)):
-            firsts = range(0, stride, stride // self._joins)[: self._joins]
-            words = [(here + first).load(SIDE, element=WORD) for first in firsts]
+            words = [(here + first).load(SIDE, element=WORD, alignment=width) for first in firsts]
             for number, value in enumerate(self._terms_of(words, is_signed=self._types[side] == "i8")):
                 (there + number * SIDE).store(value, alignment=64)
             line.next(here + stride, there + self._terms * SIDE)

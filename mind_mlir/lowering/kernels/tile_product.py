@@ -32,6 +32,8 @@ class TileProductKernel(PanelProductKernel):
         streams: As `ProductKernel` has it.
         how: How operations on tiles are written, one of those of `tile_operations`.
         summands: Of how many bf16 each element of a factor is the sum.
+        in_place: Whether the left factor is rows of pairs of bf16 as they lie, whose strides count elements;
+            there are all rows of its last tile.
     """
 
     rows: int
@@ -43,6 +45,7 @@ class TileProductKernel(PanelProductKernel):
     streams: bool
     how: str
     summands: int = 1
+    in_place: bool = False
 
     kind = "tile product"
 
@@ -50,7 +53,8 @@ class TileProductKernel(PanelProductKernel):
     def name(self) -> str:
         """The symbol of the function."""
         flags = self.streams and "streams", self.summands > 1 and f"summands {self.summands}"
-        parts = f"{self.rows}x{self.columns}", self.left, self.right, *flags, self.how
+        how = self.in_place and "in place", self.how
+        parts = f"{self.rows}x{self.columns}", self.left, self.right, *flags, *how
         return symbol("product", [each for each in parts if each])
 
     def append(self, t: Text) -> None:
@@ -64,15 +68,17 @@ class _TileProduct:
     def __init__(self, kernel: TileProductKernel, t: Text) -> None:
         self._k, self._t = kernel, t
         self._tiles = tile_operations(t, kernel.how, kernel.left, kernel.right, kernel.summands)
-        #: By how many words lines of tiles of each factor are apart.
-        self._strides = SIDE * kernel.summands, kernel.columns * kernel.summands
+        #: How far lines of tiles of each factor are apart.
+        squares = t["left_row"] if kernel.in_place else SIDE * kernel.summands
+        self._strides: tuple[TextValue | int, int] = squares, kernel.columns * kernel.summands
         #: Which summands are multiplied; of code that joins them, all at once.
         self._pairs = PRODUCTS[1 if kernel.how == WIDENED else kernel.summands]
 
     def append(self) -> None:
         """Append the body: block after block of the sums, panel after panel, some rows after others."""
         t, k = self._t, self._k
-        left, right, out = t.begin("left", WORD), t.begin("right", WORD), t.begin("out", k.element)
+        left, right = t.begin("left", "i16" if k.in_place else WORD), t.begin("right", WORD)
+        out = t.begin("out", k.element)
         row = ResultTile(1, k.vectors, k.lanes, k.element, masks=True, streams=k.streams)
         self._results = Results(t, row)
         self._sums = t.buffer(k.rows * k.columns, k.element)
@@ -100,8 +106,8 @@ class _TileProduct:
                 self._tiles.zero(number)
             with t.loop(panel.depth // SIDE, first, right) as (step, (here, there)):
                 self._step(here, there)
-                left_stride, right_stride = self._strides
-                step.next(here + k.rows * left_stride, there + SIDE * right_stride)
+                onward = 2 * SIDE if k.in_place else SIDE * k.rows * k.summands
+                step.next(here + onward, there + SIDE * k.columns * k.summands)
             for number in range(SUMS):
                 row, vector = divmod(number, k.vectors)
                 place = self._sums + (row * SIDE * k.columns + vector * SIDE)
@@ -119,17 +125,14 @@ class _TileProduct:
         register holds is not loaded again.
         """
         k, tiles = self._k, self._tiles
-        (rows, columns), strides = (k.rows // SIDE, k.vectors), self._strides
-        #: Where tiles lie by their factor, their number and their summand, and what registers hold.
-        firsts = left, right
-        places = (SIDE * strides[0], SIDE), (SIDE, k.columns)
+        rows, columns = k.rows // SIDE, k.vectors
         held: dict[int, tuple[int, int, int]] = {}
 
         def hold(tile: int, side: int, number: int, summand: int) -> int:
             if held.get(tile) != (side, number, summand):
                 held[tile] = side, number, summand
-                line, other = places[side]
-                tiles.load(tile, side, firsts[side] + (number * line + summand * other), strides[side])
+                place = self._place((left, right)[side], side, number, summand)
+                tiles.load(tile, side, place, self._strides[side])
             return tile
 
         few = min(rows, columns)
@@ -144,3 +147,12 @@ class _TileProduct:
                     both = (number, SUMS + number), (turn, other)
                     (row, one), (column, another) = both if few_side == 0 else both[::-1]
                     tiles.dot(row * k.vectors + column, one, another)
+
+    def _place(self, first: TextValue, side: int, number: int, summand: int) -> TextValue:
+        """Append where a tile of a factor lies."""
+        k, (row, _) = self._k, self._strides
+        if side == 1:
+            return first + (number * SIDE + summand * k.columns)
+        if isinstance(row, int):
+            return first + (number * SIDE * row + summand * SIDE)
+        return first + row * (number * SIDE) if number else first
