@@ -79,10 +79,9 @@ def multiplied(left: Array, right: Array, layout: str, target: Target, strategy:
     return out
 
 
-def with_constant(left: Array, right: Array, side: int, layout: str, target: Target) -> Array:
-    """Return what compiled code makes of two factors of floats, of which one is a constant of the program."""
-    stored, type_ = laid_out((left, right), layout), _type(left)
-    given = stored[side]
+def constant_product(left: Array, right: Array, side: int, layout: str) -> str:
+    """Return a product of floats of which one factor is a constant of the program."""
+    given, type_ = laid_out((left, right), layout)[side], _type(left)
     bits = given.reshape(-1).view(f"u{given.itemsize}")
     elements = ", ".join(f"0x{each:0{2 * given.itemsize}X}" for each in bits)
     flat, shaped = tensor_type((given.size,), type_), tensor_type(given.shape, type_)
@@ -92,10 +91,15 @@ def with_constant(left: Array, right: Array, side: int, layout: str, target: Tar
     %given = tensor.expand_shape %flat [[0, 1]] output_shape [{rows}, {columns}] : {flat} into {shaped}"""
     text = product(left.shape[0], right.shape[1], left.shape[1], (type_, type_), layout)
     head, body = text.split("{\n", 1)
-    text = f"{head}{{{constant}\n{body.replace(f'%a{side}', '%given')}"
+    return f"{head}{{{constant}\n{body.replace(f'%a{side}', '%given')}"
+
+
+def with_constant(left: Array, right: Array, side: int, layout: str, target: Target) -> Array:
+    """Return what compiled code makes of such a product."""
+    text = constant_product(left, right, side, layout)
     assert f"given{'' if side else '_left'} = true" in scheduled(text, target)
     out: Array = np.full((left.shape[0], right.shape[1]), 7, np.float32)
-    run(text, stored, [out], target)
+    run(text, laid_out((left, right), layout), [out], target)
     return out
 
 

@@ -86,6 +86,13 @@ def packed_summands(array: Array, summands: int) -> Array:
     return np.concatenate([words, info])
 
 
+def can_be_split(array: Array) -> bool:
+    """Return whether tiles may multiply all numbers of a factor, as far as these alone tell."""
+    magnitude = array.astype(np.float32, copy=False).view(np.uint32) & np.uint32(_MAGNITUDE)
+    least = (magnitude - np.uint32(1)).min(initial=0xFFFFFFFF)
+    return bool(least >> _MANTISSA >= _LEAST and magnitude.max(initial=0) >> _MANTISSA <= _GREATEST)
+
+
 def joined(summands: list[TextValue]) -> TextValue:
     """Append the f32 that `split` took apart."""
     total, *others = (each.cast("bitcast", "f32") for each in summands)

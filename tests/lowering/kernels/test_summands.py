@@ -12,6 +12,7 @@ from native_code import assembly, put_on_memory
 from product_harness import (
     LAID_OUT,
     check_batches,
+    constant_product,
     exact,
     floats,
     multiplied,
@@ -151,9 +152,20 @@ def test_packed_constants_have_the_same_bits(side: int, layout: str, dtype: str)
     left, right = floats((35, 33), 1, dtype), floats((33, 40), 2, dtype)
     for special in (False, True):
         if special:
-            (left, right)[side][[0, 3, 9], [0, 7, 1]] = np.inf, np.nan, 1e-44
+            (left, right)[1 - side][[0, 3, 9], [0, 7, 1]] = np.inf, np.nan, 1e-44
         found = with_constant(left, right, side, layout, TILES)
         np.testing.assert_array_equal(found, by_summands(left, right, layout=layout))
+
+
+@used
+@pytest.mark.parametrize("special", [1e-30, 1e-44, np.inf, np.nan, 3e38])
+def test_vectors_multiply_constants_that_tiles_cannot(special: float) -> None:
+    left, right = floats((35, 33), 1, "f32"), floats((33, 40), 2, "f32")
+    right[3, 5] = special
+    text = constant_product(left, right, 1, "nn")
+    assert 'strategy = "tiles"' not in scheduled(text, TILES)
+    right[3, 5] = 0
+    assert 'strategy = "tiles"' in scheduled(constant_product(left, right, 1, "nn"), TILES)
 
 
 @used

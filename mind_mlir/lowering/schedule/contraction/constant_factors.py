@@ -64,6 +64,11 @@ def constant_of(value: Value) -> Value:
     return value
 
 
+def elements_of(value: Value) -> Array:
+    """Return the elements of the constant that ``value`` is a form of."""
+    return data_of(constant_of(value).owner.operation.attributes["value"])
+
+
 def is_exact(factor: Operand) -> bool:
     """Return whether the elements of ``factor`` are converted without rounding, if at all."""
     return all(op.name in _EXACT for op in factor.casts)
