@@ -56,10 +56,9 @@ def begin_kernels(kernels: Sequence[Kernel], target: Target, store: Store | None
     The context is the current one.
     """
     with making:
-        missing = [kernel for kernel in kernels if (kernel, target) not in _codes]
         if store is not None:
-            attempted(partial(_find, store, missing, target))
-            missing = [kernel for kernel in missing if (kernel, target) not in _codes]
+            attempted(partial(_find, store, kernels, target))
+        missing = [kernel for kernel in kernels if (kernel, target) not in _codes]
         if not missing:
             return
         with ir.Location.unknown():
@@ -98,7 +97,9 @@ def _find(store: Store, kernels: Sequence[Kernel], target: Target) -> None:
         if data is not None:
             names = function_names(data)
             code = KernelCode(names, partial(bytes, data), {store})
-            _codes.update(((each, target), code) for each in kernels if each.name in names)
+            for each in kernels:
+                if each.name in names:
+                    _codes.setdefault((each, target), code)
 
 
 def _keep(store: Store, code: KernelCode, target: Target) -> None:

@@ -36,6 +36,7 @@ class CodeOptions(TypedDict, total=False):
     threads: int | None
     target: str | None
     winograd: bool
+    bf16x6: bool
     disabled_passes: Collection[str]
     debug: bool
 
@@ -130,6 +131,16 @@ OPTIONS = (
         argument_checks.flag,
         "--winograd",
         "Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
+        ("buffers", "compile", "profile", "run"),
+    ),
+    Option(
+        "bf16x6",
+        "Whether products of f32 are six products of bf16 where the processor multiplies tiles of these\n"
+        "(AMX) and gains by it, and products of f16 four. They are as accurate as other sums of f32.",
+        argument_checks.flag,
+        "--bf16x6/--no-bf16x6",
+        "Compute products of f32 as six products of bf16 where the processor has tiles for these (AMX) and "
+        "gains by it; yes unless given.",
         ("buffers", "compile", "profile", "run"),
     ),
     Option(

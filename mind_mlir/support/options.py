@@ -21,6 +21,7 @@ class CompileOptions:
         threads: How many threads share a loop at most; None for as many as the process is set to.
         target: The name of the processor; None for what the environment says.
         winograd: Whether convolutions take Winograd's form where it is faster.
+        bf16x6: Whether tiles of bf16 multiply f32 and f16, as sums of these, where that is faster.
         disabled_passes: The passes of the optimiser that do not run, by name.
         prepares: Whether what is made of large literals alone is evaluated when the module is compiled.
         debug: Whether machine code says which line of the program it comes from.
@@ -33,6 +34,7 @@ class CompileOptions:
     threads: int | None = field(default=None, metadata=_NOT_IN_KEY)
     target: str | None = field(default=None, metadata=_NOT_IN_KEY)
     winograd: bool = False
+    bf16x6: bool = True
     disabled_passes: frozenset[str] = frozenset()
     prepares: bool = False
     debug: bool = field(default=False, metadata=_NOT_IN_KEY)

@@ -24,6 +24,8 @@ _AVX512 = Target(
     features=("+avx2", "+fma", "+f16c", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
 )
 _DOTS, _TILES = ("+avx512bf16", "+avx512vnni"), ("+amx-tile", "+amx-bf16", "+amx-int8")
+#: The first processor that has tiles; no later one has smaller caches.
+_WITH_TILES = PROCESSORS["sapphirerapids"]
 _LEVELS = {
     "sse": Target(cpu="x86-64", features=("+sse2",)),
     "avx2": Target(*(32, 16), fma=True, half=True, cpu="x86-64-v3", features=("+avx2", "+fma", "+f16c")),
@@ -35,6 +37,8 @@ _LEVELS = {
         bf16_tiles=True,
         integer_tiles=True,
         features=(*_AVX512.features, *_DOTS, *_TILES),
+        l1_bytes=_WITH_TILES.caches[0],
+        l2_bytes=_WITH_TILES.caches[1],
     ),
 }
 #: The names of targets.

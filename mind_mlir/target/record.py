@@ -23,6 +23,8 @@ class Target:
         integer_dots: the same for pairs of i16 and for four bytes, with accumulators of i32 (AVX512_VNNI).
         bf16_tiles: whether an instruction multiplies tiles of pairs of bf16, into one of f32 (AMX-BF16).
         integer_tiles: the same for tiles of four bytes each, signed or not, and one of i32 (AMX-INT8).
+        bf16x6: whether products of f32 may be six products of bf16 by tiles, and those of f16 four, where
+            that is faster.
         emulates_tiles: whether vector code takes the place of these instructions, to the same bits: so tests
             run what machines with them run.
         l1_bytes: first-level data cache of one core, in bytes.
@@ -44,6 +46,7 @@ class Target:
     integer_dots: bool = False
     bf16_tiles: bool = False
     integer_tiles: bool = False
+    bf16x6: bool = True
     emulates_tiles: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10

@@ -120,7 +120,8 @@ def test_attributes_of_different_kinds_are_told_apart() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        *({"opt_level": 2}, {"winograd": True}, {"disabled_passes": frozenset(["all"])}, {"prepares": True}),
+        *({"opt_level": 2}, {"disabled_passes": frozenset(["all"])}, {"prepares": True}),
+        *({"winograd": True}, {"bf16x6": False}),
         *(
             {"threads": 1},
             {"threads": 2},

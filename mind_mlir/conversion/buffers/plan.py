@@ -115,6 +115,7 @@ def plan_buffers(
     bindings: Mapping[str, int] | None = None,
     target: str | None = None,
     winograd: bool = False,
+    bf16x6: bool = True,
 ) -> BufferPlan:
     """Return the memory in which the compiled functions of ``program`` will work; nothing is run.
 
@@ -126,6 +127,7 @@ def plan_buffers(
         bindings: Extents for the symbolic dimensions of a program, by name without the ``?``.
         target: The processor, as `mind_mlir.compile` takes it.
         winograd: As `mind_mlir.compile` takes it.
+        bf16x6: The same.
 
     Raises:
         VerificationError: The program breaks a rule; the exception holds all findings. E2002, E2101: there is
@@ -135,7 +137,11 @@ def plan_buffers(
         ValueError: ``target`` is none of those, or ``bindings`` names a symbol that there is not.
     """
     machine = named_target(None if target is None else argument_checks.choice(target, TARGETS, "target"))
-    options = CompileOptions(target=target, winograd=argument_checks.flag(winograd, "winograd"))
+    options = CompileOptions(
+        target=target,
+        winograd=argument_checks.flag(winograd, "winograd"),
+        bf16x6=argument_checks.flag(bf16x6, "bf16x6"),
+    )
     program, bindings, function = as_module(program, bindings, function)
     if not isinstance(program, Program):
         argument_checks.refuse_bindings(bindings)

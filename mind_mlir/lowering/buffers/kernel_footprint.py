@@ -29,7 +29,8 @@ class ProductKernels:
     """The micro-kernels for products that a module declares."""
 
     def __init__(self, module: Module) -> None:
-        self._declared: dict[str, tuple[int, bool]] = {}  # columns of a panel, ragged
+        #: Columns of a panel, whether it is ragged, and elements of a step of it.
+        self._declared: dict[str, tuple[int, bool, int]] = {}
         self._rows: dict[str, tuple[int, bool]] = {}  # rows of a tile, whether all of them are read
         self._noted: set[str] = set()  # those that read sums behind the right factor
         for op in module.body.operations:
@@ -42,7 +43,9 @@ class ProductKernels:
             name, is_plain = op.name.value, kind == ProductKernel.kind
             rows, vectors, lanes = (_integer(values[each]) for each in ("rows", "vectors", "lanes"))
             self._rows[name] = rows, not is_plain
-            self._declared[name] = vectors * lanes, is_plain and bool(ir.BoolAttr(values["ragged"]).value)
+            is_ragged = is_plain and bool(ir.BoolAttr(values["ragged"]).value)
+            line = vectors * lanes * (1 if is_plain else _integer(values["summands"]))
+            self._declared[name] = vectors * lanes, is_ragged, line
             if is_plain and ir.StringAttr(values["dot"]).value == I8:
                 self._noted.add(name)
 
@@ -63,13 +66,13 @@ class ProductKernels:
         known = {argument: value for argument, value in most.items() if value is not None}
         if any(name not in known or known[name] < 0 for name in PRODUCT_ARGUMENTS if "first" not in name):
             return None
-        panel, ragged = self._declared[name]
+        panel, ragged, line = self._declared[name]
         rows, planes, columns = (known[each] for each in ("rows", "planes", "columns"))
         panels = -(-columns // panel)
-        last = columns - (panels - 1) * panel if ragged else panel
+        last = columns - (panels - 1) * panel if ragged else line
         right = (panels - 1) * known["right_panel"] + last - 1
         if panels > 1:
-            right = max(right, (panels - 2) * known["right_panel"] + panel - 1)
+            right = max(right, (panels - 2) * known["right_panel"] + line - 1)
         height, is_whole = self._rows[name]
         tiles = -(-rows // height)
         last_rows = height if is_whole else rows - (tiles - 1) * height

@@ -14,7 +14,7 @@ from mind_mlir.lowering.kernels.activations import ActivationsKernel
 from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, function_of
 from mind_mlir.lowering.kernels.packing import PackKernel
-from mind_mlir.lowering.kernels.product import ProductKernel
+from mind_mlir.lowering.kernels.product import PanelProductKernel, ProductKernel
 from mind_mlir.lowering.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.kernels.quantized_tiles import PanelKernel, TileKernel
 from mind_mlir.lowering.kernels.tile_product import TileProductKernel
@@ -156,17 +156,24 @@ PackBounds: TypeAlias = "tuple[Index, Index, int]"
 
 
 class KernelCalls:
-    """Emits calls of kernels with accumulators of a type that sum so many steps at ``most``."""
+    """Emits calls of kernels with accumulators of a type that sum so many steps at ``most``.
 
-    def __init__(self, emitter: Emitter, library: Library, element: Type, most: int) -> None:
-        self._e, self._library, self._element, self._most = emitter, library, element, most
+    Blocks of steps are a ``multiple`` of a number, if all steps are, and so is ``most``.
+    """
+
+    def __init__(
+        self, emitter: Emitter, library: Library, element: Type, most: int, multiple: int = 1
+    ) -> None:
+        self._e, self._library, self._element = emitter, library, element
+        self._most, self._multiple = most, multiple
 
     def blocks(self, steps: Index) -> Blocks:
         """Return so many steps in blocks."""
         e, most = self._e, self._most
         if isinstance(steps, int):
-            count = -(-steps // most)
-            size = -(-steps // count)
+            count, multiple = -(-steps // most), self._multiple
+            size = -(-steps // (count * multiple)) * multiple
+            count = -(-steps // size)
             return Blocks(count, size, steps - (count - 1) * size)
         before = e.floordiv(e.sub(steps, 1), most)
         return Blocks(e.add(before, 1), most, e.sub(steps, e.mul(before, most)))
@@ -181,7 +188,7 @@ class KernelCalls:
 
     def product(
         self,
-        kernels: Sequence[ProductKernel],
+        kernels: Sequence[PanelProductKernel],
         bounds: tuple[Index, Index],
         blocks: Blocks,
         matrices: tuple[KernelBuffer, KernelBuffer, KernelBuffer],
@@ -205,7 +212,7 @@ class KernelCalls:
         numbers = {"rows": bounds[0], "columns": bounds[1]}
         numbers |= {"depth": blocks.size, "last_depth": blocks.last, "blocks": blocks.number}
 
-        def call(kernel: ProductKernel) -> None:
+        def call(kernel: PanelProductKernel) -> None:
             self._library.call_with(e, kernel, operands, numbers, (e.number(self._element, 0), adds))
 
         if info is None:

@@ -32,8 +32,30 @@ PRODUCT_ARGUMENTS = (
 )
 
 
+class PanelProductKernel(MicroKernel):
+    """What kernels of products have in common: rows of a left factor by panels of a right one.
+
+    Attributes:
+        rows: Rows of a tile.
+        vectors: Vectors in a row of it.
+    """
+
+    buffers = ("left", "right", "out")
+    numbers = PRODUCT_ARGUMENTS[len(buffers) :]
+    ones = ("planes", "taps", "last_taps", "blocks")
+    adds = True
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a tile, and of a panel."""
+        return self.vectors * self.lanes
+
+
 @dataclasses.dataclass(frozen=True)
-class ProductKernel(MicroKernel):
+class ProductKernel(PanelProductKernel):
     """Sums of products in tiles of vector registers.
 
     It computes ``out[p, i, j] (+)= sum over b, t, k of left[p, i, b, t, k] * right[j, b, t, k]`` for planes
@@ -74,10 +96,6 @@ class ProductKernel(MicroKernel):
     dot: str = ""
 
     kind = "product"
-    buffers = ("left", "right", "out")
-    numbers = PRODUCT_ARGUMENTS[len(buffers) :]
-    ones = ("planes", "taps", "last_taps", "blocks")
-    adds = True
 
     @property
     def name(self) -> str:
@@ -87,11 +105,6 @@ class ProductKernel(MicroKernel):
         tile = f"{self.rows}x{self.vectors}x{self.lanes}"
         dot = [self.dot] if self.dot else []
         return symbol(self.kind, [tile, self.left, self.right, self.element, *flags, *dot])
-
-    @property
-    def columns(self) -> int:
-        """Columns of the tile."""
-        return self.vectors * self.lanes
 
     def append(self, t: Text) -> None:
         """Append the body."""

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.kernels.vnni import BF16, WORD
+from mind_mlir.lowering.kernels.llvm_text import byte_width
+from mind_mlir.lowering.kernels.summands import joined
+from mind_mlir.lowering.kernels.vnni import BF16, WIDENED, WORD
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_function import Text
@@ -24,14 +26,18 @@ if TYPE_CHECKING:
 
 #: Rows of a tile, and words in a row.
 SIDE = 16
+#: Packed factors that are read as tiles, squares of words: left ones, whose squares are ``[column][step]``,
+#: and right ones, whose squares are ``[step][column]``; with summands each line, of steps or of columns, is
+#: followed by those of the others.
+LEFT_TILES, RIGHT_TILES = "left tiles", "right tiles"
 #: How operations are written: as instructions; as code for vectors that does all that these do, for machines
 #: without them; and as `WIDENED`, the same but that subnormal numbers are what they are.
 INSTRUCTIONS, EMULATED = "tiles", "emulated"
 #: Bytes, which factors may be of besides bf16, and how instructions call them.
 SIGNS = {"i8": "s", "u8": "u"}
 
-#: The most tiles there are.
-_REGISTERS = 8
+#: Tiles of sums, which come first, and all tiles that there are.
+SUMS, TILES = 4, 8
 #: What tells the processor that all tiles have 16 rows of 64 bytes: palette 1, and bytes and rows of each.
 _CONFIGURATION = [1, 0, 0, 0, *[64 << 16 | 64] * 4, *[0] * 4, *[0x10101010] * 2, 0, 0]
 #: Rows whose sums vector code has in registers at the same time.
@@ -61,9 +67,11 @@ class TileInstructions:
         """Append that a tile is all zeros."""
         self._call("tilezero", self._number(tile))
 
-    def load(self, tile: int, place: TextValue, stride: int) -> None:
-        """Append a load of a tile's rows, so many words apart."""
-        self._call("tileloadd64", self._number(tile), place, self._t.number(4 * stride))
+    def load(self, tile: int, side: int, place: TextValue, stride: TextValue | int) -> None:
+        """Append a load of a tile's rows, so many elements apart, of factor 0, the left one, or 1."""
+        width = byte_width(place.element)
+        size = self._t.number(width * stride) if isinstance(stride, int) else stride * width
+        self._call("tileloadd64", self._number(tile), place, size)
 
     def store(self, tile: int, place: TextValue, stride: int) -> None:
         """Append a store of a tile's rows, so many words apart."""
@@ -82,18 +90,23 @@ class TileInstructions:
 
 
 class TileVectors:
-    """Appends code for vectors: sums are tiles in memory, and factors are read where they are loaded from."""
+    """Appends code for vectors: tiles are memory, those of factors hold their terms as they are multiplied.
 
-    def __init__(self, t: Text, left: str, right: str, *, flushes: bool) -> None:
-        self._t, self._flushes = t, flushes
-        self._element = "f32" if left == BF16 else WORD
-        self._signs = left == "i8", right == "i8"
-        self._sums: dict[int, TextValue] = {}
-        self._loaded: dict[int, tuple[TextValue, int]] = {}
+    Terms lie in lines, ``[line][term of a word][word]``.
+    """
+
+    def __init__(self, t: Text, types: tuple[str, str], *, flushes: bool, joins: int) -> None:
+        self._t, self._types, self._flushes, self._joins = t, types, flushes, joins
+        self._element = WORD if types[0] != BF16 else "f32"
+        self._terms = 4 if self._element == WORD else 2
+        #: How many sums a dot product has: those of lower and upper terms, but for what is no bf16 by itself.
+        self._parts = 1 if self._element == WORD or joins > 1 else 2
+        self._tiles: list[TextValue] = []
 
     def begin(self) -> None:
-        """Append memory for sums."""
-        self._sums = {tile: self._t.buffer(SIDE * SIDE, self._element) for tile in range(_REGISTERS // 2)}
+        """Append memory for tiles."""
+        sizes = [1] * SUMS + [self._terms] * (TILES - SUMS)
+        self._tiles = [self._t.buffer(SIDE * SIDE * size, self._element) for size in sizes]
 
     def end(self) -> None:
         """Append nothing."""
@@ -102,55 +115,57 @@ class TileVectors:
         """Append that a tile is all zeros."""
         zero = self._t.constant(0, self._element, SIDE)
         for row in range(SIDE):
-            self._row(tile, row).store(zero, alignment=64)
+            (self._tiles[tile] + row * SIDE).store(zero, alignment=64)
 
-    def load(self, tile: int, place: TextValue, stride: int) -> None:
-        """Note where a tile of a factor is, whose rows are so many words apart."""
-        self._loaded[tile] = place, stride
+    def load(self, tile: int, side: int, place: TextValue, stride: TextValue | int) -> None:
+        """Append a copy of a tile's terms, whose rows are so many elements apart, of a factor as above."""
+        t, width = self._t, byte_width(place.element)
+        firsts = (
+            [stride // self._joins * number for number in range(self._joins)]
+            if isinstance(stride, int)
+            else [0]
+        )
+        with t.loop(SIDE, place, self._tiles[tile]) as (line, (here, there)):
+            words = [(here + first).load(SIDE, element=WORD, alignment=width) for first in firsts]
+            for number, value in enumerate(self._terms_of(words, is_signed=self._types[side] == "i8")):
+                (there + number * SIDE).store(value, alignment=64)
+            line.next(here + stride, there + self._terms * SIDE)
+
+    def _terms_of(self, words: list[TextValue], *, is_signed: bool) -> list[TextValue]:
+        """Append the terms of words, of their summands joined, the lowest ones first."""
+        if self._element == WORD:
+            shift = "ashr" if is_signed else "lshr"
+            return [(words[0] << up).binary(shift, 24) for up in (24, 16, 8, 0)]
+        halves = [each << 16 for each in words], [each & (-1 << 16) for each in words]
+        return [self._flushed(joined(each)) for each in halves]
 
     def store(self, tile: int, place: TextValue, stride: int) -> None:
         """Append a copy of a tile's rows, so many words apart."""
         for row in range(SIDE):
-            (place + row * stride).store(self._row(tile, row).load(SIDE, alignment=64))
+            line = (self._tiles[tile] + row * SIDE).load(SIDE, alignment=64)
+            (place + row * stride).store(line)
 
     def dot(self, sums: int, left: int, right: int) -> None:
         """Append the dot product of two tiles, which is added to a third one."""
-        t, parts = self._t, 1 if self._element == WORD else 2
-        (left_place, left_stride), (right_place, right_stride) = self._loaded[left], self._loaded[right]
-        zeros = [t.constant(0, self._element, SIDE)] * (_TOGETHER * parts)
-        with t.loop(SIDE // _TOGETHER, left_place, self._row(sums, 0)) as (rows, (here, there)):
-            with t.loop(SIDE, here, right_place, *zeros) as (step, (word, vector, *inside)):
-                factor = vector.load(SIDE, element=WORD)
-                following: list[TextValue] = []
-                for row in range(_TOGETHER):
-                    one = (word + row * left_stride).load(element=WORD).splat(SIDE)
-                    following += self._terms(one, factor, inside[row * parts :][:parts])
-                step.next(word + 1, vector + right_stride, *following)
+        t, line = self._t, self._terms * SIDE
+        zeros = [t.constant(0, self._element, SIDE)] * (_TOGETHER * self._parts)
+        with t.loop(SIDE // _TOGETHER, self._tiles[left], self._tiles[sums]) as (rows, (here, there)):
+            with t.loop(SIDE, here, self._tiles[right], *zeros) as (step, (one, other, *inside)):
+                found = inside
+                for term in range(self._terms):
+                    factor = (other + term * SIDE).load(SIDE, alignment=64)
+                    for row in range(_TOGETHER):
+                        number = row * self._parts + term % self._parts
+                        value = (one + (row * line + term * SIDE)).load().splat(SIDE)
+                        found[number] = self._flushed(value.multiply_add(factor, found[number], fma=True))
+                step.next(one + 1, other + line, *found)
             for row in range(_TOGETHER):
-                total, *other = following[row * parts :][:parts]
-                for each in other:
+                total, *others = found[row * self._parts :][: self._parts]
+                for each in others:
                     total = self._flushed(total + each)
                 place = there + row * SIDE
                 place.store(self._flushed(place.load(SIDE, alignment=64) + total), alignment=64)
-            rows.next(here + _TOGETHER * left_stride, there + _TOGETHER * SIDE)
-
-    def _terms(self, left: TextValue, right: TextValue, sums: list[TextValue]) -> list[TextValue]:
-        """Append the products of the terms of words: sums of lower and upper bf16, or one of all bytes."""
-        if self._element == WORD:
-            (total,) = sums
-            for up in (24, 16, 8, 0):
-                one, other = (
-                    (each << up).binary("ashr" if signed else "lshr", 24)
-                    for each, signed in zip((left, right), self._signs, strict=True)
-                )
-                total = total + one * other
-            return [total]
-        found = []
-        for is_upper, total in zip((False, True), sums, strict=True):
-            halves = (each & (-1 << 16) if is_upper else each << 16 for each in (left, right))
-            one, other = (self._flushed(each.cast("bitcast", "f32")) for each in halves)
-            found.append(self._flushed(one.multiply_add(other, total, fma=True)))
-        return found
+            rows.next(here + _TOGETHER * line, there + _TOGETHER * SIDE)
 
     def _flushed(self, value: TextValue) -> TextValue:
         """Append zeros of the same signs for subnormal numbers, if that is what the instruction does."""
@@ -160,12 +175,15 @@ class TileVectors:
         is_small = (bits & 0x7FFFFFFF).compare("ult", 1 << 23)
         return is_small.select(bits & (-1 << 31), bits).cast("bitcast", "f32")
 
-    def _row(self, tile: int, row: int) -> TextValue:
-        return self._sums[tile] + row * SIDE
 
+def tile_operations(
+    t: Text, how: str, left: str, right: str, summands: int = 1
+) -> TileInstructions | TileVectors:
+    """Return what appends operations on tiles, in one of the ways above, of factors of these types.
 
-def tile_operations(t: Text, how: str, left: str, right: str) -> TileInstructions | TileVectors:
-    """Return what appends operations on tiles, in one of the ways above, of factors of these types."""
+    `WIDENED` joins their ``summands``; with the others each is multiplied by itself.
+    """
     if how == INSTRUCTIONS:
         return TileInstructions(t, left, right)
-    return TileVectors(t, left, right, flushes=how == EMULATED)
+    joins = summands if how == WIDENED else 1
+    return TileVectors(t, (left, right), flushes=how == EMULATED, joins=joins)

@@ -1,4 +1,4 @@
-"""Instructions that add several products of narrow factors to one accumulator, and packing for them.
+"""Instructions that add several products of narrow factors to one accumulator.
 
 Factors are words of 32 bits, which hold as many consecutive terms of a sum, the first one lowest. Of terms
 that are not there, words hold zeros.
@@ -22,7 +22,6 @@ from mind_mlir.mlir.bindings import Value, arith, ir
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_function import Text
     from mind_mlir.lowering.kernels.llvm_text import TextValue
-    from mind_mlir.lowering.kernels.packing import PackKernel
 
 #: The type of words.
 WORD = "i32"
@@ -31,9 +30,9 @@ WORD = "i32"
 #: with signs, and without them on one side.
 BF16, WIDENED, I16, I8, U8_I8, I8_U8 = "bf16", "widened", "i16", "i8", "u8i8", "i8u8"
 
-#: What a kernel that packs does besides: it stores the least magnitude, or -128 times the sums of columns, or
-#: adds 128 to each byte.
-LEAST, SUMS, RAISED = "least", "sums", "raised"
+#: What a kernel that packs does besides: it stores the least magnitude, or the least and the greatest one, or
+#: -128 times the sums of columns, or adds 128 to each byte.
+LEAST, SPREAD, SUMS, RAISED = "least", "spread", "sums", "raised"
 
 #: Intrinsics by kind, without their width, and the elements of their factors.
 _INTRINSICS = {
@@ -43,9 +42,11 @@ _INTRINSICS = {
 }
 
 #: The highest bit of each byte of a word: 128 as a number without a sign.
-_HIGH = 0x80808080 - (1 << 32)
+HIGH = 0x80808080 - (1 << 32)
 #: The least magnitude of a factor that is all zeros: more than any magnitude less one.
 NO_MAGNITUDE = 0xFFFF
+#: What is stored before any magnitude is: the least of what `packing_info` notes takes its place.
+NOTHING_SEEN = {LEAST: (NO_MAGNITUDE,), SPREAD: (-1, -1)}
 #: Bits of the significand of a bf16 in memory.
 _MANTISSA = 7
 #: Products of numbers whose exponents, as stored, add up to so much are multiples of the least normal f32,
@@ -82,70 +83,3 @@ def are_normal(left: Value, right: Value) -> Value:
     exponents = [arith.ShRUIOp(info, number(_MANTISSA)).result for info in (left, right)]
     both = arith.AndIOp(*(at_least(each, 1) for each in exponents)).result
     return arith.AndIOp(both, at_least(arith.AddIOp(*exponents).result, _LEAST_EXPONENTS)).result
-
-
-def vnni_steps(t: Text, kernel: PackKernel) -> TextValue:
-    """Append how many words there are in a column."""
-    return t["depth"] if kernel.vnni == 1 else t["depth"].blocks(kernel.vnni)
-
-
-class PackingInfo:
-    """Appends what a kernel does besides packing words."""
-
-    def __init__(self, t: Text, kernel: PackKernel) -> None:
-        self._t, self._k = t, kernel
-        #: Least magnitudes so far, in memory, and those that are to be kept there.
-        self._least: TextValue | None = None
-        self._new: list[TextValue] = []
-        self._lanes = 0
-
-    def seen(self, words: TextValue) -> TextValue:
-        """Append what is to be done about a vector of words; return it as it is to be stored."""
-        if self._k.info == RAISED:
-            return words ^ _HIGH
-        if self._k.info == LEAST:
-            # Less one: that of zero is the greatest of all.
-            self._lanes = 2 * words.lanes
-            self._new.append((words.cast("bitcast", "i16", self._lanes) & 0x7FFF) + -1)
-        return words
-
-    def keep(self) -> None:
-        """Append what remembers what has been seen, once for several vectors: memory makes it wait."""
-        if not self._new:
-            return
-        if self._least is None:
-            self._least = self._t.slot(self._new[0].like(-1))
-        while len(self._new) > 1:
-            first, second, *rest = self._new
-            self._new = [*rest, first.minimum(second)]
-        kept = self._least.load(self._lanes, alignment=64).minimum(self._new.pop())
-        self._least.store(kept, alignment=64)
-
-    def write(self, panels: TextValue) -> None:
-        """Append what is stored at the end."""
-        t = self._t
-        if self._k.info == LEAST:
-            assert self._least is not None
-            value = self._least.load(self._lanes, alignment=64).reduced("umin").cast("zext", WORD)
-            place = t.at("target", WORD) + t["info_first"]
-            t.op(f"llvm.atomicrmw umin {place}, {value} monotonic : !llvm.ptr, {WORD}", WORD)
-        if self._k.info == SUMS:
-            self._write_sums(panels)
-
-    def _write_sums(self, panels: TextValue) -> None:
-        """Append -128 times the sum of each column, panel after panel."""
-        t, k = self._t, self._k
-        firsts = range(0, k.columns, k.lanes)
-        zero = t.constant(0, WORD, k.lanes)
-        packed, info = t.begin("target", WORD), t.at("target", WORD) + t["info_first"]
-        with t.loop(panels, packed, info) as (panel, (packed, info)):
-            with t.loop(vnni_steps(t, k), packed, *[zero] * len(firsts)) as (step, (here, *before)):
-                sums = [
-                    dot_products(t, I8, zero.like(_HIGH), (here + first).load(k.lanes), each)
-                    for first, each in zip(firsts, before, strict=True)
-                ]
-                step.next(here + k.columns, *sums)
-            for first, each in zip(firsts, sums, strict=True):
-                place = info + first
-                place.store(zero - each)
-            panel.next(packed + t["panel"], info + k.columns)

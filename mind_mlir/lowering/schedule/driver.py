@@ -51,7 +51,8 @@ def schedule(
 
     Floating-point sums are reassociated inside contractions and reductions only, in an order that depends on
     shapes, dtypes and target alone; everything else computes the bits that the linalg operations define.
-    Convolutions in Winograd's form are other sums (see `windows/winograd.py`), which ``options`` ask for.
+    Convolutions in Winograd's form are other sums (see `windows/winograd.py`), which ``options`` ask for, and
+    so are products of f32 by tiles of bf16 (see `kernels/summands.py`), which they may refuse.
 
     Args:
         module: functions of linalg operations on tensors of static shape.
@@ -65,6 +66,7 @@ def schedule(
     kernels: dict[Kernel, None] = {}
     decisions = decisions or Decisions(wanted=False)
     options = options or CompileOptions()
+    target = dataclasses.replace(target, bf16x6=target.bf16x6 and options.bf16x6)
     with module.context, ir.Location.unknown():
         for operation in module.body.operations:
             function = operation.operation

@@ -60,7 +60,9 @@ def command(
     log = StageLog(session)
     module = log.read(file, func, extents)
     with log.timed("buffers"):
-        plan = plan_buffers(module, function=func, target=options.target, winograd=options.winograd)
+        plan = plan_buffers(
+            module, function=func, target=options.target, winograd=options.winograd, bf16x6=options.bf16x6
+        )
     write_output(str(plan), None)
     if output is not None:
         write_output(drawing(plan), output)

@@ -184,7 +184,7 @@ def _click_option(command: str, option: Option) -> Callable[[Any], Any]:
     elif option.kind is frozenset:
         shown |= {"multiple": True, "callback": _pass_names}
     elif "/" in option.word:
-        shown |= {"default": None}
+        shown |= {"default": option.default}
     else:
         shown |= {"is_flag": True}
     if option.metavar is not None:

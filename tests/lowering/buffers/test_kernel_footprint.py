@@ -57,10 +57,11 @@ def test_reaches(seed: int, ragged: bool) -> None:
     assert [each.writes for each in reaches] == [False, False, True]
 
 
+@pytest.mark.parametrize("summands", [1, 3])
 @pytest.mark.parametrize("rows", [1, 32, 33, 70])
-def test_tiles_are_read_whole(rows: int) -> None:
+def test_tiles_are_read_whole(rows: int, summands: int) -> None:
     """A left factor of squares ``[row / 32][step / 16][32 rows][16 steps]``, and panels of 32 columns."""
-    kernel = TileProductKernel(32, 2, 16, "i32", "i8", "u8", streams=False, how=EMULATED)
+    kernel = TileProductKernel(32, 2, 16, "f32", "bf16", "bf16", False, EMULATED, summands)
     with new_context(), ir.Location.unknown():
         module = ir.Module.create()
         Library(module)._declare(kernel, [])
@@ -69,18 +70,18 @@ def test_tiles_are_read_whole(rows: int) -> None:
     n = dict.fromkeys(PRODUCT_ARGUMENTS, 0) | dict.fromkeys(("planes", "taps", "blocks"), 1)
     n |= {"rows": rows, "columns": columns, "depth": steps, "last_depth": steps, "out_row": columns}
     n |= {
-        "left_row": 16,
-        "left_step": 32,
-        "left_tile": 32 * steps,
-        "right_step": 32,
-        "right_panel": 32 * steps,
+        "left_row": 16 * summands,
+        "left_step": 32 * summands,
+        "left_tile": 32 * steps * summands,
+        "right_step": 32 * summands,
+        "right_panel": 32 * steps * summands,
     }
     reaches = declared.reaches(kernel.name, n)
     assert reaches is not None
     left, right, out = reaches
-    whole = -(-rows // 32) * 32 * steps
-    assert whole - 1 <= left.extent < whole + 16 * 32
-    assert (right.extent, out.extent) == (2 * 32 * steps - 1, rows * columns - 1)
+    whole = -(-rows // 32) * 32 * steps * summands
+    assert whole - 1 <= left.extent < whole + 16 * 32 * summands
+    assert (right.extent, out.extent) == (2 * 32 * steps * summands - 1, rows * columns - 1)
 
 
 @pytest.mark.parametrize("unknown", [name for name in PRODUCT_ARGUMENTS if "first" not in name])

@@ -11,7 +11,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 from native_code import assembly, put_on_memory
-from schedule_harness import Array, function, lowered, run, scheduled, tensor_type
+from product_harness import (
+    LAID_OUT,
+    LAYOUTS,
+    check_batches,
+    exact,
+    floats,
+    integers,
+    multiplied,
+    planned,
+    product,
+    with_constant,
+)
+from schedule_harness import Array, lowered
 from tile_model import by_tiles
 
 from mind_mlir.lowering.schedule.contraction import emission
@@ -27,60 +39,11 @@ TILES = dataclasses.replace(AMX, cpu="", features=(), emulates_tiles=True)
 SMALL = dataclasses.replace(TILES, l1_bytes=1024, l2_bytes=4096)
 pytestmark = pytest.mark.skipif(not host_target().masks, reason="the machine has no masks")
 
-NUMPY = {"bf16": ml_dtypes.bfloat16, "i8": np.int8, "u8": np.uint8}
-LAYOUTS = ("nn", "nt", "tn", "tt")
-LAID_OUT = pytest.mark.parametrize("layout", LAYOUTS)
 #: Rows, columns and terms: the least that is packed, one less and more than tiles, primes, several of all.
 SHAPES = [(8, 16, 16), (15, 17, 31), (33, 65, 97), (17, 32, 64), (37, 131, 257), (47, 64, 520), (70, 16, 520)]
 
 
-def product(m: int, n: int, k: int, types: tuple[str, str], layout: str = "nn") -> str:
-    """Return a product into f32 or i32; ``layout`` tells for each factor whether it is stored transposed."""
-    element, wide, zero = ("bf16", "f32", "0.0") if "bf16" in types else ("i8", "i32", "0")
-    shapes = (k, m) if layout[0] == "t" else (m, k), (n, k) if layout[1] == "t" else (k, n)
-    (left, right), out = (tensor_type(shape, element) for shape in shapes), tensor_type((m, n), wide)
-    maps = (
-        f"affine_map<(m, n, k) -> ({'k, m' if layout[0] == 't' else 'm, k'})>,"
-        f"affine_map<(m, n, k) -> ({'n, k' if layout[1] == 't' else 'k, n'})>,"
-        "affine_map<(m, n, k) -> (m, n)>"
-    )
-    names = {"bf16": "extf", "i8": "extsi", "u8": "extui"}
-    one, other = (names[each] for each in types)
-    suffix = "f" if wide == "f32" else "i"
-    body = f"""
-    %zero = arith.constant {zero} : {wide}
-    %empty = tensor.empty() : {out}
-    %fill = linalg.fill ins(%zero : {wide}) outs(%empty : {out}) -> {out}
-    %r = linalg.generic {{indexing_maps = [{maps}],
-        iterator_types = ["parallel", "parallel", "reduction"]}}
-      ins(%a0, %a1 : {left}, {right}) outs(%fill : {out}) {{
-      ^bb0(%x: {element}, %y: {element}, %sum: {wide}):
-        %l = arith.{one} %x : {element} to {wide}
-        %o = arith.{other} %y : {element} to {wide}
-        %p = arith.mul{suffix} %l, %o : {wide}
-        %s = arith.add{suffix} %sum, %p : {wide}
-        linalg.yield %s : {wide}
-    }} -> {out}"""
-    return function([left, right], [out], body, ["%r"])
-
-
-planned = functools.cache(scheduled)
-
-
-def multiplied(
-    left: Array, right: Array, layout: str = "nn", target: Target = TILES, strategy: str = "tiles"
-) -> Array:
-    """Return what compiled code, between guard pages, makes of the two factors, by a strategy."""
-    stored = [
-        np.ascontiguousarray(x.T if t == "t" else x) for x, t in zip((left, right), layout, strict=True)
-    ]
-    names = {np.dtype(dtype): name for name, dtype in NUMPY.items()}
-    (m, k), n, types = left.shape, right.shape[1], (names[left.dtype], names[right.dtype])
-    text = product(m, n, k, types, layout)
-    assert f'strategy = "{strategy}"' in planned(text, target)
-    out: Array = np.full((m, n), 7, np.float32 if types[0] == "bf16" else np.int32)
-    run(text, stored, [out], target)
-    return out
+by_tile_kernel = functools.partial(multiplied, layout="nn", target=TILES, strategy="tiles")
 
 
 def expected(left: Array, right: Array, target: Target, *, flushes: bool = False) -> Array:
@@ -91,22 +54,13 @@ def expected(left: Array, right: Array, target: Target, *, flushes: bool = False
         return by_tiles(left, right, int(block), flushes=flushes)
 
 
-def floats(shape: tuple[int, int], seed: int) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(ml_dtypes.bfloat16)
-
-
-def integers(shape: tuple[int, int], dtype: str, seed: int) -> Array:
-    bounds = np.iinfo(NUMPY[dtype])
-    return np.random.default_rng(seed).integers(bounds.min, bounds.max + 1, shape).astype(NUMPY[dtype])
-
-
 @pytest.mark.parametrize("types", list(itertools.product(("i8", "u8"), repeat=2)), ids="".join)
 def test_bytes_of_any_signs_are_exact(types: tuple[str, str]) -> None:
     for number, (m, n, k) in list(enumerate(SHAPES))[types[0] == types[1] :: 2]:
         left, right = integers((m, k), types[0], 1), integers((k, n), types[1], 2)
-        exact = left.astype(np.int32) @ right.astype(np.int32)
-        found = multiplied(left, right, LAYOUTS[number % 4], (TILES, SMALL)[number // 2 % 2])
-        np.testing.assert_array_equal(found, exact, str((m, n, k)))
+        result = left.astype(np.int32) @ right.astype(np.int32)
+        found = multiplied(left, right, LAYOUTS[number % 4], (TILES, SMALL)[number // 2 % 2], "tiles")
+        np.testing.assert_array_equal(found, result, str((m, n, k)))
 
 
 @pytest.mark.skipif(not host_target().integer_dots, reason="the machine has no instruction for bytes")
@@ -124,9 +78,8 @@ def test_the_greatest_and_the_least_bytes_do_not_saturate() -> None:
     for one, other in ((np.int8(-128), np.int8(-128)), (np.uint8(255), np.int8(-128)), (255, 255)):
         left, right = (np.full(shape, each) for shape, each in (((40, 1000), one), ((1000, 20), other)))
         left, right = (x.astype(np.uint8) if x.dtype == np.int64 else x for x in (left, right))
-        np.testing.assert_array_equal(
-            multiplied(left, right), np.full((40, 20), 1000 * int(one) * int(other))
-        )
+        total = np.full((40, 20), 1000 * int(one) * int(other))
+        np.testing.assert_array_equal(by_tile_kernel(left, right), total)
 
 
 @LAID_OUT
@@ -134,20 +87,17 @@ def test_sums_of_bf16_are_those_of_the_instruction_bit_for_bit(layout: str) -> N
     first = LAYOUTS.index(layout)
     for number, (m, n, k) in list(enumerate(SHAPES))[first % 2 :: 2]:
         left, right = floats((m, k), 1), floats((k, n), 2)
-        wide = [factor.astype(np.float64) for factor in (left, right)]
-        error = roundings(k) * 2**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))
+        result, magnitudes = exact(left, right)
         target = (TILES, SMALL)[(number + first) // 2 % 2]
-        found = multiplied(left, right, layout, target)
+        found = multiplied(left, right, layout, target, "tiles")
         np.testing.assert_array_equal(found, expected(left, right, target), str((m, n, k)))
-        assert np.all(np.abs(found - wide[0] @ wide[1]) <= error)
+        assert np.all(np.abs(found - result) <= roundings(k) * 2**-24 * magnitudes)
 
 
 def test_long_sums_keep_to_the_bound() -> None:
     left, right = floats((8, 70_000), 1), floats((70_000, 16), 2)
-    found = multiplied(left, right)
-    wide = [factor.astype(np.float64) for factor in (left, right)]
-    error = roundings(70_000) * 2**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))
-    assert np.all(np.abs(found - wide[0] @ wide[1]) <= error)
+    result, magnitudes = exact(left, right)
+    assert np.all(np.abs(by_tile_kernel(left, right) - result) <= roundings(70_000) * 2**-24 * magnitudes)
 
 
 @pytest.mark.parametrize("layout", ["nn", "tt"])
@@ -159,16 +109,16 @@ def test_subnormal_numbers_are_not_flushed(first: float, second: float, layout: 
     left, right = np.zeros((2, 37, 37), ml_dtypes.bfloat16)
     left[np.arange(37), np.arange(37)[::-1]] = first
     right[5, :] = right[:, 3] = second
-    exact = left.astype(np.float32) @ right.astype(np.float32)
-    assert np.any(exact != 0)
-    np.testing.assert_array_equal(multiplied(left, right, layout), exact)
+    result = left.astype(np.float32) @ right.astype(np.float32)
+    assert np.any(result != 0)
+    np.testing.assert_array_equal(by_tile_kernel(left, right, layout=layout), result)
 
 
 def test_a_subnormal_number_changes_no_other_result() -> None:
     left, right = floats((70, 301), 1), floats((301, 50), 2)
-    before = multiplied(left, right)
+    before = by_tile_kernel(left, right)
     left[69, 300] = right[0, 49] = 1e-39
-    found = multiplied(left, right)
+    found = by_tile_kernel(left, right)
     np.testing.assert_array_equal(found[:69, :49], before[:69, :49])
     np.testing.assert_array_equal(found, expected(left, right, TILES))
 
@@ -184,8 +134,8 @@ def test_what_the_instruction_flushes_is_emulated(monkeypatch: pytest.MonkeyPatc
     left[:, ::3] *= ml_dtypes.bfloat16(1e-39)
     right[::4] *= ml_dtypes.bfloat16(1e-37)
     left[5] = 1e-38
-    found, exact = multiplied(left, right), expected(left, right, TILES, flushes=True)
-    np.testing.assert_array_equal(found.view(np.int32), exact.view(np.int32))
+    found, model = by_tile_kernel(left, right), expected(left, right, TILES, flushes=True)
+    np.testing.assert_array_equal(found.view(np.int32), model.view(np.int32))
     assert np.any(found != expected(left, right, TILES))
 
 
@@ -193,14 +143,14 @@ def test_what_the_instruction_flushes_is_emulated(monkeypatch: pytest.MonkeyPatc
 def test_infinities_and_nans(layout: str) -> None:
     left, right = floats((40, 33), 1), floats((33, 40), 2)
     left[3, 32], left[5, 1], right[0, 7], left[9, 0] = np.inf, np.nan, -np.inf, 0
-    found, model = multiplied(left, right, layout), expected(left, right, TILES)
+    found, model = by_tile_kernel(left, right, layout=layout), expected(left, right, TILES)
     assert np.isnan(model).any()
     np.testing.assert_array_equal(found, model)
 
 
 def test_zeros_have_the_sign_that_sums_give_them() -> None:
     left, right = np.full((16, 32), -0.0, ml_dtypes.bfloat16), np.ones((32, 16), ml_dtypes.bfloat16)
-    found = multiplied(left, right)
+    found = by_tile_kernel(left, right)
     np.testing.assert_array_equal(found.view(np.int32), np.zeros((16, 16), np.int32))
 
 
@@ -208,49 +158,21 @@ def test_zeros_have_the_sign_that_sums_give_them() -> None:
 def test_large_results_go_past_the_cache(n: int) -> None:
     assert "nontemporal" in lowered(product(70, n, 32, ("bf16", "bf16")), SMALL)
     left, right = floats((70, 32), 1), floats((32, n), 2)
-    np.testing.assert_array_equal(multiplied(left, right, "nn", SMALL), expected(left, right, SMALL))
+    np.testing.assert_array_equal(by_tile_kernel(left, right, target=SMALL), expected(left, right, SMALL))
 
 
 @pytest.mark.parametrize("element", ["bf16", "i8"])
 @pytest.mark.parametrize("target", [TILES, SMALL], ids=["tiles", "small"])
 def test_batches(element: str, target: Target) -> None:
-    left, right, out = (3, 35, 67), (3, 67, 21), (3, 35, 21)
-    wide, zero = ("f32", "0.0") if element == "bf16" else ("i32", "0")
-    types = [tensor_type(left, element), tensor_type(right, element), tensor_type(out, wide)]
-    body = f"""
-    %zero = arith.constant {zero} : {wide}
-    %empty = tensor.empty() : {types[2]}
-    %fill = linalg.fill ins(%zero : {wide}) outs(%empty : {types[2]}) -> {types[2]}
-    %r = linalg.batch_matmul ins(%a0, %a1 : {types[0]}, {types[1]}) outs(%fill : {types[2]}) -> {types[2]}"""
-    made = [np.random.default_rng(seed).integers(-100, 100, shape) for seed, shape in ((1, left), (2, right))]
-    factors = [each.astype(NUMPY[element]) for each in made]
-    result: Array = np.full(out, 7, np.float32 if element == "bf16" else np.int32)
-    run(function(types[:2], types[2:], body, ["%r"]), factors, [result], target)
-    np.testing.assert_array_equal(result, made[0] @ made[1])  # whole numbers this small are exact
+    check_batches(element, target)
 
 
 @LAID_OUT
 @pytest.mark.parametrize("side", [0, 1])
 def test_constants_are_packed_to_the_same_bits(side: int, layout: str) -> None:
-    m, n, k = 35, 70, 101
-    factors = [floats((m, k), 1), floats((k, n), 2)]
-    stored = [np.ascontiguousarray(x.T if t == "t" else x) for x, t in zip(factors, layout, strict=True)]
-    text = product(m, n, k, ("bf16", "bf16"), layout)
-    elements = ", ".join(f"{float(each)!r}" for each in stored[side].reshape(-1))
-    type_ = tensor_type(stored[side].shape, "bf16")
-    rows = "tensor<" + f"{stored[side].size}xbf16>"
-    shape = ", ".join(map(str, stored[side].shape))
-    constant = f"""
-    %flat = arith.constant dense<[{elements}]> : {rows}
-    %given = tensor.expand_shape %flat [[0, 1]] output_shape [{shape}] : {rows} into {type_}"""
-    head, body = text.split("{\n", 1)
-    read = "ins(%a0, %given" if side else "ins(%given, %a1"
-    text = f"{head}{{{constant}\n{body.replace('ins(%a0, %a1', read)}"
-    given = scheduled(text, TILES)
-    assert f"given{'' if side else '_left'} = true" in given
-    out: Array = np.full((m, n), 7, np.float32)
-    run(text, stored, [out], TILES)
-    np.testing.assert_array_equal(out, expected(factors[0], factors[1], TILES))
+    left, right = floats((35, 101), 1), floats((101, 70), 2)
+    found = with_constant(left, right, side, layout, TILES)
+    np.testing.assert_array_equal(found, expected(left, right, TILES))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from mind_mlir.lowering.emission.constants import ACCUMULATED
 from mind_mlir.lowering.emission.split import emit_ranges
 from mind_mlir.lowering.kernels.library import KernelCalls, private_memory
+from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
@@ -14,6 +15,7 @@ from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir, memref
 from mind_mlir.mlir.records import read_record
+from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,7 +67,8 @@ class AttentionNest(Factors[Buffer]):
         self.schedule = s = read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])
         self.lanes = Lanes(emitter, s.lanes, s.vectors, self.element)
         self.kernels = AttentionKernels(self, s)
-        self.calls = KernelCalls(emitter, library, self.element, ACCUMULATED // (1 + s.pairs))
+        most, multiple = (BLOCK, SIDE) if s.tiles else (ACCUMULATED // (1 + s.pairs), 1)
+        self.calls = KernelCalls(emitter, library, self.element, most, multiple)
         self.tiled = [node for node in self.inputs if self.kernels.has_tiles(node)]
         self._rooms = dict(_rooms(self))
 
@@ -149,6 +152,7 @@ def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
     ``sums``      the sum of each query so far
     ``least``     packing info of the keys of each kind of scores
     ``array``     scores and what becomes of them, ``[key][query]``
+    ``squares``   what becomes of scores as a left factor of tiles, by the array that has it otherwise
     ``halves``    what becomes of scores as bf16, ``[key][query]``, by the array that has it otherwise
     ``tiles``     elements of an input that were transposed, ``[key][query]``
     ``output``    the sums of an output that is rounded when it is complete, ``[query][column]``
@@ -170,6 +174,8 @@ def _rooms(nest: AttentionNest) -> Iterator[tuple[Key, Room]]:
     yield ("least", 0), Room(len(nest.scores), 1, word)
     for place in range(len(nest.program.places)):
         yield ("array", place), Room(s.keys, s.queries, element)
+    for place in sorted({nest.program.places[node] for node in nest.program.terms}) if s.tiles else ():
+        yield ("squares", place), Room(nest.keys // 2, s.queries, word)
     for node in nest.program.column_terms if s.pairs else ():
         room = Room(_up(nest.keys, 2), s.queries, ir.IntegerType.get_signless(16))
         yield ("halves", nest.program.places[node]), room

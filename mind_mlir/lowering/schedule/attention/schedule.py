@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.emission.decision import Computed, Decision, chosen
 from mind_mlir.lowering.emission.split import split
+from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS, SIDE
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
 from mind_mlir.lowering.schedule.contraction.schedule import instructions
 from mind_mlir.ops.accumulation import roundings
@@ -44,6 +45,7 @@ class AttentionSchedule:
         masks: Whether vectors at edges are masked.
         half: Whether an instruction converts f16.
         pairs: Whether products are of words of two terms of bf16.
+        tiles: How tiles of these are multiplied, as `kernels.tile_operations` has it, if they are.
     """
 
     lanes: int
@@ -61,6 +63,7 @@ class AttentionSchedule:
     masks: bool
     half: bool
     pairs: bool
+    tiles: str = ""
 
     @property
     def queries(self) -> int:
@@ -71,13 +74,14 @@ class AttentionSchedule:
         """Return what was chosen for an attention that is ``operations``, for people."""
         blocks = "scores of a block stay in the cache; sums are scaled when the maximum grows"
         outputs = f"tiles of {self.out_rows} x {self.out_vectors * self.lanes}"
+        registers = "tile" if self.tiles else "vector"
         choices = chosen(
             ("queries", str(self.queries), "a vector register for each tile of scores"),
             ("keys", "all", "a row of scores at a time fits the cache")
             if self.keys >= factors.keys
             else ("keys", f"{self.keys} at a time", blocks),
-            ("scores", f"tiles of {self.rows} x {self.queries}", "fits the vector registers"),
-            ("outputs", outputs, "fits the vector registers, and the result"),
+            ("scores", f"tiles of {self.rows} x {self.queries}", f"fits the {registers} registers"),
+            ("outputs", outputs, f"fits the {registers} registers, and the result"),
             ("chunk", str(self.units), "enough work to be worth a claim"),
             self.pairs and ("terms", "2 at a time", "one instruction multiplies and adds as many"),
             self.together > 0
@@ -104,6 +108,9 @@ def choose_attention_schedule(factors: Factors[Source], target: Target) -> Atten
     pairs = is_short and target.bf16_dots and target.masks and _in_pairs(factors)
     if program.by_row and pairs:
         pairs = _bytes(factors, lanes, columns, pairs=True) <= _ROOM
+    tiles = _tiles(factors, target) if pairs else ""
+    if tiles:
+        (rows, vectors), (out_rows, out_vectors) = _SQUARE, _SQUARE
     if is_short and target.bf16_dots and not pairs and program.visible is None:
         return None  # products one after the other have an instruction that is twice as fast
     if not program.is_online:  # rows have to stay whole: fewer of them at a time
@@ -132,6 +139,7 @@ def choose_attention_schedule(factors: Factors[Source], target: Target) -> Atten
         skips=program.visible is not None and program.visible < factors.keys - 1,
         brief=nanoseconds < WAKING_NS,
         pairs=pairs,
+        tiles=tiles,
         **instructions(target),
     )
 
@@ -148,6 +156,22 @@ def _in_pairs(factors: Factors[Source]) -> bool:
     terms, computed = set(program.terms), program.stages[-1].stores.keys()
     are_short = all(node.name == "arith.extf" and str(node.operands[0].type) == "bf16" for node in terms)
     return are_short and terms <= computed and terms.isdisjoint(program.kept)
+
+
+def _tiles(factors: Factors[Source], target: Target) -> str:
+    """Return how tiles of words are multiplied, or nothing where they are not.
+
+    Tiles read keys where they lie, all of their rows and columns; what scores become is packed.
+    """
+    rows, vectors = _SQUARE
+    queries, arrays = vectors * SIDE, len(factors.program.places) + len(set(factors.program.terms)) / 2
+    whole = factors.keys % rows == 0 and all(score.depth % (2 * SIDE) == 0 for score in factors.scores)
+    if not (target.bf16_tiles and factors.program.by_row and whole) or factors.queries < queries:
+        return ""
+    values = sum(-(-output.width // queries) * queries * 2 * factors.keys for output in factors.outputs)
+    if 4 * queries * factors.keys * arrays + values > _ROOM:
+        return ""
+    return EMULATED if target.emulates_tiles else INSTRUCTIONS
 
 
 def _bytes(factors: Factors[Source], queries: int, columns: int, *, pairs: bool) -> float:
@@ -200,6 +224,8 @@ def _tile(tiles: Sequence[tuple[int, int]], widths: Sequence[int], target: Targe
 
 #: Keys and vectors of queries of the tiles of scores that there are.
 _SCORE_TILES = ((8, 3), (8, 2), (4, 4), (4, 2), (6, 2), (4, 1), (8, 1))
+#: Those of both where AMX multiplies tiles: 2 x 2 of these.
+_SQUARE = 2 * SIDE, 2
 #: What comes after a tile of so many vectors where fewer queries are to be computed at a time.
 _NARROWER = {4: (8, 2), 3: (8, 2), 2: (8, 1)}
 #: Rows and vectors of the tiles of outputs that there are.

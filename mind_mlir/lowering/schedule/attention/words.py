@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.library import KernelBuffer
+from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.kernels.vnni import NO_MAGNITUDE
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.nest import TERMS
@@ -126,11 +127,16 @@ class WordBlock(QueryBlock):
     def _steps(self, output: OutputBuffers, terms: Index) -> Index:
         if not output.by_row:
             self._pack_values(output, self.live)
-        return self._e.floordiv(self._e.add(terms, 1), 2)
+        words = self._e.floordiv(self._e.add(terms, 1), 2)
+        if not self.nest.schedule.tiles:
+            return words
+        return self._e.mul(self._e.floordiv(self._e.add(words, SIDE - 1), SIDE), SIDE)
 
     def _factors(self, output: OutputBuffers, array: int, key: Index) -> tuple[KernelBuffer, KernelBuffer]:
         own, queries, values = self.own, self.nest.schedule.queries, self.own["values", output.number]
-        if output.by_row:
+        if self.nest.schedule.tiles:
+            left = KernelBuffer.of(own["squares", array], row=SIDE, step=queries)
+        elif output.by_row:
             left = KernelBuffer.of(own["array", array], row=1, step=queries)
         else:
             left = KernelBuffer.of(own["halves", array], row=queries, step=2)
@@ -174,6 +180,16 @@ class WordBlock(QueryBlock):
 
         info = e.loop((0, count, TERMS), [e.number(self._halves, -1)] * len(terms), some)
         self._info = {term: self._reduced(least) for term, least in zip(terms, info, strict=True)}
+        for place in dict.fromkeys(arrays[term] for term in terms) if nest.schedule.tiles else ():
+            self._pack_squares(place, e.floordiv(e.add(count, 1), 2))
+
+    def _pack_squares(self, array: int, words: Index) -> None:
+        """Emit what brings so many words of each query side by side."""
+        nest, own, queries = self.nest, self.own, self.nest.schedule.queries
+        bounds = self.live, words, queries
+        nest.calls.pack(
+            nest.kernels.squares(), KernelBuffer.of(own["array", array]), own["squares", array], bounds
+        )
 
     def _paired(
         self, term: Scalar, keys: tuple[Index, Index, Index], both: list[tuple[Value, Value]], least: Value

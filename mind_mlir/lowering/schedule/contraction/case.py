@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
 from mind_mlir.lowering.kernels.gemv import JOINED
 from mind_mlir.lowering.kernels.product import COPIED_STEPS
+from mind_mlir.lowering.kernels.summands import PRODUCTS
 from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
@@ -38,6 +39,7 @@ class ProductCase:
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
         starts_at_zero: Whether all sums start from zero.
         terms: How many terms are in a word; 1 without words.
+        summands: Of how many bf16 each element of a factor is the sum; 1 for what is multiplied as it is.
         tiled: Whether the instruction multiplies tiles.
         size: Bytes of an accumulator.
         lanes: Accumulators in a vector.
@@ -52,7 +54,7 @@ class ProductCase:
         is_matrix: Whether there is one loop over rows as well, and no batch.
         is_deep: Whether there are several reductions, and far more products than rows or columns.
         is_strided: Whether the right factor is not contiguous along the columns.
-        right_bytes: Bytes of it in a batch, as accumulators.
+        right_bytes: Bytes of it in a batch, as accumulators or words.
         is_far: Whether it exceeds half of the second-level cache.
         is_far_as_given: Whether it does so with each term by itself.
         fills_l1: Whether it exceeds half of the first-level cache.
@@ -77,6 +79,7 @@ class ProductCase:
     def __post_init__(self) -> None:
         loops, target = self.loops, self.target
         self.terms = 1 if self.words is None else self.words.terms
+        self.summands = 1 if self.words is None else self.words.summands
         self.tiled = self.words is not None and self.words.is_tiled
         self.size, self.lanes = self.bits // 8, target.lanes(self.bits)
         self.m, self.n = loops.rows[0].extent, loops.columns.extent
@@ -85,14 +88,14 @@ class ProductCase:
         self.batch = math.prod(loop.extent for loop in loops.batch)
         self.all_rows = self.m * self.planes
         multiplied = self.all_rows * self.batch * self.k * -(-self.n // self.lanes) * FMA_NS
-        multiplied /= costs.TILE_SPEED if self.tiled else 1
-        self.nanoseconds = max(multiplied, self.k * self.n * self.batch * self.size * BYTE_NS)
+        multiplied *= len(PRODUCTS[self.summands]) / costs.TILE_SPEED if self.tiled else 1
+        self.right_bytes = self.k * self.n * self.size * self.summands
+        self.nanoseconds = max(multiplied, self.right_bytes * self.batch * BYTE_NS)
         self.has_one_sum = len(loops.depth) == 1
         self.is_matrix = self.has_one_sum and len(loops.rows) == 1 and not loops.batch
         self.is_deep = not self.has_one_sum and self.k > costs.DEEP * max(self.all_rows, self.n)
 
         self.is_strided = loops.is_strided
-        self.right_bytes = self.k * self.n * self.size
         self.is_far = self.right_bytes > target.l2_bytes // 2
         self.is_far_as_given = loops.steps * self.n * self.size > target.l2_bytes // 2
         self.fills_l1 = self.right_bytes > target.l1_bytes // 2

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
-from mind_mlir.lowering.kernels.packing import LEFT_TILES
+from mind_mlir.lowering.kernels.summands import packed_summands
+from mind_mlir.lowering.kernels.tile_operations import LEFT_TILES
 from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, RAISED, SUMS
 from mind_mlir.lowering.schedule.contraction.match import Operand, is_factor
 from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
@@ -61,6 +62,11 @@ def constant_of(value: Value) -> Value:
     while is_result_of(value, *_FORMS):
         value = value.owner.operation.operands[0]
     return value
+
+
+def elements_of(value: Value) -> Array:
+    """Return the elements of the constant that ``value`` is a form of."""
+    return data_of(constant_of(value).owner.operation.attributes["value"])
 
 
 def is_exact(factor: Operand) -> bool:
@@ -113,6 +119,8 @@ def packed(data: Array, packing: Packing, casts: Sequence[Operation]) -> Array:
         split = split.reshape(batches, panels, width, -1, kernel.square, vnni)
         order = (0, 1, 3, 2, 4, 5)
     ordered = np.ascontiguousarray(split.transpose(order))
+    if kernel.summands > 1:
+        return packed_summands(_converted(ordered, casts), kernel.summands)
     return _words(ordered, kernel) if vnni > 1 else _converted(ordered, casts).reshape(-1)
 
 

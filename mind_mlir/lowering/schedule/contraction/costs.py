@@ -91,8 +91,10 @@ TILE_SHAPES, TOLERANCE_TILES = ((2, 2), (1, 4), (4, 1)), 1.1
 #: How many times as fast as vectors tiles are: 16 x 16 x 16 products of words in 16 cycles, rather than 32 in
 #: each. Elsewhere 3,090 GFLOP/s of bf16 were measured a core, with tiles from the first-level cache.
 TILE_SPEED = 8
-#: What part of the first-level cache a block of a panel may take.
+#: What part of the first-level cache a block of a panel may take, of one summand.
 TILE_SHARE = 2
+#: Nanoseconds to split an element into summands and to pack these: 0.25 to 0.55, measured without tiles.
+SPLIT_NS = 0.4
 
 # Macro-tiles and chunks.
 
@@ -101,6 +103,9 @@ TILE_SHARE = 2
 #: through, and so that rows of it and of the result do not displace each other where they are a power of two
 #: apart.
 SHARES, PANEL_SHARES, PACKED_SHARES = (4, 4), (16, 4), (24, 6)
+#: The same for summands: three times the bytes, so that both factors are to be read again seldom. A
+#: macro-tile of 160 x 160, as it is with 2 MB, reads 6.4 bytes of them for each cycle of products.
+SUMMAND_SHARES = 6, 6
 #: The fewest rows of a macro-tile whose kernel copies: copying takes a thirtieth of the time then.
 COPY_ROWS = 64
 #: Bytes of a row of the right factor that are read from afar in one go.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.emission.split import emit_chunks, least
 from mind_mlir.lowering.kernels.library import KernelBuffer, Library, marked_operations
-from mind_mlir.lowering.kernels.vnni import are_normal
+from mind_mlir.lowering.kernels.summands import are_near
+from mind_mlir.lowering.kernels.vnni import LEAST, NOTHING_SEEN, SPREAD, are_normal
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
 from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
 from mind_mlir.lowering.schedule.contraction.gemv import GemvEmission
@@ -109,15 +110,20 @@ class _TiledEmission(ProductEmission):
             self._f.pack()
 
     def check(self) -> None:
-        """Emit whether no subnormal number is among the factors' or on the way to the result, if need be."""
+        """Emit whether no subnormal number is among the factors' or on the way to the result, if need be.
+
+        Summands are not to overflow either.
+        """
         if len(vnni_kinds(self._p)) == 1:
             return
-        word = ir.IntegerType.get_signless(32)
+        is_split, word = self._s.summands > 1, ir.IntegerType.get_signless(32)
         info = []
         for buffer in (self._f.left, self._f.right):
-            last = self._e.index(ir.MemRefType(buffer.value.type).shape[0] - 1)
-            info.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
-        self._is_first = are_normal(*info)
+            end = ir.MemRefType(buffer.value.type).shape[0]
+            last = range(end - len(NOTHING_SEEN[SPREAD if is_split else LEAST]), end)
+            places = [self._e.index(place) for place in last]
+            info.append([memref.LoadOp(buffer.value, [each], results=[word]).result for each in places])
+        self._is_first = are_near(*info) if is_split else are_normal(*(each for (each,) in info))
 
     def compute(self) -> None:
         """Emit the macro-tiles."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.split import emit_chunks, least
 from mind_mlir.lowering.kernels.library import KernelBuffer, Library, macro_tile_memory
-from mind_mlir.lowering.kernels.vnni import LEAST, NO_MAGNITUDE, SUMS
+from mind_mlir.lowering.kernels.vnni import NOTHING_SEEN, SUMS
 from mind_mlir.lowering.schedule.contraction.grouped import same_memory
 from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
@@ -84,14 +84,15 @@ class Factors:
     def pack_left(self) -> None:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
         loops, packing = self.loops, packing_of(self._p, "left")
+        kernel = packing.kernel
         constant = self._c.left if self._s.prepacked_left else None
         self.left = self._packed(packing, self.left, constant, self._run.place)
         self.tile = packing.panel
         self.loops = dataclasses.replace(
             loops,
-            rows=_moving(loops.rows, left=[packing.kernel.square if packing.kernel.tiles else 1]),
+            rows=_moving(loops.rows, left=[kernel.square * kernel.summands if kernel.tiles else 1]),
             batch=_moving(loops.batch, left=packing.batch_strides),
-            depth=_moving(loops.depth, left=[packing.kernel.columns]),
+            depth=_moving(loops.depth, left=[kernel.line]),
             first=(0, *loops.first[1:]),
         )
 
@@ -131,9 +132,9 @@ class Factors:
         kernel, size = packing.kernel, packing.size
         element = ir.Type.parse(kernel.element)
         value = memref.AllocOp(ir.MemRefType.get([size + packing.info], element), [], []).result
-        if kernel.info == LEAST:
-            nothing = self._e.constant(element, ir.IntegerAttr.get(element, NO_MAGNITUDE))
-            memref.StoreOp(nothing, value, [self._e.index(size)])
+        for place, nothing in enumerate(NOTHING_SEEN.get(kernel.info, ()), size):
+            number = self._e.constant(element, ir.IntegerAttr.get(element, nothing))
+            memref.StoreOp(number, value, [self._e.index(place)])
         return Buffer.of(value)
 
     def _pack(self, packing: Packing, source: Buffer, target: Buffer) -> None:
@@ -143,7 +144,7 @@ class Factors:
         #: What is cut, how much of it is packed at once, and how far that moves in what is read and written.
         if packing.by_steps:
             name, (extent, along), size = "depth", packing.inner, together
-            moves = size * along, size // kernel.vnni * width
+            moves = size * along, size // kernel.vnni * kernel.line
         else:
             name, (extent, along), size = "columns", packing.columns, together * width
             moves = size * along, together * panel
@@ -184,7 +185,7 @@ class Factors:
             return
         count, stride = packing.outer[outer - 1]
         inside = math.prod(extent for extent, _ in packing.outer[: outer - 1])
-        whole = packing.steps * packing.kernel.columns * inside
+        whole = packing.steps * packing.kernel.line * inside
 
         def again(index: Index) -> None:
             moved = e.add(here, e.mul(index, stride)), e.add(there, e.mul(index, whole))
@@ -200,7 +201,7 @@ class Factors:
         steps = 1
         for loop in self.loops.depth:
             extent = packing.steps if kernel.tiles else -(-loop.extent // kernel.vnni)
-            depth.append(dataclasses.replace(loop, extent=extent, right=steps * kernel.columns))
+            depth.append(dataclasses.replace(loop, extent=extent, right=steps * kernel.line))
             steps *= extent
             if steps == inner:
                 steps = -(-steps // kernel.multiple) * kernel.multiple

@@ -67,7 +67,7 @@ def _factors(op: Operation, views: Views) -> dict[Value, int]:
     """Return what the factors of a marked product are forms of, left and right, and bytes to pack each."""
     product = Product.of(op, views)
     contraction, s = product.contraction, product.schedule
-    word = 4 if s.vnni > 1 else element_bytes(contraction.element)
+    word = 4 * s.summands if s.vnni > 1 else element_bytes(contraction.element)
     packs = s.pack_left and not s.prepacked_left, s.pack and not s.prepacked
     found: dict[Value, int] = {}
     for factor, is_packed in zip((contraction.left, contraction.right), packs, strict=True):

@@ -13,11 +13,11 @@ from mind_mlir.lowering.emission.constants import BYTE_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.kernels.llvm_text import byte_width
-from mind_mlir.lowering.kernels.packing import LEFT_TILES, RIGHT_TILES, PackKernel
+from mind_mlir.lowering.kernels.packing import PackKernel
 from mind_mlir.lowering.kernels.product import ProductKernel
-from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS
+from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS, LEFT_TILES, RIGHT_TILES
 from mind_mlir.lowering.kernels.tile_product import TileProductKernel
-from mind_mlir.lowering.kernels.vnni import LEAST, SUMS, WIDENED, WORD
+from mind_mlir.lowering.kernels.vnni import NOTHING_SEEN, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP, TILES
 from mind_mlir.lowering.schedule.contraction.words import conversions, words_of
@@ -81,7 +81,8 @@ def product_kernel(product: Product, *, streams: bool, dot: str = "") -> Product
     s, common = product.schedule, _multiplies(product)
     if s.strategy == TILES:
         left, right = _words(product).types
-        return TileProductKernel(s.rows, s.vectors, s.lanes, common["element"], left, right, streams, dot)
+        tile, types = (s.rows, s.vectors, s.lanes), (common["element"], left, right)
+        return TileProductKernel(*tile, *types, streams, dot, s.summands)
     packed = WORD if dot else common["element"]
     common |= {"left": packed} if s.pack_left else {}
     common |= {"right": packed} if s.pack else {}
@@ -137,7 +138,7 @@ class Packing:
     @property
     def panel(self) -> int:
         """Elements of a panel."""
-        return self.steps * math.prod(extent for extent, _ in self.outer) * self.kernel.columns
+        return self.steps * math.prod(extent for extent, _ in self.outer) * self.kernel.line
 
     @property
     def panels(self) -> int:
@@ -152,7 +153,9 @@ class Packing:
     @property
     def info(self) -> int:
         """Elements of packing info behind them."""
-        return {SUMS: self.size // self.panel * self.kernel.columns, LEAST: 1}.get(self.kernel.info, 0)
+        if self.kernel.info == SUMS:
+            return self.size // self.panel * self.kernel.columns
+        return len(NOTHING_SEEN.get(self.kernel.info, ()))
 
     @property
     def stride(self) -> int:
@@ -183,7 +186,9 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
     if s.vnni > 1:
         words = _words(product)
         source, info = (each[0 if is_left else 1] for each in (words.sources, words.infos))
-        kernel = dataclasses.replace(kernel, element=WORD, source=source, vnni=s.vnni, info=info)
+        kernel = dataclasses.replace(
+            kernel, element=WORD, source=source, vnni=s.vnni, info=info, summands=s.summands
+        )
     if s.strategy == TILES:
         kernel = dataclasses.replace(kernel, lanes=s.lanes, tiles=LEFT_TILES if is_left else RIGHT_TILES)
 

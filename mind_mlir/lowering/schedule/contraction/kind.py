@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.emitter import zero
+from mind_mlir.lowering.kernels.summands import can_be_split
 from mind_mlir.lowering.schedule.contraction.case import ProductCase
 from mind_mlir.lowering.schedule.contraction.choice import (
     choose_schedule,
@@ -13,7 +14,7 @@ from mind_mlir.lowering.schedule.contraction.choice import (
     is_narrow,
     is_of_tiny_ones,
 )
-from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, is_exact
+from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of, elements_of, is_exact
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.kernel_choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.marked import Product
@@ -182,12 +183,17 @@ def _scheduled(contraction: Contraction, target: Target, constants: Container[Va
         constant_of(factor.value) in constants and is_exact(factor)
         for factor in (contraction.left, contraction.right)
     )
-    words = words_for(contraction, loops, target)
+    hoist_depth = hoistable_loops(contraction.view.op, contraction.right.value)
+    words = words_for(contraction, loops, target, once=(left, right or hoist_depth > 0))
+    if words is not None and words.summands > 1:
+        factors = (contraction.left, left), (contraction.right, right)
+        if not all(can_be_split(elements_of(each.value)) for each, is_constant in factors if is_constant):
+            words = None
     case = ProductCase(
         loops=loops,
         bits=contraction.element.width,
         target=target,
-        hoist_depth=hoistable_loops(contraction.view.op, contraction.right.value),
+        hoist_depth=hoist_depth,
         words=words,
         converts=bool(contraction.left.casts),
         constant_left=left,

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.kernels.summands import PRODUCTS
 from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
@@ -51,6 +52,7 @@ class MatmulSchedule:
         hoist_depth: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         vnni: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        summands: Of how many bf16 elements of the factors are the sums; words are of one each.
         beside: Columns of dot products that are read side by side.
         prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
         prepacked: Whether the right factor is.
@@ -75,6 +77,7 @@ class MatmulSchedule:
     hoist_depth: int = field(default=0, metadata=spelled("outside"))
     half: bool = True
     vnni: int = field(default=1, metadata=spelled("group"))
+    summands: int = 1
     beside: int = 1
     prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
     prepacked: bool = field(default=False, metadata=spelled("given"))
@@ -136,6 +139,12 @@ class MatmulSchedule:
             ("right", right, why[1]),
             self.vnni > 1
             and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
+            self.summands > 1
+            and (
+                "products",
+                f"{len(PRODUCTS[self.summands])} of bf16 each",
+                f"a factor is a sum of {self.summands}, which tiles multiply",
+            ),
             self.streams and ("result", "past the cache", "larger than it, and written once"),
         )
 

@@ -52,6 +52,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         brief=case.nanoseconds < WAKING_NS,
         hoist_depth=case.hoist_depth if strategy in PACKING else 0,
         vnni=case.terms,
+        summands=case.summands,
         prepacked_left=case.constant_left and packs_left,
         prepacked=case.constant_right and strategy in PACKING,
         emulates=case.tiled and target.emulates_tiles,
@@ -66,7 +67,8 @@ def _room(case: ProductCase, strategy: str, *, packs_left: bool) -> tuple[int, i
     has_flat_panels = strategy in PACKING and len(case.loops.rows) == 1
     flat = costs.PANEL_SHARES if has_flat_panels else costs.SHARES
     shares = costs.PACKED_SHARES if packs_left else flat
-    step = min(case.kc, case.k) * case.size
+    shares = costs.SUMMAND_SHARES if case.summands > 1 else shares
+    step = min(case.kc, case.k) * case.size * case.summands
     rows, columns = (case.target.l2_bytes // share // step for share in shares)
     return rows, _equal(case.n, columns, case.columns) if has_flat_panels else columns
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.lowering.emission.constants import BYTE_NS, FMA_NS
 from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT
-from mind_mlir.lowering.kernels.vnni import BF16, I8, I8_U8, I16, LEAST, RAISED, SUMS, U8_I8
+from mind_mlir.lowering.kernels.summands import PRODUCTS
+from mind_mlir.lowering.kernels.tile_operations import SIDE
+from mind_mlir.lowering.kernels.vnni import BF16, I8, I8_U8, I16, LEAST, RAISED, SPREAD, SUMS, U8_I8
 from mind_mlir.lowering.schedule.contraction import costs
+from mind_mlir.lowering.schedule.contraction.schedule import round_up
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ class Words(NamedTuple):
         sources: How elements become those of words.
         infos: What packing does besides.
         types: What tiles are of.
+        summands: Of how many bf16 each element of a factor is the sum.
     """
 
     kind: str
@@ -31,6 +36,7 @@ class Words(NamedTuple):
     sources: tuple[str, str]
     infos: tuple[str, str] = ("", "")
     types: tuple[str, str] = ("", "")
+    summands: int = 1
 
     @property
     def is_tiled(self) -> bool:
@@ -54,6 +60,8 @@ _FOR_VECTORS = {
     (_I8, _U8): Words(I8_U8, 4, ("i8", "i8")),
 }
 _BYTES = {_I8: "i8", _U8: "u8"}
+#: Floats that are sums of bf16, and of how many.
+_SUMMANDS = {"f32": 3, "i16:bitcast f16:fpext f32": 2}
 #: The same for tiles.
 _FOR_TILES = {
     (_BF16, _BF16): Words("", 2, ("i16", "i16"), (LEAST, LEAST), (BF16, BF16)),
@@ -61,6 +69,10 @@ _FOR_TILES = {
         (left, right): Words("", 4, ("i8", "i8"), types=(one, other))
         for left, one in _BYTES.items()
         for right, other in _BYTES.items()
+    },
+    **{
+        (each, each): Words("", 2, (each, each), (SPREAD, SPREAD), (BF16, BF16), count)
+        for each, count in _SUMMANDS.items()
     },
 }
 
@@ -71,8 +83,13 @@ def words_of(contraction: Contraction, *, tiled: bool) -> Words | None:
     return (_FOR_TILES if tiled else _FOR_VECTORS).get((left, right))
 
 
-def words_for(contraction: Contraction, geometry: Geometry, target: Target) -> Words | None:
-    """Return the words that both factors go into, to be multiplied by one instruction, if they do."""
+def words_for(
+    contraction: Contraction, geometry: Geometry, target: Target, once: tuple[bool, bool] = (False, False)
+) -> Words | None:
+    """Return the words that both factors go into, to be multiplied by one instruction, if they do.
+
+    Of each factor ``once`` tells whether packing it takes no time when the product is computed.
+    """
     is_float = contraction.floating
     has_tiles = target.bf16_tiles if is_float else target.integer_tiles
     has_dots = target.bf16_dots if is_float else target.integer_dots
@@ -87,7 +104,21 @@ def words_for(contraction: Contraction, geometry: Geometry, target: Target) -> W
     few = rows.extent < (costs.LEAST_ROWS_PACKED if geometry.is_strided else costs.LEAST_ROWS)
     if few or columns.extent < costs.LEAST_COLUMNS or depth.extent < costs.LEAST_TERMS:
         return None
-    return found
+    is_for = found.summands == 1 or (target.bf16x6 and _is_faster(found, geometry, once))
+    return found if is_for else None
+
+
+def _is_faster(words: Words, geometry: Geometry, once: tuple[bool, bool]) -> bool:
+    """Return whether tiles multiply all summands, and packing takes these, in less time than vectors take."""
+    rows, steps = geometry.rows[0].extent, geometry.steps
+    vectors = -(-geometry.columns.extent // SIDE)
+    right = steps * geometry.columns.extent
+    by_vectors = max(rows * steps * vectors * FMA_NS, 4 * right * BYTE_NS)
+    whole = round_up(rows, SIDE) * round_up(steps, SIDE * words.terms) // words.terms * vectors
+    by_tiles = whole * len(PRODUCTS[words.summands]) * FMA_NS / costs.TILE_SPEED
+    by_tiles = max(by_tiles, 4 * right * words.summands / words.terms * BYTE_NS)
+    split = sum(size for size, is_once in zip((rows * steps, right), once, strict=True) if not is_once)
+    return by_tiles + split * costs.SPLIT_NS < by_vectors
 
 
 def conversions(operand: Operand, *, half: bool = True) -> str:
