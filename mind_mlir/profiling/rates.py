@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -39,37 +40,54 @@ _SHARED_BYTES, _RING, _LINKS, _LINE = 8 << 20, 1 << 16, 1 << 10, 64
 
 
 def machine_rates() -> Rates:
-    """Return the rates of this machine: those that are kept, or else measured and kept from now on."""
+    """Return the rates of this machine: those that are kept, or else measured and kept from now on.
+
+    Where nothing can be measured or kept, they are the stated ones.
+    """
     file = attempted(_file)
     if file is None:
         return host_target().rates
-    if not file.exists():
-        measure(file)
-    return _read(file)
+    if not attempted(file.exists):
+        attempted(partial(_keep, file, anew=False))
+    return attempted(partial(_read, file)) or host_target().rates
 
 
-def measure(file: Path | None = None, *, anew: bool = False) -> None:
-    """Measure the rates and keep them, if that can be; the first process that does decides for all others.
+def measure_anew() -> None:
+    """Measure the rates of this machine and keep them, whatever was kept before.
 
-    Args:
-        file: Where they are kept, if that is known already.
-        anew: Whether they take the place of those that are there.
+    Raises:
+        OSError: They cannot be kept.
+        ValueError: One of the variables about the cache is wrong.
     """
-    file = attempted(_file) if file is None else file
+    file = _file()
     if file is None:
-        return
-    beside = file.with_suffix(f".{os.getpid()}")
+        raise FileNotFoundError("there is no cache to keep rates in")
+    _keep(file, anew=True)
+
+
+def _keep(file: Path, *, anew: bool) -> None:
+    """Measure, and write ``file``: unless that is to be done ``anew``, the first who does decides for all."""
+    beside = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("w", encoding="utf-8") as written:  # before time is spent on what cannot be kept
             found = _measured()
             json.dump({name: getattr(found, name) for name in FIGURES}, written, indent=1)
-        if anew or not file.exists():
-            (os.replace if anew else os.link)(beside, file)
-    except OSError:  # another one was faster, or nothing can be written
-        pass
+        if anew or not _linked_to(beside, file):
+            beside.replace(file)
     finally:
-        attempted(beside.unlink)
+        beside.unlink(missing_ok=True)
+
+
+def _linked_to(beside: Path, file: Path) -> bool:
+    """Call what is at ``beside`` ``file``, unless something is so; return whether it is then."""
+    try:
+        os.link(beside, file)
+    except FileExistsError:
+        return True
+    except OSError:  # a file system without links
+        return False
+    return True
 
 
 def _file() -> Path | None:
@@ -80,16 +98,12 @@ def _file() -> Path | None:
     return Path(directory) / f"rates-{_VERSION}-{machine_fingerprint().hex()[:16]}.json"
 
 
-def _read(file: Path) -> Rates:
-    """Return the rates that are kept; the stated ones where nothing of the kind is."""
-    stated = host_target().rates
-    try:
-        kept = json.loads(file.read_bytes())
-        figures = [float(kept[name]) for name in FIGURES]
-    except (OSError, ValueError, TypeError, KeyError):
-        return stated
+def _read(file: Path) -> Rates | None:
+    """Return the rates that are kept; None where they cannot be such."""
+    kept = json.loads(file.read_bytes())
+    figures = [float(kept[name]) for name in FIGURES]
     is_sound = all(math.isfinite(each) and each > 0 for each in figures)
-    return of_figures(figures).rounded(stated) if is_sound else stated
+    return of_figures(figures).rounded(host_target().rates) if is_sound else None
 
 
 def _measured() -> Rates:

@@ -43,7 +43,7 @@ def test_what_is_measured_is_kept(kept: Path, monkeypatch: pytest.MonkeyPatch) -
     assert rates.machine_rates() == first
     assert len(left) == 1, "measured once"
     assert [path.suffix for path in kept.iterdir()] == [".json"]
-    rates.measure(anew=True)
+    rates.measure_anew()
     assert rates.machine_rates() != first
 
 
@@ -71,6 +71,28 @@ def test_nothing_is_measured_that_cannot_be_kept(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("MIND_MLIR_CACHE", "perhaps")
     assert rates.machine_rates() == STATED
     assert len(left) == 1
+    monkeypatch.setenv("MIND_MLIR_CACHE", "off")
+    with pytest.raises(FileNotFoundError, match="there is no cache"):
+        rates.measure_anew()
+
+
+def test_what_goes_wrong_while_measuring_stops_nobody(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing() -> Rates:
+        raise MemoryError
+
+    monkeypatch.setattr(rates, "_measured", failing)
+    assert rates.machine_rates() == STATED
+    assert list(kept.iterdir()) == []
+
+
+def test_a_file_system_may_have_no_links(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path, file: Path) -> None:
+        raise PermissionError(file)
+
+    monkeypatch.setattr(os, "link", refused)
+    measuring(monkeypatch, 2.0)
+    assert rates.machine_rates().measured
+    assert [path.suffix for path in kept.iterdir()] == [".json"]
 
 
 @pytest.mark.parametrize(

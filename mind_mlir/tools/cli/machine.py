@@ -30,5 +30,8 @@ def command(name: str, measure: bool) -> None:
 
         if name != NATIVE:
             raise click.UsageError("--measure is about this machine: name no processor")
-        rates.measure(anew=True)
+        try:
+            rates.measure_anew()
+        except OSError as error:
+            raise click.UsageError(f"what is measured cannot be kept: {error}") from None
     write_output(named_target(name).in_words() + "\n", None)
