@@ -93,9 +93,9 @@ TILE_SHARE = 2
 
 # Macro-tiles and chunks.
 
-#: Lines of the next panel that may be on their way from the last-level cache. Cores keep track of 10 to 16
-#: that are, and tiles read their own panel besides.
-LINES_AHEAD = 8
+#: Lines of the next panel that may be on their way from the last-level cache: fewer than the 10 to 16 that
+#: cores keep track of, for tiles read their own panel besides.
+LINES_AHEAD = 9
 #: What part of the second-level cache the left and the right factor of a macro-tile may take, a block of
 #: steps at a time: of the left one little where panels are packed, so that it stays while many of them go
 #: through, and so that rows of it and of the result do not displace each other where they are a power of two
