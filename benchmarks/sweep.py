@@ -27,7 +27,7 @@ from benchmarks.report import Report
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.target import NATIVE, named, named_target
-from mind_mlir.target.rates import FIGURES, of_figures
+from mind_mlir.target.rates import FIGURES, Rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ def constant(name: str, value: object) -> Iterator[None]:
     if name in FIGURES:
         target = named_target(NATIVE)
         figures = {each: getattr(target.rates, each) for each in FIGURES}
-        rates = of_figures({**figures, name: float(str(value))}.values())
+        rates = Rates(*{**figures, name: float(str(value))}.values())
         changed = dataclasses.replace(target, rates=rates)
         with mock.patch.object(named, "host_target", return_value=changed):
             yield

@@ -21,7 +21,7 @@ from mind_mlir.cache.directory import cache_directory, store_for
 from mind_mlir.cache.fingerprint import machine_fingerprint
 from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target.host import host_target
-from mind_mlir.target.rates import FIGURES, Rates, of_figures
+from mind_mlir.target.rates import FIGURES, Rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ def _read(file: Path) -> Rates | None:
     kept = json.loads(file.read_bytes())
     figures = [float(kept[name]) for name in FIGURES]
     is_sound = all(math.isfinite(each) and each > 0 for each in figures)
-    return of_figures(figures).rounded(host_target().rates) if is_sound else None
+    return Rates(*figures).rounded(host_target().rates) if is_sound else None
 
 
 def _measured() -> Rates:

@@ -57,11 +57,16 @@ def named_target(name: str | None = None) -> Target:
     if name is None:
         name = environment_target()
     if name == NATIVE:
-        return _native() if _are_measured() else host_target()
+        return _native() if rates_are_measured() else host_target()
     return _LEVELS[name] if name in _LEVELS else processor_target(name)
 
 
-def _are_measured() -> bool:
+def rates_are_measured() -> bool:
+    """Return whether the environment lets the rates of this machine be measured.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_RATES`` says something else.
+    """
     word = os.environ.get(RATES_VARIABLE) or "measured"
     if word not in ("measured", "stated"):
         raise ValueError(f"{RATES_VARIABLE} must be measured or stated, not {word!r}")

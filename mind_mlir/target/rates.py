@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +34,15 @@ class Rates:
     l3_latency_ns: float = 20.0
     latency_ns: float = 80.0
     streaming_gain: float = 1.4
-    measured: bool = False
+    measured: bool = dataclasses.field(default=False, kw_only=True)
 
     def rounded(self, near: Rates) -> Rates:
         """Return these with each figure a power of the square root of two, at most four times off ``near``.
 
         What was disturbed so much that it is further off says nothing about the machine.
         """
-        found = {
-            name: _rounded(min(max(getattr(self, name), getattr(near, name) / 4), getattr(near, name) * 4))
-            for name in FIGURES
-        }
-        return Rates(**found, measured=True)
+        pairs = ((getattr(self, name), getattr(near, name)) for name in FIGURES)
+        return Rates(*(_rounded(min(max(one, other / 4), other * 4)) for one, other in pairs), measured=True)
 
     def in_words(self) -> str:
         """Return the rates for people."""
@@ -98,12 +91,7 @@ def per_cycle(
         *(1 / (ghz * multiply_adds), 1 / (ghz * others), 1 / (ghz * l2), 1 / (ghz * l3)),
         *(1 / moved, latency / ghz, waited, gain),
     )
-    return of_figures([float(f"{each:.3g}") for each in figures])
-
-
-def of_figures(figures: Iterable[float]) -> Rates:
-    """Return rates of `FIGURES`."""
-    return Rates(**dict(zip(FIGURES, figures, strict=True)), measured=False)
+    return Rates(*(float(f"{each:.3g}") for each in figures))
 
 
 def _rounded(value: float) -> float:

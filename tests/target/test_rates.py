@@ -25,7 +25,7 @@ from mind_mlir.target import (
     named_target,
 )
 from mind_mlir.target.host import target_from_features
-from mind_mlir.target.rates import FIGURES, REFERENCE, Rates, of_figures
+from mind_mlir.target.rates import FIGURES, REFERENCE, Rates
 
 AVX512 = named_target("avx512")
 #: A machine whose vectors are four times as fast, and whose memory is four times as slow; and another one.
@@ -49,13 +49,13 @@ def product(target: Target, n: int = 2048, *, m: int = 2048) -> ProductCase:
 
 def test_figures_are_rounded_to_powers_of_the_root_of_two() -> None:
     for noise in (0.93, 1.0, 1.07):
-        near = of_figures([2.0**power * noise for power in range(-4, 4)])
-        exact = of_figures([2.0**power for power in range(-4, 4)])
-        assert near.rounded(near) == dataclasses.replace(exact, measured=True)
+        near = Rates(*(2.0**power * noise for power in range(-4, 4)))
+        exact = Rates(*(2.0**power for power in range(-4, 4)), measured=True)
+        assert near.rounded(near) == exact
 
 
 def test_figures_that_are_far_off_are_drawn_in() -> None:
-    wild = of_figures([1e9, 1e-9] * 4)
+    wild = Rates(*[1e9, 1e-9] * 4)
     found = wild.rounded(REFERENCE)
     for name in FIGURES:
         assert 1 / 5 < getattr(found, name) / getattr(REFERENCE, name) < 5

@@ -35,6 +35,14 @@ def test_it_measures_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "name no processor" in result.stderr
 
 
+def test_the_variable_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIND_MLIR_RATES", "guessed")
+    for arguments in (("machine",), ("compile", "-", "--emit=linalg", "--target=avx2")):
+        result = invoke(*arguments, stdin=SUM)
+        assert result.exit_code == 2
+        assert "MIND_MLIR_RATES must be measured or stated, not 'guessed'" in result.stderr
+
+
 def test_it_knows_no_other() -> None:
     result = invoke("machine", "sapphirerapid")
     assert result.exit_code == 2
