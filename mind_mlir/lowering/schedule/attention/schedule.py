@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.factors import Factors
     from mind_mlir.lowering.schedule.scalars.axes import Source
     from mind_mlir.target import Target
-    from mind_mlir.target.rates import Rates
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +111,7 @@ def choose_attention_schedule(factors: Factors[Source], target: Target) -> Atten
             rows, vectors = _NARROWER[vectors]
     keys = _BLOCK if program.is_online and factors.keys > _WHOLE else factors.keys
     at_once = -(-factors.queries // (lanes * vectors))
-    nanoseconds = _nanoseconds(factors, lanes, at_once, target.rates)
+    nanoseconds = _nanoseconds(factors, lanes * (2 if pairs else 1), at_once, target)
     together = 0
     if factors.members > 1:
         together = _heads_together(factors, lanes * vectors, target)
@@ -164,15 +163,19 @@ def _bytes(factors: Factors[Source], queries: int, columns: int, *, pairs: bool)
     return factors.score_bytes * queries * arrays + words
 
 
-def _nanoseconds(factors: Factors[Source], lanes: int, at_once: int, rates: Rates) -> float:
-    """Return how long all of it takes one thread, where queries are computed in so many parts."""
+def _nanoseconds(factors: Factors[Source], terms: int, at_once: int, target: Target) -> float:
+    """Return how long all of it takes one thread, where queries are computed in so many parts.
+
+    An instruction multiplies so many ``terms``.
+    """
+    rates, lanes = target.rates, target.lanes(factors.element.width)
     products = factors.queries * factors.keys * sum(factors.sizes)
     seen = 1.0
     if factors.program.visible is not None and factors.program.visible < factors.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
     elements = factors.heads * seen * factors.queries * factors.keys
-    nanoseconds = factors.heads * seen * products / lanes * rates.multiply_add_ns
+    nanoseconds = factors.heads * seen * products / terms * rates.multiply_add_ns
     return nanoseconds + elements / lanes * _ELEMENT_STEPS * rates.vector_ns
 
 
