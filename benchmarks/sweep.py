@@ -2,17 +2,20 @@
 
     python -m benchmarks.sweep CHUNK_BYTES 32768 65536 131072
 
-The constants are those of `mind_mlir/lowering/emission/constants.py`, and those of products in
-`contraction/costs.py` beside it; workloads are those of `benchmarks.peers`, by default some that a constant
-of that kind matters for.
+The constants are those of `mind_mlir/lowering/emission/constants.py`, those of products in
+`contraction/costs.py` beside it, and the rates of this machine, such as ``byte_ns``; workloads are those of
+`benchmarks.peers`, by default some that a constant of that kind matters for.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import statistics
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import mind_mlir
 import mind_mlir.lowering.schedule
@@ -23,6 +26,8 @@ from benchmarks.peers.workloads import WORKLOADS
 from benchmarks.report import Report
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.schedule.contraction import costs
+from mind_mlir.target import NATIVE, named, named_target
+from mind_mlir.target.rates import FIGURES, Rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +41,14 @@ _ROUND_SECONDS = 0.05
 @contextmanager
 def constant(name: str, value: object) -> Iterator[None]:
     """Compile with the constant ``name`` at ``value`` meanwhile."""
+    if name in FIGURES:
+        target = named_target(NATIVE)
+        figures = {each: getattr(target.rates, each) for each in FIGURES}
+        rates = Rates(*{**figures, name: float(str(value))}.values())
+        changed = dataclasses.replace(target, rates=rates)
+        with mock.patch.object(named, "host_target", return_value=changed):
+            yield
+        return
     schedules = (module for key, module in sys.modules.items() if key.startswith("mind_mlir.lowering."))
     holders = [module for module in schedules if hasattr(module, name)]
     before = _own(name)
@@ -47,6 +60,8 @@ def constant(name: str, value: object) -> Iterator[None]:
 
 
 def _own(name: str) -> Any:
+    if name in FIGURES:
+        return getattr(named_target(NATIVE).rates, name)
     return getattr(constants if hasattr(constants, name) else costs, name)
 
 
@@ -95,10 +110,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [
         name for name, value in {**vars(costs), **vars(constants)}.items() if isinstance(value, int | float)
     ]
+    names += FIGURES
     options_parser.add_argument("name", choices=names, metavar="NAME", help="the constant")
     options_parser.add_argument("values", type=_number, nargs="+", metavar="VALUE", help="values to try")
     options_parser.add_argument("--only", metavar="A,B", default=",".join(_USUAL), help="workloads")
     options = options_parser.parse_args(arguments)
+    os.environ[named.RATES_VARIABLE] = "stated"  # but for the one that is tried
     report = measure(options.name, options.values, options.only.split(","))
     return show(report, as_json=options.json)
 

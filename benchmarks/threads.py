@@ -19,6 +19,7 @@ from benchmarks.report import Report
 from mind_mlir.lowering.emission import constants
 from mind_mlir.profiling.native_loops import STEP, NativeLoops
 from mind_mlir.runtime.threads import MOST_THREADS, SPIN_NS
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +152,8 @@ def measure(threads: int, megabytes: int) -> Report:
         f"  WORTHWHILE_NS {constants.WORTHWHILE_NS} (compare two threads that meet),",
         f"  WAKING_NS {constants.WAKING_NS},",
         f"  CHUNK_NS {constants.CHUNK_NS} (compare the empty loop of 16),",
-        f"  BYTE_NS {constants.BYTE_NS} (1 / GB/s), VECTOR_NS {constants.VECTOR_NS};",
+        "target/rates.py:",
+        f"  byte_ns {REFERENCE.byte_ns} (1 / GB/s), vector_ns {REFERENCE.vector_ns};",
         f"runtime/threads.py: SPIN_NS {SPIN_NS}, how long idle workers spin",
     ]
     return Report(f"threads, {megabytes} MB", rows, notes)

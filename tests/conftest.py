@@ -18,6 +18,8 @@ assert "numpy" not in sys.modules, "numpy has read its settings before they are 
 surroundings.drop()
 # Code is compiled anew, but where a test is about the cache.
 os.environ["MIND_MLIR_CACHE"] = "off"
+# It is the same on all machines with the same instructions, but where a test is about measuring.
+os.environ["MIND_MLIR_RATES"] = "stated"
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 

@@ -86,6 +86,7 @@ EXCEPTIONS = {
         "ir.terminators",
         "languages.core",
     ): "str() of a terminator is its text; the printer is loaded where it is called",
+    ("target.named", "profiling"): "what measures this machine is loaded where its rates are asked for",
     ("runtime.executable", "profiling"): "what measures calls is loaded where a profile is wanted",
     ("runtime.staged", "profiling"): "the type of a profile",
     ("runtime.staged_method", "profiling"): "the type of a profile",

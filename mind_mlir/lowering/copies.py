@@ -12,7 +12,6 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.booleans import as_bytes
-from mind_mlir.lowering.emission.constants import BYTE_NS
 from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.emission.indices import zero
 from mind_mlir.lowering.emission.split import split
@@ -54,7 +53,7 @@ def expand_copies(copies: Iterable[Operation], machine: Target) -> None:
 def _flat(source: Value, target: Value, machine: Target) -> None:
     """Emit a copy of buffers without gaps, in chunks if that pays."""
     elements = math.prod(source.type.shape)
-    chosen = split(max(elements, 1), 2 * byte_size(source.type) * BYTE_NS, multiple=LINE)
+    chosen = split(max(elements, 1), 2 * byte_size(source.type) * machine.rates.byte_ns, multiple=LINE)
     one, other = flattened(source), flattened(target)
     if chosen.count == 1:
         _move_run(one, other, machine)
@@ -80,7 +79,7 @@ def _move_run(source: Value, target: Value, machine: Target) -> None:
 def _strided(source: Value, target: Value, machine: Target) -> None:
     """Emit a copy as loops."""
     shape = source.type.shape
-    nanoseconds = 2 * math.prod(shape) * element_bytes(source.type.element_type) * BYTE_NS
+    nanoseconds = 2 * math.prod(shape) * element_bytes(source.type.element_type) * machine.rates.byte_ns
     chosen = split(max(shape[0], 1), nanoseconds) if shape else None
     if chosen is None or chosen.count == 1:
         _emit_loops(source, target, machine)
@@ -201,7 +200,7 @@ def expand_fills(fills: Iterable[Operation], machine: Target) -> None:
             flat = as_bytes(flattened(buffer))
             if value.type != flat.type.element_type:
                 value = arith.ExtUIOp(flat.type.element_type, value).result
-            _fill(flat, value, machine.vector_bytes // element_bytes(type_.element_type))
+            _fill(flat, value, machine)
         op.erase()
 
 
@@ -217,10 +216,11 @@ def _value(op: Operation) -> Value | None:
     return None if first.operands[0] in list(block.arguments) else first.operands[0]
 
 
-def _fill(buffer: Value, value: Value, lanes: int) -> None:
+def _fill(buffer: Value, value: Value, machine: Target) -> None:
     """Fill a ``buffer`` of rank 1."""
     extent = math.prod(buffer.type.shape)
-    nanoseconds = byte_size(buffer.type) * BYTE_NS
+    lanes = machine.vector_bytes // element_bytes(buffer.type.element_type)
+    nanoseconds = byte_size(buffer.type) * machine.rates.byte_ns
     chosen = split(max(extent, 1), nanoseconds, multiple=LINE)
 
     if chosen.count == 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import platform
 import time
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.cache.directory import cache_directory, store_for
+from mind_mlir.cache.fingerprint import machine_fingerprint
 from mind_mlir.outputs.files import write_file
 from mind_mlir.profiling.native_loops import STEP, NativeLoops
 from mind_mlir.runtime.threads import get_num_threads
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.lowering.profiling.rows import Work
 
-_FILE, _VERSION = "machine.json", 1
+_FILE, _VERSION = "machine.json", 2
 _CHUNKS, _STEPS = 64, 100_000
 #: Seconds of the processor's time that each loop is tried for, and calls at least.
 _SECONDS, _CALLS = 0.02, 5
@@ -83,7 +83,7 @@ def machine_limits() -> Limits:
 
 @functools.cache
 def _limits(threads: int) -> Limits:
-    key = f"{_processor()} {host_target().vector_bytes} {threads}"
+    key = f"{machine_fingerprint().hex()[:16]} {threads}"
     file = _kept_in()
     kept = {} if file is None else _read(file)
     if key in kept:
@@ -138,18 +138,6 @@ def _best(call: Callable[[], object]) -> float:
         call()
         best, calls = min(best, time.perf_counter() - start), calls + 1
     return best
-
-
-def _processor() -> str:
-    """Return what the system calls the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    rows = [[part.strip() for part in line.partition(":")] for line in reversed(lines)]
-    found = {row[0]: row[2] for row in rows}
-    names = ("model name", "cpu family", "model", "CPU part")
-    return " ".join(found[name] for name in names if name in found) or platform.processor()
 
 
 def _kept_in() -> Path | None:

@@ -14,7 +14,7 @@ from mind_mlir.runtime.threads import parallel_address
 from mind_mlir.target import host_target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 #: Vectors that one step of a loop reads, copies or computes with: as many as there are independent sums.
 STEP = 8
@@ -58,6 +58,26 @@ llvm.func @repeat(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %loops: i64)
   %is_left = llvm.icmp "slt" %following, %loops : i64
   llvm.cond_br %is_left, ^next(%following : i64), ^end
 ^end:
+  llvm.return
+}
+"""
+
+# The data: where the first of so many links is, each of which says where the next one lies.
+_CHASE = """
+llvm.func @chase(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %steps_at = llvm.getelementptr %data[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %result_at = llvm.getelementptr %data[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %first = llvm.load %data : !llvm.ptr -> !llvm.ptr
+  %steps = llvm.load %steps_at : !llvm.ptr -> i64
+  llvm.br ^next(%steps, %first : i64, !llvm.ptr)
+^next(%left: i64, %place: !llvm.ptr):
+  %following = llvm.load %place : !llvm.ptr -> !llvm.ptr
+  %rest = llvm.sub %left, %one : i64
+  %is_left = llvm.icmp "sgt" %rest, %one : i64
+  llvm.cond_br %is_left, ^next(%rest, %following : i64, !llvm.ptr), ^end
+^end:
+  llvm.store volatile %following, %result_at : !llvm.ptr, !llvm.ptr
   llvm.return
 }
 """
@@ -150,16 +170,19 @@ def _stream(name: str, vector: str) -> str:
 class NativeLoops:
     """The loops, compiled for this machine.
 
+    Args:
+        bodies: The names of those over vectors that are to be run.
+
     Attributes:
         vector_bytes: The size of the vectors that they step by.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bodies: Iterable[str] = tuple(_BODIES)) -> None:
         target = host_target()
         self.vector_bytes = target.vector_bytes
         vector = f"vector<{target.vector_bytes // 4}xf32>"
-        text = _COMMON.replace("PARALLEL", str(parallel_address()))
-        self._loaded = Loaded(compile_text(text + "".join(_stream(name, vector) for name in _BODIES)))
+        text = _COMMON.replace("PARALLEL", str(parallel_address())) + _CHASE
+        self._loaded = Loaded(compile_text(text + "".join(_stream(name, vector) for name in bodies)))
         self._repeat = _PARALLEL(self._loaded.address_of("repeat"))
 
     def run(self, body: str, data: Sequence[int], chunks: int, loops: int = 1) -> None:

@@ -20,12 +20,15 @@ from mind_mlir.target.named import (
     NATIVE,
     TARGETS,
     VARIABLE,
+    environment_target,
     named_target,
+    rates_are_measured,
     required_features,
     runnable_target,
     runs_here,
     triple_of,
 )
+from mind_mlir.target.processors import PROCESSORS
 from mind_mlir.target.record import AARCH64, BASELINE, X86_64, Target
 
 __all__ = [
@@ -34,11 +37,13 @@ __all__ = [
     "BASELINE",
     "FEATURES",
     "NATIVE",
+    "PROCESSORS",
     "TARGETS",
     "VARIABLE",
     "X86_64",
     "Target",
     "artefact_target",
+    "environment_target",
     "host_architecture",
     "host_features",
     "host_flags",
@@ -46,6 +51,7 @@ __all__ = [
     "missing_features",
     "named_target",
     "processors_of",
+    "rates_are_measured",
     "refused_features",
     "required_features",
     "runnable_target",

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.support import argument_checks
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.target.features import FEATURES, scheduled_for, with_implied, without
+from mind_mlir.target.features import FEATURES, with_implied, without
 from mind_mlir.target.host import host_architecture, host_features, host_target
-from mind_mlir.target.named import NATIVE, TARGETS, environment_target, named_target, required_features
+from mind_mlir.target.named import (
+    NATIVE,
+    TARGETS,
+    environment_target,
+    made,
+    named_target,
+    processor_target,
+    required_features,
+)
 from mind_mlir.target.processors import LEVELS, PROCESSORS
-from mind_mlir.target.record import AARCH64, BASELINE, X86_64, Target
+from mind_mlir.target.record import AARCH64, X86_64, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +89,7 @@ def _processor(machine: str, cpu: str) -> Target:
             raise ValueError(
                 f"target_cpu cannot be 'native' for {machine}: this machine is a {host_architecture()}"
             )
-        return _made(_least(machine, _caches(host_target())), host_features(), "")
+        return made(host_target(), host_features(), "")
     processor = PROCESSORS.get(cpu)
     if processor is None:
         raise _unknown("target_cpu", (NATIVE, *processors_of(machine)), cpu)
@@ -91,8 +98,7 @@ def _processor(machine: str, cpu: str) -> Target:
             f"target_cpu must be a processor of {machine}, not {cpu!r}; "
             f"say target {processor.machine}-{_SYSTEM} for that"
         )
-    tune = "" if cpu in LEVELS[machine] else cpu
-    return _made(_least(machine, processor.caches), processor.features, tune)
+    return processor_target(cpu)
 
 
 def _changed(machine: str, target: Target, changes: str) -> Target:
@@ -105,30 +111,7 @@ def _changed(machine: str, target: Target, changes: str) -> Target:
         if name not in FEATURES[machine]:
             raise _unknown(f"features of {machine}", FEATURES[machine], name)
         found = with_implied(machine, found | {name}) if sign == "+" else without(machine, found, name)
-    return _made(_least(machine, _caches(target)), found, target.tune)
-
-
-def _caches(target: Target) -> tuple[int, int, int]:
-    return target.l1_bytes, target.l2_bytes, target.l3_bytes
-
-
-def _least(machine: str, caches: tuple[int, int, int]) -> Target:
-    """Return the least processor of an architecture, with data caches of these sizes."""
-    l1, l2, l3 = caches
-    return dataclasses.replace(BASELINE[machine], l1_bytes=l1, l2_bytes=l2, l3_bytes=l3)
-
-
-def _made(base: Target, features: frozenset[str], tune: str) -> Target:
-    """Return a target that says all its features: those of the highest level that it has, and others."""
-    machine = base.machine
-    level = next(name for name in reversed(LEVELS[machine]) if PROCESSORS[name].features <= features)
-    further = [name for name in FEATURES[machine] if name in features - PROCESSORS[level].features]
-    return dataclasses.replace(
-        scheduled_for(base, features),
-        cpu=level,
-        features=tuple(f"+{name}" for name in further),
-        tune=tune,
-    )
+    return made(target, found, target.tune)
 
 
 def _unknown(parameter: str, known: Iterable[str], wrong: str) -> ValueError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir.target.features import FEATURES, features_of_flags, scheduled_for, with_implied
+from mind_mlir.target.processors import nearest
 from mind_mlir.target.record import BASELINE, X86_64, Target
 from mind_mlir.target.tile_state import refusal_in_words, usable_flags
 
@@ -84,14 +85,13 @@ def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, 
         caches: size in bytes of each data cache level of a core, where known.
     """
     base = BASELINE.get(machine, Target())
-    target = scheduled_for(base, features_of_flags(base.machine, flags))
+    features = features_of_flags(base.machine, flags)
+    target = scheduled_for(base, features)
     sizes = caches or {}
-    return dataclasses.replace(
-        target,
-        l1_bytes=sizes.get(1, target.l1_bytes),
-        l2_bytes=sizes.get(2, target.l2_bytes),
-        l3_bytes=sizes.get(3, target.l3_bytes),
-    )
+    given = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
+    l1, l2, l3 = (sizes.get(level, size) for level, size in enumerate(given, 1))
+    rates = nearest(base.machine, features, (l1, l2, l3)).rates
+    return dataclasses.replace(target, l1_bytes=l1, l2_bytes=l2, l3_bytes=l3, rates=rates)
 
 
 @functools.cache

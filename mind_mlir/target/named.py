@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 
-from mind_mlir.target.features import with_implied
+from mind_mlir.target.features import FEATURES, scheduled_for, with_implied
 from mind_mlir.target.host import host_architecture, host_features, host_target, refused_features
-from mind_mlir.target.processors import PROCESSORS
+from mind_mlir.target.processors import LEVELS, PROCESSORS
 from mind_mlir.target.record import BASELINE, Target
 
 #: The variable that names the target where nothing else does.
 VARIABLE = "MIND_MLIR_TARGET"
+#: The variable that says whether the rates of this machine are ``measured``, as they are unless it is set, or
+#: ``stated``: then all processes on processors of a kind make the same code.
+RATES_VARIABLE = "MIND_MLIR_RATES"
 #: The machine at hand.
 NATIVE = "native"
 _AVX512 = Target(
@@ -46,16 +50,69 @@ TARGETS = (NATIVE, *_LEVELS)
 
 
 def named_target(name: str | None = None) -> Target:
-    """Return a target by its name, one of `TARGETS`; by default the one that the environment names.
+    """Return a target by its name, one of `TARGETS` or a processor; by default the environment's.
 
-    Those but ``native`` have caches of a fixed size, so that a program has the same code on any machine.
+    Those but ``native`` have caches and rates that are stated, so that a program has the same code on any
+    machine. The rates of this machine are measured when they are first asked for, and kept beside the cache.
 
     Raises:
-        ValueError: The variable ``MIND_MLIR_TARGET`` names no target.
+        ValueError: One of the variables ``MIND_MLIR_TARGET`` and ``MIND_MLIR_RATES`` says what it may not.
     """
     if name is None:
         name = environment_target()
-    return host_target() if name == NATIVE else _LEVELS[name]
+    if name == NATIVE:
+        return _native() if rates_are_measured() else host_target()
+    return _LEVELS[name] if name in _LEVELS else processor_target(name)
+
+
+def rates_are_measured() -> bool:
+    """Return whether the environment lets the rates of this machine be measured.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_RATES`` says something else.
+    """
+    word = os.environ.get(RATES_VARIABLE) or "measured"
+    if word not in ("measured", "stated"):
+        raise ValueError(f"{RATES_VARIABLE} must be measured or stated, not {word!r}")
+    return word == "measured"
+
+
+@functools.cache
+def _native() -> Target:
+    from mind_mlir.profiling.rates import machine_rates  # noqa: PLC0415 -- which reads this package
+
+    stated, rates = host_target(), machine_rates()
+    return stated if rates == stated.rates else dataclasses.replace(stated, rates=rates)
+
+
+@functools.cache
+def processor_target(name: str) -> Target:
+    """Return the target that a processor of `PROCESSORS` is."""
+    processor = PROCESSORS[name]
+    l1, l2, l3 = processor.caches
+    base = BASELINE[processor.machine]
+    base = dataclasses.replace(base, l1_bytes=l1, l2_bytes=l2, l3_bytes=l3, rates=processor.rates)
+    return made(base, processor.features, "" if name in LEVELS[processor.machine] else name)
+
+
+def made(like: Target, features: frozenset[str], tune: str) -> Target:
+    """Return a target that says all its features: those of the highest level that it has, and others.
+
+    Its caches and rates are those of ``like``.
+    """
+    machine = like.machine
+    level = next(name for name in reversed(LEVELS[machine]) if PROCESSORS[name].features <= features)
+    further = [name for name in FEATURES[machine] if name in features - PROCESSORS[level].features]
+    return dataclasses.replace(
+        scheduled_for(BASELINE[machine], features),
+        l1_bytes=like.l1_bytes,
+        l2_bytes=like.l2_bytes,
+        l3_bytes=like.l3_bytes,
+        rates=like.rates,
+        cpu=level,
+        features=tuple(f"+{name}" for name in further),
+        tune=tune,
+    )
 
 
 def environment_target() -> str:

@@ -5,8 +5,10 @@ Names are LLVM's. Those of x86-64 are grouped by what their makers added from on
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.target.rates import REFERENCE, Rates, per_cycle
 from mind_mlir.target.record import AARCH64, BASELINE, X86_64
 
 if TYPE_CHECKING:
@@ -23,11 +25,13 @@ class Processor(NamedTuple):
         machine: Its architecture.
         features: What it has.
         caches: Its data caches: of a core, of a core, and the last as seen from a core, in bytes.
+        rates: How long a core takes for what, stated.
     """
 
     machine: str
     features: frozenset[str]
     caches: tuple[int, int, int] = (_BASE.l1_bytes, _BASE.l2_bytes, _BASE.l3_bytes)
+    rates: Rates = REFERENCE
 
 
 def _set(base: frozenset[str] = frozenset(), more: str = "") -> frozenset[str]:
@@ -58,33 +62,53 @@ _NEOVERSE_N1 = _set(_CORTEX_A72, "lse rdm fullfp16 dotprod")
 _NEOVERSE_V1 = _set(_NEOVERSE_N1, "fp16fml bf16 i8mm sve")
 _NEOVERSE_V2 = _set(_NEOVERSE_V1, "sve2")
 
+# Rates are about those that makers' manuals and measurements by others state, and what is between where they
+# differ: of servers with all cores at work. That of multiply-adds counts the widest vectors.
+_INTEL_CLIENT = per_cycle(3.5, 2, 2, (30, 20), 40, (16, 80, 1.4))
+_INTEL_SKYLAKE_SERVER = per_cycle(2.7, 2, 1.8, (45, 9), 70, (12, 90, 1.2))
+_INTEL_ICE_LAKE_SERVER = per_cycle(2.9, 2, 1.8, (45, 9), 75, (12, 95, 1.2))
+_INTEL_SAPPHIRE_RAPIDS = per_cycle(3.3, 2, 1.8, (45, 8), 125, (12, 120, 1.2))
+_AMD_ZEN_1 = per_cycle(3.2, 1, 1.8, (20, 15), 40, (18, 90, 1.4))
+_AMD_ZEN_2 = per_cycle(3.3, 2, 1.8, (25, 20), 40, (20, 95, 1.4))
+_AMD_ZEN_3 = per_cycle(3.5, 2, 1.8, (25, 22), 48, (22, 90, 1.4))
+_AMD_ZEN_4 = per_cycle(3.7, 1, 1.8, (24, 24), 50, (35, 100, 1.4))
+_AMD_ZEN_5 = per_cycle(4.0, 2, 1.8, (48, 24), 50, (40, 110, 1.4))
+_NEOVERSE_1 = per_cycle(3.0, 2, 1.8, (25, 10), 90, (18, 100, 1.4))
+_NEOVERSE_2 = per_cycle(3.0, 4, 3.6, (40, 12), 90, (25, 110, 1.4))
+
 PROCESSORS: Mapping[str, Processor] = {
     "x86-64": Processor(X86_64, frozenset()),
     "x86-64-v2": Processor(X86_64, _V2),
     "x86-64-v3": Processor(X86_64, _V3),
     "x86-64-v4": Processor(X86_64, _V4),
-    "haswell": Processor(X86_64, _HASWELL, (32 * _KB, 256 * _KB, 8 * _MB)),
-    "broadwell": Processor(X86_64, _BROADWELL, (32 * _KB, 256 * _KB, 8 * _MB)),
-    "skylake": Processor(X86_64, _BROADWELL, (32 * _KB, 256 * _KB, 8 * _MB)),
-    "skylake-avx512": Processor(X86_64, _SKYLAKE_SERVER, (32 * _KB, 1 * _MB, 16 * _MB)),
-    "cascadelake": Processor(X86_64, _CASCADE_LAKE, (32 * _KB, 1 * _MB, 16 * _MB)),
-    "icelake-server": Processor(X86_64, _ICE_LAKE, (48 * _KB, 1280 * _KB, 32 * _MB)),
-    "sapphirerapids": Processor(X86_64, _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 32 * _MB)),
-    "emeraldrapids": Processor(X86_64, _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 64 * _MB)),
-    "alderlake": Processor(X86_64, _ALDER_LAKE, (32 * _KB, 1 * _MB, 16 * _MB)),
-    "znver1": Processor(X86_64, _ZEN, (32 * _KB, 512 * _KB, 8 * _MB)),
-    "znver2": Processor(X86_64, _ZEN, (32 * _KB, 512 * _KB, 16 * _MB)),
-    "znver3": Processor(X86_64, _ZEN_3, (32 * _KB, 512 * _KB, 32 * _MB)),
-    "znver4": Processor(X86_64, _ZEN_4, (32 * _KB, 1 * _MB, 32 * _MB)),
-    "znver5": Processor(X86_64, _ZEN_5, (48 * _KB, 1 * _MB, 32 * _MB)),
+    "haswell": Processor(X86_64, _HASWELL, (32 * _KB, 256 * _KB, 8 * _MB), _INTEL_CLIENT),
+    "broadwell": Processor(X86_64, _BROADWELL, (32 * _KB, 256 * _KB, 8 * _MB), _INTEL_CLIENT),
+    "skylake": Processor(X86_64, _BROADWELL, (32 * _KB, 256 * _KB, 8 * _MB), _INTEL_CLIENT),
+    "skylake-avx512": Processor(
+        X86_64, _SKYLAKE_SERVER, (32 * _KB, 1 * _MB, 16 * _MB), _INTEL_SKYLAKE_SERVER
+    ),
+    "cascadelake": Processor(X86_64, _CASCADE_LAKE, (32 * _KB, 1 * _MB, 16 * _MB), _INTEL_SKYLAKE_SERVER),
+    "icelake-server": Processor(X86_64, _ICE_LAKE, (48 * _KB, 1280 * _KB, 32 * _MB), _INTEL_ICE_LAKE_SERVER),
+    "sapphirerapids": Processor(
+        X86_64, _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 32 * _MB), _INTEL_SAPPHIRE_RAPIDS
+    ),
+    "emeraldrapids": Processor(
+        X86_64, _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 64 * _MB), _INTEL_SAPPHIRE_RAPIDS
+    ),
+    "alderlake": Processor(X86_64, _ALDER_LAKE, (32 * _KB, 1 * _MB, 16 * _MB), _INTEL_CLIENT),
+    "znver1": Processor(X86_64, _ZEN, (32 * _KB, 512 * _KB, 8 * _MB), _AMD_ZEN_1),
+    "znver2": Processor(X86_64, _ZEN, (32 * _KB, 512 * _KB, 16 * _MB), _AMD_ZEN_2),
+    "znver3": Processor(X86_64, _ZEN_3, (32 * _KB, 512 * _KB, 32 * _MB), _AMD_ZEN_3),
+    "znver4": Processor(X86_64, _ZEN_4, (32 * _KB, 1 * _MB, 32 * _MB), _AMD_ZEN_4),
+    "znver5": Processor(X86_64, _ZEN_5, (48 * _KB, 1 * _MB, 32 * _MB), _AMD_ZEN_5),
     "generic": Processor(AARCH64, frozenset()),
     "cortex-a53": Processor(AARCH64, _CORTEX_A72, (32 * _KB, 256 * _KB, 1 * _MB)),
     "cortex-a72": Processor(AARCH64, _CORTEX_A72, (32 * _KB, 512 * _KB, 2 * _MB)),
     "cortex-a76": Processor(AARCH64, _NEOVERSE_N1, (64 * _KB, 512 * _KB, 2 * _MB)),
-    "neoverse-n1": Processor(AARCH64, _NEOVERSE_N1, (64 * _KB, 1 * _MB, 32 * _MB)),
-    "neoverse-n2": Processor(AARCH64, _NEOVERSE_V2, (64 * _KB, 1 * _MB, 32 * _MB)),
-    "neoverse-v1": Processor(AARCH64, _NEOVERSE_V1, (64 * _KB, 1 * _MB, 32 * _MB)),
-    "neoverse-v2": Processor(AARCH64, _NEOVERSE_V2, (64 * _KB, 2 * _MB, 64 * _MB)),
+    "neoverse-n1": Processor(AARCH64, _NEOVERSE_N1, (64 * _KB, 1 * _MB, 32 * _MB), _NEOVERSE_1),
+    "neoverse-n2": Processor(AARCH64, _NEOVERSE_V2, (64 * _KB, 1 * _MB, 32 * _MB), _NEOVERSE_2),
+    "neoverse-v1": Processor(AARCH64, _NEOVERSE_V1, (64 * _KB, 1 * _MB, 32 * _MB), _NEOVERSE_2),
+    "neoverse-v2": Processor(AARCH64, _NEOVERSE_V2, (64 * _KB, 2 * _MB, 64 * _MB), _NEOVERSE_2),
 }
 
 #: The least processor of each architecture, as LLVM calls it, and those of its levels upwards.
@@ -92,3 +116,17 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     X86_64: ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
     AARCH64: ("generic",),
 }
+
+
+def nearest(machine: str, features: frozenset[str], caches: tuple[int, int, int]) -> Processor:
+    """Return the processor that one with these features and caches is most like.
+
+    A feature counts as much as a cache of twice the size. Tiles do not, which systems may keep to themselves.
+    """
+
+    def distance(processor: Processor) -> float:
+        others = {name for name in features ^ processor.features if not name.startswith("amx-")}
+        sizes = zip(caches[:2], processor.caches, strict=False)
+        return len(others) + sum(abs(math.log2(max(1, one) / other)) for one, other in sizes)
+
+    return min((each for each in PROCESSORS.values() if each.machine == machine), key=distance)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from mind_mlir.target.rates import REFERENCE, Rates
+
 #: The architectures that code is made for.
 X86_64, AARCH64 = "x86_64", "aarch64"
 
@@ -34,6 +36,7 @@ class Target:
         features: what that one has, as LLVM says it; empty with ``cpu``.
         machine: the architecture, ``x86_64`` or ``aarch64``.
         tune: what LLVM calls the processor that the order of instructions is chosen for; empty: ``cpu``.
+        rates: how long a core takes for what: stated, or measured where it is the machine at hand.
     """
 
     vector_bytes: int = 16
@@ -55,10 +58,20 @@ class Target:
     features: tuple[str, ...] = ()
     machine: str = X86_64
     tune: str = ""
+    rates: Rates = REFERENCE
 
     def lanes(self, element_bits: int) -> int:
         """Return how many elements of ``element_bits`` bits fill one vector register (at least one)."""
         return max(1, self.vector_bytes * 8 // element_bits)
+
+    def in_words(self) -> str:
+        """Return what is said of the target in listings, two lines."""
+        features = [name for name, on in (("fused multiply-add", self.fma), ("masks", self.masks)) if on]
+        caches = (self.l1_bytes, self.l2_bytes, self.l3_bytes)
+        sizes = ", ".join(f"L{level} {size >> 10} KB" for level, size in enumerate(caches, 1))
+        vectors = f"{self.vector_registers} vector registers of {self.vector_bytes} bytes"
+        instructions = ", ".join([vectors, *features])
+        return f"target: {instructions}; {sizes}\nrates: {self.rates.in_words()}"
 
 
 _ARM = Target(vector_registers=32, fma=True, half=True, machine=AARCH64)

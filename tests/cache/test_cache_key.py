@@ -129,6 +129,7 @@ def test_attributes_of_different_kinds_are_told_apart() -> None:
             {"target": named_target("native")},
         ),
         {"target": dataclasses.replace(AVX2, l2_bytes=1)},
+        {"target": dataclasses.replace(AVX2, rates=dataclasses.replace(AVX2.rates, byte_ns=1.0))},
     ],
 )
 def test_what_changes_code_is_in_the_key(changed: dict[str, Any]) -> None:

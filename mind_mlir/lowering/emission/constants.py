@@ -1,6 +1,7 @@
 """The constants of the schedules that come from measurements, each with the command that measures it.
 
-Schedules depend on nothing else but shapes, dtypes and the target.
+Schedules depend on nothing else but shapes, dtypes and the target, whose `Rates` say what a byte and an
+operation take.
 """
 
 from __future__ import annotations
@@ -22,15 +23,6 @@ CHUNK_NS = 8_000
 #: Half the most chunks of a loop: enough for 64 threads to finish together.
 MOST_CHUNKS = 128
 
-#: Nanoseconds for a byte that comes from memory or goes there, on one core (`python -m benchmarks.threads`).
-BYTE_NS = 0.05
-
-#: Nanoseconds for a vector operation (`python -m benchmarks.threads`).
-VECTOR_NS = 0.2
-
-#: Nanoseconds for a vector multiply-add among others, about.
-FMA_NS = 0.17
-
 #: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
 ACCUMULATED = 160
 
@@ -49,9 +41,6 @@ STREAMED_SHARE = 2
 SLOW = {"arith.divsi": 20, "arith.remsi": 20} | {
     record.scalar_op: record.vector_operations for record in all_ops() if record.scalar_op is not None
 }
-
-#: How much faster than memory the second-level cache is.
-CACHE_SPEEDUP = 4
 
 #: Vectors in a step of a loop that stores past the cache, for bodies of up to so many operations each.
 STEPS = ((2, 4), (8, 2))
@@ -133,11 +122,6 @@ REPEATED_LONG = 48
 
 #: Operations that it takes to sum what is relative to a number that is not known yet, besides the sum.
 RELATIVE_COST = 3
-
-#: How much faster than memory the last-level cache is, where rows of it are read again. Of 64 rows of 4 MB, a
-#: softmax takes as long on one thread, and up to a quarter less on two, where exponentials are repeated;
-#: its gradient takes a third more.
-SHARED_CACHE_SPEEDUP = 2
 
 #: The part of the first-level cache that what is read of a piece of a long row takes.
 SEGMENT_SHARE = 4

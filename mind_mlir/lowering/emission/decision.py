@@ -174,7 +174,7 @@ def listing(decisions: Decisions, target: Target, opcodes: Opcodes) -> str:
         opcode = opcodes.get((label, place), operation.operation)
         return label, opcode, "" if place is None else ":".join(map(str, place))
 
-    lines = [f"target: {_target(target)}"]
+    lines = [target.in_words()]
     refused = [(row(operation), kind, reason) for operation, kind, reason in decisions.refused]
     number = 0
     for entry in decisions.in_order():
@@ -204,11 +204,3 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True) if width).rstrip()
         for row in rows
     ]
-
-
-def _target(target: Target) -> str:
-    features = [name for name, on in (("fused multiply-add", target.fma), ("masks", target.masks)) if on]
-    caches = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
-    sizes = ", ".join(f"L{level} {size >> 10} KB" for level, size in enumerate(caches, 1))
-    vectors = f"{target.vector_registers} vector registers of {target.vector_bytes} bytes"
-    return "; ".join([", ".join([vectors, *features]), sizes])

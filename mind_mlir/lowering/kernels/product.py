@@ -73,8 +73,9 @@ class ProductKernel(PanelProductKernel):
             not there: the copy stays in the first-level cache for all rows. A block has `COPIED_STEPS` steps
             at most.
         streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
-        fetches: Whether tiles ask for the next panel, which pays where panels are packed, or copied. Where
-            they are parts of long rows, it takes the processor longer to find the pages than it saves.
+        fetches: In how many steps tiles ask for a vector of the next panel, which pays where panels are
+            packed, or copied; more than one only where they lie in one piece. 0: never. Where they are parts
+            of long rows, it takes the processor longer to find the pages than it saves.
         dot: The kind of dot products, one of those of `vnni`, or empty. Factors are words then, but for a
             left factor of pairs that lie side by side, whose strides count elements; steps are of words, and
             sums of ``I8`` start from those that lie behind the right factor, column by column from
@@ -92,7 +93,7 @@ class ProductKernel(PanelProductKernel):
     ragged: bool
     copies: bool
     streams: bool = False
-    fetches: bool = False
+    fetches: int = 0
     dot: str = ""
 
     kind = "product"
@@ -101,7 +102,7 @@ class ProductKernel(PanelProductKernel):
     def name(self) -> str:
         """The symbol of the function."""
         names = ("fma", "masks", "ragged", "copies", "streams", "fetches")
-        flags = [name for name in names if getattr(self, name)]
+        flags = [name for name in names if getattr(self, name)] + [str(self.fetches)] * (self.fetches > 1)
         tile = f"{self.rows}x{self.vectors}x{self.lanes}"
         dot = [self.dot] if self.dot else []
         return symbol(self.kind, [tile, self.left, self.right, self.element, *flags, *dot])
@@ -124,7 +125,7 @@ class _Product:
 
     def __init__(self, kernel: ProductKernel, t: Text) -> None:
         self._k, self._t = kernel, t
-        self._fetches = kernel.fetches and kernel.rows >= _FETCHING_ROWS
+        self._fetches = kernel.fetches > 0 and kernel.rows >= _FETCHING_ROWS
         self._places = [v * kernel.lanes for v in range(kernel.vectors)]
 
     def append(self) -> None:
@@ -195,7 +196,7 @@ class _Product:
             for row in range(1, k.rows):  # those past the last one repeat it
                 following = lefts[-1] + t["left_row"]
                 lefts.append(live.compare("ugt", row).select(following, lefts[-1]))
-            sums = self._taps(lefts, self._walks(*rights, tile.number, panel.depth), panel)
+            sums = self._taps(lefts, self._walks(*rights, tile.number, panel), panel)
             self._results.add(out, live, sums, panel)
             tile.next(left + t["left_tile"], out + next_out, live - k.rows)
 
@@ -204,7 +205,8 @@ class _Product:
 
         The processor follows a panel by itself, but not from one panel to the next, nor on to the next page.
         So where kernels fetch, each tile prefetches a vector of each step of the next panel, which it takes
-        no time for: the multiply-adds of a step take longer than all else.
+        no time for: the multiply-adds of a step take longer than all else. Where that would be more lines at
+        once than a core waits for, twice or four times as many tiles do so, each asking again for the same.
         """
         t, k, count = self._t, self._k, len(walks)
         starts = [each.pointer for each in walks]
@@ -227,17 +229,22 @@ class _Product:
             tap.next(onward, *moved, *following)
         return following
 
-    def _walks(self, right: TextValue, ahead: TextValue, number: TextValue, depth: TextValue) -> list[_Walk]:
+    def _walks(self, right: TextValue, ahead: TextValue, number: TextValue, panel: Panel) -> list[_Walk]:
         """Append how tile ``number`` goes through its panel, and through the next one, ``ahead``."""
         t, k = self._t, self._k
         columns = t.number(k.columns)
         walks = [_Walk(right, t["right_step"], t["right_tap"])]
         if k.copies:
-            walks = [_Walk(right, columns, depth * columns)]
+            walks = [_Walk(right, columns, panel.depth * columns)]
         if self._fetches:
-            some = number.compare("ult", k.vectors)
-            first = ahead + number * k.lanes
-            step, tap = (some.select(t[each], t.number(0)) for each in ("right_step", "right_tap"))
+            some = number.compare("ult", k.vectors * k.fetches)
+            if k.fetches == 1:
+                first, step, tap = ahead + number * k.lanes, t["right_step"], t["right_tap"]
+            else:
+                step = t.number(k.lanes // k.fetches)
+                tap = panel.depth * step
+                first = ahead + number * (panel.taps * tap)
+            step, tap = (some.select(each, t.number(0)) for each in (step, tap))
             walks.append(_Walk(some.select(first, ahead), step, tap))
         return walks
 

@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from mind_mlir.passes.recompute.levels import Levels
     from mind_mlir.target import Target
 
-#: Vector operations that take as long as a byte from memory, or to it (`python -m benchmarks.threads`).
-OPERATIONS_A_BYTE = 0.25
-
-#: How much less a byte takes that the second-level cache still holds.
-CACHE_SPEEDUP = 4
-
 #: The most operations that a level computes again: more would only spill registers, and cut its loops in two.
 MOST_AGAIN = 16
 
@@ -137,7 +131,8 @@ class RecomputationChoice:
             spent += sum(levels.costs[each] * self._vectors(each) for each in found.computed)
         first = min(user for user in levels.users[value] if levels.of[user] > levels.of[number])
         is_far = levels.moved[first] - levels.moved[number] > self._target.l2_bytes
-        return spent < saved * OPERATIONS_A_BYTE / (1 if is_far else CACHE_SPEEDUP)
+        rates = self._target.rates
+        return spent < saved * ((rates.byte_ns if is_far else rates.l2_byte_ns) / rates.vector_ns)
 
     def _vectors(self, number: int) -> float:
         """Return how many vectors the result of an operation is; narrow floats are computed in f32."""

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mind_mlir.support.artefact_kinds import ARTEFACTS
 from mind_mlir.support.stages import FORMS, MLIR_FORMS, STAGES
-from mind_mlir.target import TARGETS
+from mind_mlir.target import TARGETS, X86_64, processors_of
 from mind_mlir.tools.cli.options import (
     artefact_options,
     bind_option,
@@ -151,8 +151,8 @@ def command(
         )
         write(session, request, options, cpu=target_cpu, features=features)
         return
-    if options.target not in (None, *TARGETS):
-        names = ", ".join(map(repr, TARGETS))
+    if options.target not in (None, *TARGETS, *processors_of(X86_64)):
+        names = ", ".join(map(repr, (*TARGETS, *processors_of(X86_64))))
         raise click.BadParameter(f"{options.target!r} is not one of {names}.", param_hint="'--target'")
     if len(func) > 1:
         raise click.UsageError(f"--emit={form} prints one function or all: give --func once, or not at all")

@@ -24,6 +24,7 @@ COMMANDS = {
     "legality": "Report what a conversion target does not take of a program.",
     "profile": "Show where the time of a program goes.",
     "buffers": "Show the memory that a program works in.",
+    "machine": "Show what is known of a processor, and how fast it is.",
     "cache": "Look at the compiled code that is kept on disk.",
     "ops": "Describe the operations.",
     "explain": "Explain a diagnostic code.",

@@ -15,7 +15,7 @@ from mind_mlir.runtime.threads import get_num_threads
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.target import ARTEFACT_TARGETS, named_target, runnable_target
+from mind_mlir.target import ARTEFACT_TARGETS, environment_target, rates_are_measured, runnable_target
 from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 from mind_mlir.tools.cli.completion import (
     complete_artefact_target,
@@ -328,7 +328,8 @@ def check_variables() -> None:
     """Make sure that the variables of the environment say what they may."""
     try:
         get_num_threads()
-        named_target()
+        environment_target()
+        rates_are_measured()
         store_for()
     except ValueError as error:
         raise click.UsageError(str(error)) from None

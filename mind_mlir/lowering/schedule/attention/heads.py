@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.emission.constants import VECTOR_NS
 from mind_mlir.lowering.emission.shuffles import transpose
 from mind_mlir.lowering.emission.split import emit_ranges, split
 from mind_mlir.mlir.bindings import Value, arith
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,7 +156,8 @@ class HeadsTogether:
         several = e.minimum(e.sub(members, first[1]), within) if members % within else within
         adds = None if members == within else e.compare("ne", first[1], 0)
         squares = -(-nest.keys // lanes.count)
-        cut = split(squares, 2 * nest.schedule.together * squares * nest.schedule.queries * VECTOR_NS)
+        vectors = 2 * nest.schedule.together * squares * nest.schedule.queries
+        cut = split(squares, vectors * REFERENCE.vector_ns)
         rows = e.mul(block, nest.schedule.queries)
 
         def chunk(start: Index, end: Index) -> None:

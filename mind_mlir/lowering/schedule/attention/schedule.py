@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import FMA_NS, VECTOR_NS, WAKING_NS
+from mind_mlir.lowering.emission.constants import WAKING_NS
 from mind_mlir.lowering.emission.decision import Computed, Decision, chosen
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS, SIDE
@@ -118,7 +118,7 @@ def choose_attention_schedule(factors: Factors[Source], target: Target) -> Atten
             rows, vectors = _NARROWER[vectors]
     keys = _BLOCK if program.is_online and factors.keys > _WHOLE else factors.keys
     at_once = -(-factors.queries // (lanes * vectors))
-    nanoseconds = _nanoseconds(factors, lanes, at_once)
+    nanoseconds = _nanoseconds(factors, lanes * (2 if pairs else 1), at_once, target)
     together = 0
     if factors.members > 1:
         together = _heads_together(factors, lanes * vectors, target)
@@ -187,16 +187,20 @@ def _bytes(factors: Factors[Source], queries: int, columns: int, *, pairs: bool)
     return factors.score_bytes * queries * arrays + words
 
 
-def _nanoseconds(factors: Factors[Source], lanes: int, at_once: int) -> float:
-    """Return how long all of it takes one thread, where queries are computed in so many parts."""
+def _nanoseconds(factors: Factors[Source], terms: int, at_once: int, target: Target) -> float:
+    """Return how long all of it takes one thread, where queries are computed in so many parts.
+
+    An instruction multiplies so many ``terms``.
+    """
+    rates, lanes = target.rates, target.lanes(factors.element.width)
     products = factors.queries * factors.keys * sum(factors.sizes)
     seen = 1.0
     if factors.program.visible is not None and factors.program.visible < factors.keys // 2:
         # Queries that are computed at once go through all keys that any of them sees.
         seen = (at_once + 1) / (2 * at_once)
     elements = factors.heads * seen * factors.queries * factors.keys
-    nanoseconds = factors.heads * seen * products / lanes * FMA_NS
-    return nanoseconds + elements / lanes * _ELEMENT_STEPS * VECTOR_NS
+    nanoseconds = factors.heads * seen * products / terms * rates.multiply_add_ns
+    return nanoseconds + elements / lanes * _ELEMENT_STEPS * rates.vector_ns
 
 
 def _heads_together(factors: Factors[Source], queries: int, target: Target) -> int:

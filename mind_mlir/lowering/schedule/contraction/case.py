@@ -7,7 +7,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import ACCUMULATED, BYTE_NS, FMA_NS, LINE
+from mind_mlir.lowering.emission.constants import ACCUMULATED, LINE
 from mind_mlir.lowering.kernels.gemv import JOINED
 from mind_mlir.lowering.kernels.product import COPIED_STEPS
 from mind_mlir.lowering.kernels.summands import PRODUCTS
@@ -15,6 +15,7 @@ from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
 from mind_mlir.ops.accumulation import BLOCK
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.lowering.schedule.contraction.words import Words
     from mind_mlir.target import Target
+    from mind_mlir.target.rates import Rates
 
 
 @dataclasses.dataclass
@@ -87,10 +89,8 @@ class ProductCase:
         self.planes = math.prod(loop.extent for loop in loops.rows[1:])
         self.batch = math.prod(loop.extent for loop in loops.batch)
         self.all_rows = self.m * self.planes
-        multiplied = self.all_rows * self.batch * self.k * -(-self.n // self.lanes) * FMA_NS
-        multiplied *= len(PRODUCTS[self.summands]) / costs.TILE_SPEED if self.tiled else 1
         self.right_bytes = self.k * self.n * self.size * self.summands
-        self.nanoseconds = max(multiplied, self.right_bytes * self.batch * BYTE_NS)
+        self.nanoseconds = self._nanoseconds(target.rates)
         self.has_one_sum = len(loops.depth) == 1
         self.is_matrix = self.has_one_sum and len(loops.rows) == 1 and not loops.batch
         self.is_deep = not self.has_one_sum and self.k > costs.DEEP * max(self.all_rows, self.n)
@@ -107,6 +107,11 @@ class ProductCase:
         is_read_by_few = self.has_one_sum and self.is_read_seldom
         self.is_read_again = not is_read_by_few and self.right_bytes > target.l1_bytes
         self.gives_panels = self.constant_right and self.fills_l1
+
+    def _nanoseconds(self, rates: Rates) -> float:
+        multiplied = self.all_rows * self.batch * self.k * -(-self.n // self.lanes) * rates.multiply_add_ns
+        multiplied *= len(PRODUCTS[self.summands]) / costs.TILE_SPEED if self.tiled else 1
+        return max(multiplied, self.right_bytes * self.batch * rates.byte_ns)
 
     # Products of few rows
 
@@ -192,7 +197,8 @@ class ProductCase:
 
     @property
     def _tolerance(self) -> float:
-        if self.nanoseconds <= costs.SMALL_NS:
+        # Where there are no masks, sums depend on the tile.
+        if self._nanoseconds(REFERENCE) <= costs.SMALL_NS:
             return costs.TOLERANCE_SMALL
         if not self.is_far or self.terms > 1:
             return costs.TOLERANCE_NEAR

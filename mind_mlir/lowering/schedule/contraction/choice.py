@@ -11,7 +11,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, GEMV_ROWS, WAKING_NS
+from mind_mlir.lowering.emission.constants import GEMV_ROWS, WAKING_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.constant_factors import constant_of
@@ -81,7 +81,7 @@ def _dots(case: ProductCase) -> MatmulSchedule | None:
     last = k - (-(-k // kc) - 1) * kc
     if last < whole or not (target.masks or k % whole == 0):
         return None
-    nanoseconds = k * case.n * case.size * BYTE_NS
+    nanoseconds = k * case.n * case.size * target.rates.byte_ns
     return MatmulSchedule(
         strategy=DOTS,
         lanes=lanes,

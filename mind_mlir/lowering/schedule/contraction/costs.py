@@ -1,7 +1,7 @@
 """The cost model of products: what was measured, and where one way of computing them overtakes another.
 
-No other module of this folder has numbers like these. What a byte, an instruction or a claim of a thread
-takes is measured for all schedules (`emission.constants`); cache sizes are the target's.
+No other module of this folder has numbers like these. What a claim of a thread takes is measured for all
+schedules (`emission.constants`); cache sizes, and what a byte or an instruction takes, are the target's.
 `python -m benchmarks.sweep NAME VALUE... --only mm_skinny` tries others.
 """
 
@@ -98,6 +98,9 @@ SPLIT_NS = 0.4
 
 # Macro-tiles and chunks.
 
+#: Lines of the next panel that may be on their way from the last-level cache: fewer than the 10 to 16 that
+#: cores keep track of, for tiles read their own panel besides.
+LINES_AHEAD = 9
 #: What part of the second-level cache the left and the right factor of a macro-tile may take, a block of
 #: steps at a time: of the left one little where panels are packed, so that it stays while many of them go
 #: through, and so that rows of it and of the result do not displace each other where they are a power of two
@@ -134,8 +137,6 @@ BYTE_PANELS_FROM, FLOAT_PANELS_FROM = 8, 24
 FLOAT_TILES, INTEGER_TILE = {32: (12, 2), 16: (6, 2)}, (8, 2)
 #: Columns that are packed at once, and blocks: the second-level cache holds them beside what is multiplied.
 PANEL_COLUMNS, INTEGER_BLOCKS, FLOAT_BLOCKS = 64, 128, 8
-#: Bytes ahead that memory is asked for: where processors notice late that a row follows the one before.
-AHEAD = 384
 #: Nanoseconds of a product of one activation and one weight, about, and to arrange an activation.
 FEW_BIT_NS, ARRANGED_NS = 0.01, 0.5
 

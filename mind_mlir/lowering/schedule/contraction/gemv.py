@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.emission.constants import WAKING_NS
 from mind_mlir.lowering.emission.split import emit_ranges, least, split
 from mind_mlir.lowering.kernels.library import KernelBuffer
 from mind_mlir.lowering.schedule.contraction.costs import NEAR_COLUMNS
@@ -24,6 +24,7 @@ from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import DOTS, round_up
 from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.memory import metadata_of
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +111,6 @@ class GemvEmission(ProductEmission):
             numbers = {"rows": s.rows, "columns": e.sub(end, first), "parts": parts}
             self._library.call_with(e, join_kernel(self._p), operands, numbers, self._start)
 
-        nanoseconds = parts * part * element.width // 8 * BYTE_NS
+        nanoseconds = parts * part * element.width // 8 * REFERENCE.byte_ns
         size = n if nanoseconds < WAKING_NS else split(n, nanoseconds, multiple=s.lanes).step
         self._join = lambda: emit_ranges(e, n, size, joined)

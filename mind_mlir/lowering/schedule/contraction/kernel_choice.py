@@ -9,7 +9,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mind_mlir.lowering.emission.constants import BYTE_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.gemv import AxpyKernel, DotKernel, JoinKernel
 from mind_mlir.lowering.kernels.llvm_text import byte_width
@@ -21,6 +20,7 @@ from mind_mlir.lowering.kernels.vnni import NOTHING_SEEN, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP, TILES
 from mind_mlir.lowering.schedule.contraction.words import conversions, words_of
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.library import Kernel
@@ -93,7 +93,7 @@ def product_kernel(product: Product, *, streams: bool, dot: str = "") -> Product
         ragged=not s.pack and product.loops.columns.extent % s.columns > 0,
         copies=s.strategy == COPIED,
         streams=streams,
-        fetches=s.pack or s.strategy == COPIED,
+        fetches=s.fetch_steps if s.pack else int(s.strategy == COPIED),
         dot=dot,
         **common,
     )
@@ -199,7 +199,7 @@ def packing_of(product: Product, side: Literal["left", "right"]) -> Packing:
     together, batches = s.packings, 1
     if is_left:
         copied = 2 * lines.extent * inner.extent * byte_width(kernel.element)
-        together = split(panels, copied * BYTE_NS).step
+        together = split(panels, copied * REFERENCE.byte_ns).step
     elif g.batch:
         together, batches = panels, s.packings
     return Packing(

@@ -57,6 +57,7 @@ class MatmulSchedule:
         prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
         prepacked: Whether the right factor is.
         emulates: Whether vector code takes the place of instructions for tiles.
+        fetch_steps: In how many steps a tile asks for a vector of the next panel, if panels are packed.
     """
 
     strategy: str
@@ -82,6 +83,7 @@ class MatmulSchedule:
     prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
     prepacked: bool = field(default=False, metadata=spelled("given"))
     emulates: bool = False
+    fetch_steps: int = 1
 
     @property
     def columns(self) -> int:
@@ -145,6 +147,8 @@ class MatmulSchedule:
                 f"{len(PRODUCTS[self.summands])} of bf16 each",
                 f"a factor is a sum of {self.summands}, which tiles multiply",
             ),
+            self.fetch_steps > 1
+            and ("panel ahead", f"a vector in {self.fetch_steps} steps", "the last-level cache answers late"),
             self.streams and ("result", "past the cache", "larger than it, and written once"),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, STREAMED_CACHES, WAKING_NS, WORTHWHILE_NS
+from mind_mlir.lowering.emission.constants import LINE, STREAMED_CACHES, WAKING_NS, WORTHWHILE_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
@@ -34,8 +34,8 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
     result = case.batch * case.all_rows * case.n * case.size
     by_steps = loops.packs_steps and not (case.words is not None and case.words.have_sums)
     units = loops.steps if by_steps else case.batch if case.batch > 1 else -(-case.n // case.columns)
-    packed = split(units, 2 * case.right_bytes * case.batch * BYTE_NS).step
-    is_large = result > STREAMED_CACHES * target.l2_bytes
+    packed = split(units, 2 * case.right_bytes * case.batch * target.rates.byte_ns).step
+    is_large = result > STREAMED_CACHES * target.l2_bytes and target.rates.streaming_gain >= 1
     return MatmulSchedule(
         strategy=strategy,
         lanes=case.lanes,
@@ -56,8 +56,23 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         prepacked_left=case.constant_left and packs_left,
         prepacked=case.constant_right and strategy in PACKING,
         emulates=case.tiled and target.emulates_tiles,
+        fetch_steps=_fetch_steps(case, mc) if strategy in PACKING else 1,
         **instructions(target),
     )
+
+
+def _fetch_steps(case: ProductCase, mc: int) -> int:
+    """Return in how many steps a tile asks for a vector of the next panel, a power of two.
+
+    The last-level cache answers after some steps; meanwhile, no more than so many lines are to be on the way.
+    """
+    (rows, vectors), rates = case.tile, case.target.rates
+    lines = case.target.vector_bytes / LINE
+    at_once = lines * rates.l3_latency_ns / (rows * vectors * rates.multiply_add_ns)
+    steps, tiles = 1, -(-mc // rows)
+    while at_once > costs.LINES_AHEAD * steps and 2 * steps * vectors <= tiles and case.n > case.columns:
+        steps *= 2
+    return min(steps, case.lanes)
 
 
 def _room(case: ProductCase, strategy: str, *, packs_left: bool) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, FMA_NS
 from mind_mlir.lowering.kernels.llvm_text import HALF, SHORT
 from mind_mlir.lowering.kernels.summands import PRODUCTS
 from mind_mlir.lowering.kernels.tile_operations import SIDE
@@ -12,6 +11,7 @@ from mind_mlir.lowering.kernels.vnni import BF16, I8, I8_U8, I16, LEAST, RAISED,
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import round_up
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
@@ -109,14 +109,17 @@ def words_for(
 
 
 def _is_faster(words: Words, geometry: Geometry, once: tuple[bool, bool]) -> bool:
-    """Return whether tiles multiply all summands, and packing takes these, in less time than vectors take."""
+    """Return whether tiles multiply all summands, and packing takes these, in less time than vectors take.
+
+    Bits depend on that, so that it is asked of no rates that were measured.
+    """
     rows, steps = geometry.rows[0].extent, geometry.steps
     vectors = -(-geometry.columns.extent // SIDE)
     right = steps * geometry.columns.extent
-    by_vectors = max(rows * steps * vectors * FMA_NS, 4 * right * BYTE_NS)
+    by_vectors = max(rows * steps * vectors * REFERENCE.multiply_add_ns, 4 * right * REFERENCE.byte_ns)
     whole = round_up(rows, SIDE) * round_up(steps, SIDE * words.terms) // words.terms * vectors
-    by_tiles = whole * len(PRODUCTS[words.summands]) * FMA_NS / costs.TILE_SPEED
-    by_tiles = max(by_tiles, 4 * right * words.summands / words.terms * BYTE_NS)
+    by_tiles = whole * len(PRODUCTS[words.summands]) * REFERENCE.multiply_add_ns / costs.TILE_SPEED
+    by_tiles = max(by_tiles, 4 * right * words.summands / words.terms * REFERENCE.byte_ns)
     split = sum(size for size, is_once in zip((rows * steps, right), once, strict=True) if not is_once)
     return by_tiles + split * costs.SPLIT_NS < by_vectors
 

@@ -141,11 +141,12 @@ def _choose_rows(scatter: Scatter, size: int, target: Target) -> ScatterSchedule
     other in memory. Else it takes longer to find a row than to pass over others, and they share the rows.
     """
     lanes, row = target.lanes(8 * size), scatter.width * size
-    each = constants.ROW_NS + 3 * row * constants.BYTE_NS
+    each = constants.ROW_NS + 3 * row * target.rates.byte_ns
     if scatter.rows * row <= target.l2_bytes:
+        nearer = target.rates.l2_byte_ns / target.rates.byte_ns
         half = -(-scatter.width // (2 * lanes)) * lanes
         part = half if row >= 2 * constants.PART_OF_ROW else scatter.width
-        cut = split(scatter.width, scatter.count * each / constants.CACHE_SPEEDUP, multiple=part)
+        cut = split(scatter.width, scatter.count * each * nearer, multiple=part)
         return ScatterSchedule(cut, "columns", lanes, 2)
     most = max(1, int(constants.LISTED * each / constants.LIST_NS))
     cut = split(scatter.rows, scatter.count * each, multiple=-(-scatter.rows // most))

@@ -15,6 +15,7 @@ from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.movement.scatter_blocks import BLOCK, UpdateBlocks
 from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter, Index
@@ -163,7 +164,7 @@ class TableEmitter:
         whole = rows - rows % tables.lanes
         merged = [start]
         if whole:
-            nanoseconds = whole // tables.lanes * tables.count * constants.VECTOR_NS
+            nanoseconds = whole // tables.lanes * tables.count * REFERENCE.vector_ns
             cut = split(whole, nanoseconds, multiple=tables.lanes)
 
             def chunk(first: Index, end: Index, inside: list[Value]) -> list[Value]:

@@ -16,6 +16,7 @@ from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.shuffles import transpose
 from mind_mlir.lowering.emission.split import Split, split
+from mind_mlir.lowering.emission.stores import past_caches
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, merged
 from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
 from mind_mlir.mlir.bindings import Value, ir
@@ -108,7 +109,7 @@ def choose_transposition_schedule(nest: Transposition, target: Target) -> Transp
     enough = (dim for dim, count in enumerate(units) if count >= constants.FEWEST_SHARED)
     shared = next(enough, units.index(max(units)))
     result = math.prod(extents) * size
-    cut = split(extents[shared], 2 * result * constants.BYTE_NS, multiple=band if shared == column else 1)
+    cut = split(extents[shared], 2 * result * target.rates.byte_ns, multiple=band if shared == column else 1)
     step = cut.step
     if shared != column and cut.count > 1:
         # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
@@ -117,8 +118,7 @@ def choose_transposition_schedule(nest: Transposition, target: Target) -> Transp
     elif shared == column and 0 < extents[column] % step < lanes:
         step += lanes  # else the squares of the last chunk would overlap those of the one before
     cut = dataclasses.replace(cut, step=step, count=-(-extents[shared] // step))
-    large = result >= constants.STREAMED_CACHES * target.l2_bytes
-    large = large and 2 * result * constants.STREAMED_SHARE >= target.l3_bytes
+    large = past_caches(result, 2 * result, target)
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
     distance = constants.PREFETCH_SQUARES if result > target.l2_bytes else 0
     return TranspositionSchedule(lanes, band, shared, cut, large and whole, distance)

@@ -131,7 +131,7 @@ class QuantizedProduct(OperationNest):
         if self.integers:
             return TileKernel(rows=rows, vectors=vectors, lanes=s.lanes, zeros=self.zeros, fma=s.fma)
         tile = rows, vectors, s.lanes
-        return ProductKernel(*tile, "f32", "f32", "f32", s.fma, s.masks, False, False, fetches=True)
+        return ProductKernel(*tile, "f32", "f32", "f32", s.fma, s.masks, False, False, fetches=1)
 
     def kernels(self, s: QuantizedSchedule) -> list[Kernel]:
         """Return all kernels that are called."""

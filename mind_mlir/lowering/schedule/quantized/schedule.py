@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.emission.constants import LINE, WAKING_NS
 from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.kernels.quantized import FOUR, ONE, TWO
@@ -17,6 +17,7 @@ from mind_mlir.target.record import X86_64
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.quantized.marked import QuantizedProduct
     from mind_mlir.target import Target
+    from mind_mlir.target.rates import Rates
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +77,7 @@ def quantized_schedule(product: QuantizedProduct, target: Target) -> QuantizedSc
     (rows, columns, depth), integers = product.extents, product.integers
     dots = _dots(target) if integers else ""
     row_bytes = depth * product.format.bits // 8
-    nanoseconds = columns * max(row_bytes * BYTE_NS, depth * rows * costs.FEW_BIT_NS)
+    nanoseconds = columns * max(row_bytes * target.rates.byte_ns, depth * rows * costs.FEW_BIT_NS)
     in_bytes = dots == FOUR and target.masks and target.lanes(32) == 16
     fewest = costs.BYTE_PANELS_FROM if in_bytes else costs.FLOAT_PANELS_FROM
     if rows >= fewest and (in_bytes or not integers):
@@ -95,9 +96,17 @@ def quantized_schedule(product: QuantizedProduct, target: Target) -> QuantizedSc
         nc=cut.step,
         brief=cut.brief,
         dots=dots,
-        ahead=costs.AHEAD if rows == 1 else 0,
+        ahead=_ahead(target.rates) if rows == 1 else 0,
         **instructions(target),
     )
+
+
+def _ahead(rates: Rates) -> int:
+    """Return how many bytes ahead each stream of weights is asked for: what it reads until memory answers.
+
+    Processors notice late that a row follows the one before.
+    """
+    return max(1, int(rates.latency_ns / rates.byte_ns / costs.STREAMS / LINE)) * LINE
 
 
 def _panels(product: QuantizedProduct, nanoseconds: float, dots: str, target: Target) -> QuantizedSchedule:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Literal
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, FEWEST_SHARED
+from mind_mlir.lowering.emission.constants import FEWEST_SHARED
 from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.kind import ViewNest
@@ -15,6 +15,7 @@ from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import definition, terminator_of
 from mind_mlir.ops.scan_lowering import EXCLUSIVE, REVERSE, SCAN_ATTRIBUTE
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.kind import Site
@@ -136,7 +137,7 @@ def choose_scan_schedule(scan: Scan, target: Target) -> ScanSchedule:
         vectors, steps = 0, -(-length // lanes)
     else:
         vectors, steps = min(BESIDE, -(-inner // lanes)), length
-    nanoseconds = 2 * math.prod(scan.extents) * scan.size * BYTE_NS
+    nanoseconds = 2 * math.prod(scan.extents) * scan.size * REFERENCE.byte_ns
     cut: Literal["rows", "columns", "blocks"] = "blocks"
     if rows >= FEWEST_SHARED or steps < FEWEST_SHARED:
         cut, shared = "rows", split(rows, nanoseconds)

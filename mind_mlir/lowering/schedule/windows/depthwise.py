@@ -11,7 +11,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.emission.constants import FMA_NS
 from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.emitter import zero
 from mind_mlir.lowering.emission.split import Split, split
@@ -230,5 +229,5 @@ def depthwise_schedule(depthwise: Depthwise, target: Target) -> DepthwiseSchedul
     vectors = -(-depthwise.shape[-1] // lanes)
     lines = depthwise.shape[0] * math.prod(axis.results for axis in outer)
     terms = math.prod(axis.window for axis in depthwise.axes) * depthwise.channels
-    time = lines * last.results * vectors * terms * FMA_NS
+    time = lines * last.results * vectors * terms * target.rates.multiply_add_ns
     return DepthwiseSchedule(lanes, results, split(lines, time))

@@ -10,7 +10,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import FMA_NS
 from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value
@@ -120,7 +119,9 @@ def lines_schedule(lines: Lines, target: Target) -> LinesSchedule | Refusal:
     )
     outer = lines.view.shapes[2][0] * math.prod(axis.results for axis in lines.axes[:-1])
     parts = outer * -(-lines.length // (vectors * lanes))
-    return LinesSchedule(lanes, vectors, period, split(parts, parts * vectors * lines.taps * FMA_NS))
+    return LinesSchedule(
+        lanes, vectors, period, split(parts, parts * vectors * lines.taps * target.rates.multiply_add_ns)
+    )
 
 
 class LinesEmitter:

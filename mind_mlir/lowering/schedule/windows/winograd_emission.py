@@ -6,7 +6,6 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, VECTOR_NS
 from mind_mlir.lowering.emission.split import split
 from mind_mlir.lowering.schedule.windows.axis import WindowAxis, where_inside
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
@@ -17,6 +16,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     output_transform,
 )
 from mind_mlir.mlir.bindings import Type, Value, arith
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -245,5 +245,5 @@ class WinogradEmitter:
     def _shared(self, rows: int, elements: int, result: Value, body: LoopBody) -> Value:
         """Emit ``body`` for each of ``rows``, each of so many squares of elements, among threads."""
         vectors = rows * -(-elements // self._lanes) * self._tiles.products
-        time = vectors * (_OPERATIONS * VECTOR_NS + self._lanes * self._bytes * BYTE_NS)
+        time = vectors * (_OPERATIONS * REFERENCE.vector_ns + self._lanes * self._bytes * REFERENCE.byte_ns)
         return self._e.iterations(split(rows, time), rows, [result], body)[0]

@@ -126,6 +126,16 @@ def test_packed_right_factors(shape: tuple[int, int, int], layout: str, width: i
     check(*shape, "f32", layout, target)
 
 
+@pytest.mark.skipif(host_target().vector_bytes < 32, reason="so short vectors are few lines")
+@pytest.mark.parametrize(("latency", "steps"), [(0.3, 2), (0.6, 4)])
+def test_panels_that_come_late_are_asked_for_in_several_steps(latency: float, steps: int) -> None:
+    """Hints change no results, whatever they say of panels beyond the last one and of odd steps."""
+    rates = dataclasses.replace(host_target().rates, multiply_add_ns=0.001, l3_latency_ns=latency)
+    target = dataclasses.replace(host_target(), l2_bytes=4 << 20, rates=rates)
+    assert chosen(641, 331, 171, target, strided_right=True).fetch_steps == steps
+    check(641, 331, 171, "f32", "nt", target)
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)], ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "i32"])
 def test_extent_zero(shape: tuple[int, int, int], dtype: str) -> None:

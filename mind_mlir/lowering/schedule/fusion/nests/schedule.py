@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.emission.decision import Choice, chosen
+from mind_mlir.lowering.emission.stores import past_caches
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.work import Work
@@ -190,9 +191,7 @@ def streams(work: Work, target: Target) -> bool:
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
     """
     only_written = work.bytes - work.stored < work.stored // 2
-    large = work.stored >= constants.STREAMED_CACHES * target.l2_bytes
-    large = large and work.bytes * constants.STREAMED_SHARE >= target.l3_bytes
-    if work.reductions or only_written or not large:
+    if work.reductions or only_written or not past_caches(work.stored, work.bytes, target):
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)

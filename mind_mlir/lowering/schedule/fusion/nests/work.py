@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
+from mind_mlir.lowering.emission.constants import SLOW
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.linalg_view.layout import overlap, window_of
 from mind_mlir.lowering.schedule.linalg_view.values import filler
@@ -14,6 +14,7 @@ from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import bytes_of
 from mind_mlir.mlir.values import definition
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -64,10 +65,14 @@ class Work:
         return self.extents[self.vector] * self.bits // 8
 
     def nanoseconds(self, target: Target) -> float:
-        """Return how long one thread takes, about."""
+        """Return how long one thread takes, about.
+
+        Threads that share a sum change its order: of reductions it is the same on all machines.
+        """
+        rates = REFERENCE if self.reductions else target.rates
         vectors = math.prod(self.extents) / target.lanes(self.bits)
-        moving = self.bytes * (BYTE_NS if self.bytes > target.l2_bytes else BYTE_NS / CACHE_SPEEDUP)
-        return max(moving, vectors * self.operations * VECTOR_NS)
+        moving = self.bytes * (rates.byte_ns if self.bytes > target.l2_bytes else rates.l2_byte_ns)
+        return max(moving, vectors * self.operations * rates.vector_ns)
 
 
 def work_of(group: Group, results: Iterable[Value]) -> Work:

@@ -18,6 +18,7 @@ from mind_mlir.lowering.schedule.fusion.nests.work import Work, operations_of, r
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import bytes_of
+from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,10 +126,13 @@ def pays(work: RowWork, stages: Sequence[Stage]) -> bool:
     read = [work.row_bytes(read_by(stage.passes[1].members, group.produced)) for stage in joined]
     # A line that is written is read first.
     saved = sum(read) / work.extent + 2 * sum(bytes_of(value) // math.prod(group.extents) for value in kept)
-    rate = constants.BYTE_NS
+    rate = REFERENCE.byte_ns  # stages sum otherwise than groups: the choice is the same on all machines
     row_bytes = work.whole.bytes * work.extent // math.prod(group.extents)
     if 2 * work.whole.bytes <= target.l3_bytes:
-        rate /= constants.CACHE_SPEEDUP
+        rate = REFERENCE.l2_byte_ns
     elif work.rows is not None and 2 * row_bytes <= target.l3_bytes:
-        rate /= constants.SHARED_CACHE_SPEEDUP  # groups would go through a few rows one after the other
-    return again * constants.VECTOR_NS / work.lanes < saved * rate
+        # Groups would go through a few rows one after the other. Of 64 rows of 4 MB, a softmax takes as long
+        # on one thread, and up to a quarter less on two, where exponentials are repeated; its gradient takes
+        # a third more.
+        rate = REFERENCE.l3_byte_ns
+    return again * REFERENCE.vector_ns / work.lanes < saved * rate
