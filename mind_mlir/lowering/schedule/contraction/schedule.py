@@ -55,6 +55,7 @@ class MatmulSchedule:
         prepacked_left: Whether the left factor is a constant, which is packed when the program is compiled.
         prepacked: Whether the right factor is.
         emulates: Whether vector code takes the place of instructions for tiles.
+        mirrors: Whether macro-tiles above the diagonal are copies of what is below it.
     """
 
     strategy: str
@@ -79,6 +80,7 @@ class MatmulSchedule:
     prepacked_left: bool = field(default=False, metadata=spelled("given_left"))
     prepacked: bool = field(default=False, metadata=spelled("given"))
     emulates: bool = False
+    mirrors: bool = False
 
     @property
     def columns(self) -> int:
@@ -137,6 +139,7 @@ class MatmulSchedule:
             self.vnni > 1
             and ("terms", f"{self.vnni} at a time", "one instruction multiplies and adds as many"),
             self.streams and ("result", "past the cache", "larger than it, and written once"),
+            self.mirrors and ("above", "copied from below the diagonal", "the result is symmetric"),
         )
 
     def _gemv_choices(self) -> tuple[Choice, ...]:
