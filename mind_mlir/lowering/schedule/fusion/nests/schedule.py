@@ -159,19 +159,20 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
 
 
 def _unrolled(work: Work, cut: set[int], width: int) -> tuple[int, ...]:
-    """Return the innermost loops around a vector loop of a single step that are short enough to be none."""
-    if work.extents[work.vector] >= 2 * width:
-        return ()
+    """Return the innermost loops around a vector loop of a single step that are short enough to be none.
+
+    What is over after that, since no loop is left, is not worth the code.
+    """
     found: list[int] = []
+    dims = [dim for dim in (*reversed(work.reductions), *reversed(work.outer)) if dim != work.vector]
     count = max(1, work.operations)
-    for dim in (*reversed(work.reductions), *reversed(work.outer)):
-        if dim == work.vector:
-            continue
+    for dim in dims:
         count *= work.extents[dim]
         if dim in cut or work.extents[dim] > constants.UNROLLED or count > constants.UNROLLED_OPERATIONS:
             break
         found.append(dim)
-    return tuple(sorted(found))
+    is_step = work.extents[work.vector] < 2 * width
+    return tuple(sorted(found)) if is_step and len(found) < len(dims) else ()
 
 
 def _beside(work: Work, parts: Cut | None, target: Target) -> int:

@@ -36,4 +36,5 @@ def test_loops_are_none_where_they_are_short() -> None:
     assert "unrolled  d1, d3" in listing(lambda x, y: x @ y, matrices(99, 4, 4), matrices(99, 4, 4))
     assert "unrolled  d1" in listing(lambda x: x.sum(axis=1), matrices(99, 5, 8))
     assert "unrolled" not in listing(lambda x: x.sum(axis=1), matrices(99, 9, 8))  # not short
+    assert "unrolled" not in listing(lambda x: x.sum(axis=1), matrices(1, 5, 8))  # over at once
     assert "unrolled" not in listing(lambda x: x.sum(axis=1), matrices(99, 4, 512))  # several steps
