@@ -36,8 +36,10 @@ _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "linalg.transpose")
 
 
 def _is_broadcast(op: Operation) -> bool:
-    """Return whether ``op`` repeats all that its operand holds, and holds nothing else."""
+    """Return whether ``op`` repeats all that its operand, a tensor, holds, and holds nothing else."""
     if op.name != "linalg.generic" or len(op.operands) != 2:
+        return False
+    if not isinstance(op.operands[0].type, ir.RankedTensorType):
         return False
     body = op.regions[0].blocks[0]
     read = ir.AffineMapAttr(op.attributes["indexing_maps"][0]).value.results

@@ -78,6 +78,14 @@ def test_broadcast_indices_are_brought_within_bounds_before_that() -> None:
     assert "arith.cmpi" not in pairs.split("linalg.yield")[0]
 
 
+def test_a_number_that_all_read_at() -> None:
+    def column(x: Any, j: Any) -> Any:
+        return mind_mlir.fori_loop(0, 4, lambda n, s: s + x[mnp.arange(7), mnp.minimum(j, n)], mnp.zeros(7))
+
+    x = X[:, :, 0].astype(np.float64)
+    np.testing.assert_array_equal(compiled(column, x, np.int64(2)), x[:, [0, 1, 2, 2]].sum(1))
+
+
 def test_constant_indices_within_bounds_are_not_checked() -> None:
     rows, columns = np.arange(6)[:, None], np.arange(8)
 
