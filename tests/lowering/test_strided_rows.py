@@ -83,8 +83,8 @@ def test_columns_that_are_computed_together(dtype: Any, count: int) -> None:
         columns = columns or [x[:, each] + y for each in range(count)]
 
         def joined(x: Any, y: Any) -> Any:
-            add = (lambda one: one | y) if dtype == np.bool_ else (lambda one: one + y)
-            return mnp.stack([add(x[:, each]) for each in range(count)], axis=-1)
+            parts = [x[:, each] for each in range(count)]
+            return mnp.stack([one | y if dtype == np.bool_ else one + y for one in parts], axis=-1)
 
         check(joined, np.stack(columns, axis=-1), x, y)
 
