@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 #: Elements so far apart, or less, are read together with what lies between them.
 _NEAR = 8
+#: Operations that may stand between writes of columns: on vectors alone, and those that read other buffers.
+_PURE = ("vector.broadcast", "vector.extract_strided_slice", "vector.fma", "vector.shuffle", "vector.step")
+_READS = ("vector.gather", "vector.transfer_read")
 
 
 def move_strided_rows(transfers: Iterable[Operation]) -> list[Operation]:
@@ -26,8 +29,8 @@ def move_strided_rows(transfers: Iterable[Operation]) -> list[Operation]:
     Returns:
         The transfers that there are by then.
     """
-    left = []
-    for op in transfers:
+    left: list[Operation] = []
+    for op in _joined_columns(list(transfers), left):
         is_read = op.name == "vector.transfer_read"
         buffer = op.operands[0 if is_read else 1]
         if not _is_strided(op, buffer.type):
@@ -126,6 +129,87 @@ def _spread(mask: Value, places: Sequence[int], count: int) -> Value:
     return vector.ShuffleOp(mask, off.result, [found.get(each, lanes) for each in range(count)]).result
 
 
+def _joined_columns(transfers: list[Operation], made: list[Operation]) -> list[Operation]:
+    """Write columns that lie side by side, and are all there at once, together; return the other transfers.
+
+    Single stores take several times as long. Further transfers are ``made``.
+    """
+    groups: dict[object, list[int]] = {}
+    for number, op in enumerate(transfers):
+        if op.name == "vector.transfer_write" and _is_strided(op, op.operands[1].type):
+            strides, _ = op.operands[1].type.get_strides_and_offset()
+            value, buffer, *others = op.operands
+            key = op.operation.block, _whole(buffer), value.type, tuple(others), tuple(strides)
+            groups.setdefault(key, []).append(number)
+    left = set(range(len(transfers)))
+    for numbers in groups.values():
+        columns = [transfers[number].operation for number in numbers]
+        if _are_all(columns) and _are_together(columns):
+            made.append(_joined(columns))
+            left.difference_update(numbers)
+            for op in columns:
+                op.erase()
+    return [transfers[number] for number in sorted(left)]
+
+
+def _places(columns: list[Operation]) -> tuple[list[int], int]:
+    """Return where each of ``columns`` begins in its buffer, and how far its elements lie apart."""
+    found = [op.operands[1].type.get_strides_and_offset() for op in columns]
+    return [offset for _, offset in found], found[0][0][-1]
+
+
+def _are_all(columns: list[Operation]) -> bool:
+    """Return whether ``columns``, writes to the same rows of a buffer, leave nothing out between them."""
+    places, apart = _places(columns)
+    return apart <= _NEAR and sorted(places) == list(range(min(places), min(places) + apart))
+
+
+def _joined(columns: list[Operation]) -> Operation:
+    """Emit one write for all ``columns``, in the place of the last one."""
+    places, apart = _places(columns)
+    in_order = [columns[places.index(place)] for place in sorted(places)]
+    buffer, *rest = list(in_order[0].operands)[1:]
+    rank, lanes = buffer.type.rank, in_order[0].operands[0].type.shape[0]
+    strides, first = buffer.type.get_strides_and_offset()
+    repeated = [lane // apart for lane in range(lanes * apart)]
+    with ir.InsertionPoint(columns[-1]), columns[-1].location:
+        together = _interleaved([op.operands[0] for op in in_order])
+        mask = next((vector.ShuffleOp(each, each, repeated).result for each in rest[rank:]), None)
+        flat, place = _flat(buffer, _span(buffer.type) + apart - 1), _place(rest[:rank], strides, first)
+        rows = ir.AffineMap.get_minor_identity(1, 1)
+        return vector.TransferWriteOp(None, together, flat, [place], rows, [True], mask=mask).operation
+
+
+def _are_together(columns: list[Operation]) -> bool:
+    """Return whether nothing between ``columns``, in the order of their block, may see what they write."""
+    whole, left = _whole(columns[0].operands[1]), len(columns)
+    for each in columns[0].operation.block.operations:
+        op = each.operation
+        if op in columns:
+            left -= 1
+        elif left < len(columns) and not (
+            op.name in (*VIEWS, *_PURE)
+            or op.name.startswith(("arith.", "math."))
+            or (op.name in _READS and _whole(op.operands[0]) != whole)
+        ):
+            return False
+        if not left:
+            return True
+    return False
+
+
+def _interleaved(values: list[Value]) -> Value:
+    """Emit a vector of the first lanes of all ``values``, then the second ones, and so on."""
+    lanes, count, parts = values[0].type.shape[0], len(values), list(values)
+    while len(parts) > 2:
+        parts += parts[-1:] * (len(parts) % 2)
+        size = parts[0].type.shape[0]
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [vector.ShuffleOp(*pair, list(range(2 * size))).result for pair in pairs]
+    order = [column * lanes + lane for lane in range(lanes) for column in range(count)]
+    return vector.ShuffleOp(*parts, order).result
+
+
 def _write(op: Operation, buffer: Value) -> None:
     rank = buffer.type.rank
     value, indices, mask = op.operands[0], op.operands[2 : 2 + rank], list(op.operands[2 + rank :])
@@ -140,9 +224,7 @@ def _around(buffer: Value) -> tuple[int, int]:
 
     So many elements as lie between two are a group that is read as a whole. Zeros where a group may be cut.
     """
-    whole = buffer
-    while not isinstance(whole, ir.BlockArgument) and whole.owner.name in VIEWS:
-        whole = whole.owner.operands[0]
+    whole = _whole(buffer)
     strides, offset = buffer.type.get_strides_and_offset()
     apart = strides[-1]
     known = isinstance(whole.type, ir.MemRefType) and is_contiguous(whole.type)
@@ -150,6 +232,13 @@ def _around(buffer: Value) -> tuple[int, int]:
         return 0, 0
     size = math.prod(whole.type.shape)
     return (0, 0) if size % apart or any(each % apart for each in strides) else (offset % apart, size)
+
+
+def _whole(buffer: Value) -> Value:
+    """Return what ``buffer`` is a view of."""
+    while not isinstance(buffer, ir.BlockArgument) and buffer.owner.name in VIEWS:
+        buffer = buffer.owner.operands[0]
+    return buffer
 
 
 def _span(type_: Type) -> int:

@@ -17,7 +17,7 @@ from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
 from mind_mlir.mlir.references import referenced
-from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated
+from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated, without
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 from mind_mlir.mlir.values import definition, integer_of
@@ -167,6 +167,10 @@ class LoweringContext:
     def layer(self, value: Value, axis: int, place: int) -> Value:
         """Return what is at ``place`` of an axis, without that: one of the tensors that were stacked."""
         return layer(self, value, axis, place)
+
+    def without(self, value: Value, axis: int) -> Value:
+        """Return ``value`` without an axis of extent 1."""
+        return without(self, value, axis)
 
     def transposition(self, value: Value) -> tuple[Value, tuple[int, ...]] | None:
         """Return what ``value`` is a transpose of, and its permutation; None if it is none."""

@@ -36,8 +36,10 @@ _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "linalg.transpose")
 
 
 def _is_broadcast(op: Operation) -> bool:
-    """Return whether ``op`` repeats all that its operand holds, and holds nothing else."""
+    """Return whether ``op`` repeats all that its operand, a tensor, holds, and holds nothing else."""
     if op.name != "linalg.generic" or len(op.operands) != 2:
+        return False
+    if not isinstance(op.operands[0].type, ir.RankedTensorType):
         return False
     body = op.regions[0].blocks[0]
     read = ir.AffineMapAttr(op.attributes["indexing_maps"][0]).value.results
@@ -64,15 +66,15 @@ def layer(context: LoweringContext, value: Value, axis: int, place: int) -> Valu
     shape = list(value.type.shape)
     left = ir.RankedTensorType.get(shape[:axis] + shape[axis + 1 :], value.type.element_type)
     sizes = [1 if dim == axis else extent for dim, extent in enumerate(shape)]
-    stacked = _stacked(value, axis, place, sizes)
+    stacked = _stacked(value, axis, place, left)
     if stacked is not None:
-        return _without(context, stacked, axis, left)
+        return stacked
     offsets = [place if dim == axis else 0 for dim in range(len(shape))]
     return tensor.extract_slice(left, value, [], [], [], offsets, sizes, [1] * len(shape))
 
 
-def _stacked(value: Value, axis: int, place: int, sizes: list[int]) -> Value | None:
-    """Return what was copied to ``place`` of an axis of ``value``, and fills it, or None."""
+def _stacked(value: Value, axis: int, place: int, type_: Type) -> Value | None:
+    """Return what was copied to ``place`` of an axis of ``value``, and fills it, of ``type_``; or None."""
     while is_result_of(value, "tensor.insert_slice") and len(value.owner.operands) == 2:
         insertion = value.owner.operation
         copy, value = insertion.operands
@@ -81,16 +83,17 @@ def _stacked(value: Value, axis: int, place: int, sizes: list[int]) -> Value | N
             for name in ("static_offsets", "static_sizes")
         )
         if first <= place < first + size:
-            if not is_result_of(copy, "linalg.copy") or list(copy.type.shape) != sizes:
+            if not is_result_of(copy, "linalg.copy") or copy.type != type_ or size != 1:
                 return None
             found: Value = copy.owner.operands[0]
             return found
     return None
 
 
-def _without(context: LoweringContext, value: Value, axis: int, type_: Type) -> Value:
+def without(context: LoweringContext, value: Value, axis: int) -> Value:
     """Append ``value`` without an axis of extent 1: what was broadcast is broadcast to less."""
-    owner = definition(value)
+    owner, shape = definition(value), list(value.type.shape)
+    type_ = ir.RankedTensorType.get(shape[:axis] + shape[axis + 1 :], value.type.element_type)
     if owner is not None and owner.name == "tensor.expand_shape" and owner.operands[0].type == type_:
         return owner.operands[0]
     if owner is not None and _is_broadcast(owner):

@@ -169,11 +169,10 @@ def lower_gather(windows_of: WindowsRule) -> LinalgRule:
         if result.element_count == 0 or context.operand_types[0].element_count == 0:
             return context.filled(result, 0)  # there is nothing to read
 
-        def body(*elements: Any) -> Any:
-            places = windows.places_in(context, elements[:-1], len(windows.operand))
+        def body(places: Sequence[Any]) -> Any:
             return context.mlir.tensor.extract(operand, places)
 
-        return _over_windows(context, windows, numbers, result, body)
+        return _over_windows(context, windows, numbers, result, len(windows.operand), body)
 
     return rule
 
@@ -226,9 +225,8 @@ def _row_numbers(
     arith, i64 = context.mlir.arith, context.element(DType.SI64)
     extents = windows.operand[: len(windows.operand) - windows.full_rank]
 
-    def body(*elements: Any) -> Any:
+    def body(places: Sequence[Any]) -> Any:
         row, inside = context.scalar(0, DType.SI64), None
-        places = windows.places_in(context, elements[:-1], len(extents))
         for dim, (extent, index) in enumerate(zip(extents, places, strict=True)):
             place, end = arith.index_cast(i64, index), context.scalar(extent, DType.SI64)
             if windows.bounds is Bounds.SKIPPED and dim in windows.indexed:
@@ -239,23 +237,42 @@ def _row_numbers(
             return row
         return arith.select(inside, row, context.scalar(math.prod(extents), DType.SI64))
 
-    rows = _over_windows(context, windows, numbers, type_, body)
+    rows = _over_windows(context, windows, numbers, type_, len(extents), body)
     return reshape(context, rows, type_, (type_.element_count,))
 
 
 def _over_windows(
-    context: LoweringContext, windows: Windows, numbers: Sequence[Any], type_: TensorType, body: Any
+    context: LoweringContext,
+    windows: Windows,
+    numbers: Sequence[Any],
+    type_: TensorType,
+    rank: int,
+    body: Callable[[Sequence[Any]], Any],
 ) -> Any:
     """Append a tensor of ``type_``, of all windows or their first dimensions, and return it.
 
-    ``body`` gives an element for the numbers of its index vector and what was there.
+    ``body`` gives an element for where it lies in the first ``rank`` dimensions of the operand. Numbers that
+    were broadcast, and are read again and again, are brought within bounds before that.
     """
     affine = context.mlir.ir.AffineMap
     dims = [context.mlir.ir.AffineDimExpr.get(dim) for dim in windows.scattered]
     pairs = [context.read_through(each, affine.get(type_.rank, 0, dims)) for each in numbers]
     sources, maps = [each for each, _ in pairs], [access for _, access in pairs]
+    count = math.prod(windows.shape[dim] for dim in windows.scattered)
+    settled = [
+        dim
+        for dim, source in zip(windows.indexed, sources, strict=False)
+        if math.prod(source.type.shape) < count
+    ]
+    for place, dim in enumerate(windows.indexed):
+        if dim in settled:
+            sources[place] = windows.settled(context, sources[place], dim)
+
+    def element(*elements: Any) -> Any:
+        return body(windows.places_in(context, elements[:-1], rank, settled))
+
     maps.append(affine.get_identity(type_.rank))
-    (found,) = context.generic(sources, maps, [context.empty(type_)], ["parallel"] * type_.rank, body)
+    (found,) = context.generic(sources, maps, [context.empty(type_)], ["parallel"] * type_.rank, element)
     return found
 
 

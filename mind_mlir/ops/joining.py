@@ -93,14 +93,23 @@ def _lower_concat(context: LoweringContext) -> Any:
     moved = _moved_along(context, parts, axis)
     if moved is not None:
         return moved
-    tensor, joined, begin = context.mlir.tensor, context.empty(result), 0
-    for value, type_ in parts:
+    # All are copied before any is put in its place: so what computes several of them may be one loop.
+    copies = [_copied(context, value, type_, axis) for value, type_ in parts]
+    joined, begin = context.empty(result), 0
+    for copy, (_, type_) in zip(copies, parts, strict=True):
         offsets = [begin if dimension == axis else 0 for dimension in range(result.rank)]
         static: tuple[Any, ...] = ([], [], [], offsets, list(type_.extents), [1] * result.rank)
-        window = tensor.extract_slice(value.type, joined, *static)
-        joined = tensor.insert_slice(context.named("copy", [value], window, type_), joined, *static)
+        joined = context.mlir.tensor.insert_slice(copy, joined, *static)
         begin += type_.extents[axis]
     return joined
+
+
+def _copied(context: LoweringContext, value: Any, type_: TensorType, axis: int) -> Any:
+    """Append a copy of a part, without an axis of extent 1: it is made in the loops that compute the part."""
+    if type_.extents[axis] == 1 and type_.rank > 1:
+        value = context.without(value, axis)
+        type_ = type_.with_shape((*type_.extents[:axis], *type_.extents[axis + 1 :]))
+    return context.named("copy", [value], context.empty(type_), type_)
 
 
 def _moved_along(context: LoweringContext, parts: Sequence[tuple[Any, TensorType]], axis: int) -> Any | None:

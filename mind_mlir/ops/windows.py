@@ -25,7 +25,7 @@ from mind_mlir.ops.dimension_numbers import SCATTER
 from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
@@ -214,11 +214,19 @@ class Windows:
             check_numbers(context, tensor, vectors, check)
         return numbers
 
-    def places_in(self, context: LoweringContext, numbers: Sequence[Any], rank: int) -> list[Any]:
+    def settled(self, context: LoweringContext, numbers: Any, dim: int) -> Any:
+        """Return a tensor of where windows begin in a dimension that is indexed, given its ``numbers``."""
+        type_ = TensorType(DType.SI64, tuple(numbers.type.shape))
+        return context.elementwise(lambda number: self._begin(context, number, dim), [numbers], type_)
+
+    def places_in(
+        self, context: LoweringContext, numbers: Sequence[Any], rank: int, settled: Container[int] = ()
+    ) -> list[Any]:
         """Append where an element lies in the first ``rank`` dimensions of the operand, of type `index`.
 
         This is in the body of a loop over the tensor of windows; ``numbers`` are the scalars of the element's
-        index vector. Unless what does not fit is skipped, the places are within bounds, whatever the numbers.
+        index vector, some of them ``settled``, by the dimension that they are for. Unless what does not fit
+        is skipped, the places are within bounds, whatever the numbers.
         """
         begins = dict(zip(self.indexed, numbers, strict=False))
         mlir, found = context.mlir, []
@@ -229,7 +237,8 @@ class Windows:
                 if source is not None and self.shape[source] > 1
             ]
             if dim in begins and (self.bounds is Bounds.SKIPPED or self.operand[dim] > self.sizes[dim]):
-                terms.append(self._begin(context, begins[dim], dim))
+                begin = begins[dim] if dim in settled else self._begin(context, begins[dim], dim)
+                terms.append(mlir.arith.index_cast(mlir.ir.IndexType.get(), begin))
             place = terms.pop(0) if terms else mlir.arith.constant(mlir.ir.IndexType.get(), 0)
             for term in terms:
                 place = mlir.arith.addi(place, term)
@@ -238,10 +247,10 @@ class Windows:
 
     def _begin(self, context: LoweringContext, number: Any, dim: int) -> Any:
         if self.bounds is Bounds.SKIPPED:
-            return context.mlir.arith.index_cast(context.mlir.ir.IndexType.get(), number)
+            return number
         extent = self.operand[dim]
         from_end = extent if self.wraps(dim) else 0
-        return clamped_position(context, number, extent - self.sizes[dim], from_end)
+        return _clamped(context, number, extent - self.sizes[dim], from_end)
 
 
 def _rows(shapes: Sequence[Shape], bounds: Bounds) -> Windows:
@@ -352,11 +361,13 @@ def _ends(context: LoweringContext, numbers: Any) -> tuple[int, int] | None:
     return None if below is None else (0, below - 1)
 
 
-def clamped_position(context: LoweringContext, index: Any, last: int, from_end: int = 0) -> Any:
-    """Return ``index``, a scalar of i32 or i64, clamped into ``[0, last]``, of type `index`.
+def clamped_position(context: LoweringContext, index: Any, last: int) -> Any:
+    """Return ``index``, a scalar of i32 or i64, clamped into ``[0, last]``, of type `index`."""
+    return context.mlir.arith.index_cast(context.mlir.ir.IndexType.get(), _clamped(context, index, last))
 
-    A negative one counts from an end at ``from_end``, where that is not 0.
-    """
+
+def _clamped(context: LoweringContext, index: Any, last: int, from_end: int = 0) -> Any:
+    """Return ``index`` clamped so, of i64; a negative one counts from an end at ``from_end``, if not 0."""
     arith = context.mlir.arith
     place = _wide(context, index) if from_end else index
     ends = (0, from_end, last) if from_end else (0, last)
@@ -364,8 +375,7 @@ def clamped_position(context: LoweringContext, index: Any, last: int, from_end: 
     if from_end:
         negative = arith.cmpi(arith.CmpIPredicate.slt, place, zero)
         place = arith.select(negative, arith.addi(place, *count), place)
-    clamped = arith.minsi(arith.maxsi(_wide(context, place), zero), greatest)
-    return arith.index_cast(context.mlir.ir.IndexType.get(), clamped)
+    return arith.minsi(arith.maxsi(_wide(context, place), zero), greatest)
 
 
 def _wide(context: LoweringContext, index: Any) -> Any:

@@ -105,7 +105,10 @@ class _Division:
         if not 1 < len(maker.operands) <= _MOST or not set(maker.operands) <= self._shapes.keys():
             return None
         extents = [self._shape(each)[axis] for each in maker.operands]
-        if axis == len(shape) - 1 or min(extents) * math.prod(shape[axis + 1 :]) < _FEWEST:
+        columns = axis == len(shape) - 1 and max(extents) == 1
+        if (math.prod(shape[:-1]) if columns else min(extents) * math.prod(shape[axis + 1 :])) < _FEWEST:
+            return None
+        if axis == len(shape) - 1 and not columns:
             return None
         is_computed = any(self._is_computed(each) for each in maker.operands)
         return _Parts(axis, tuple(itertools.accumulate(extents))) if is_computed else None

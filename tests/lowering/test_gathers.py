@@ -65,6 +65,27 @@ def test_indices_in_pairs_are_one_nest() -> None:
     assert "2. " not in text
 
 
+def test_broadcast_indices_are_brought_within_bounds_before_that() -> None:
+    """Each once, and not for each pair of them again: in the loops over the pairs nothing is compared."""
+    pixels = mind_mlir.jit(lambda x, i, j: x[i[:, None], j])
+    x, i, j = RANDOM.random((6, 9, 3), np.float32), np.array([-6, 5, 0, -1, 2]), np.array([8, -9, 3, -1])
+    np.testing.assert_array_equal(compiled(lambda x, i, j: x[i[:, None], j], x, i, j), x[i[:, None], j])
+    for low, high in ((-7, 5), (0, 9)):
+        with pytest.raises(mind_mlir.MindError, match="index -7 " if low < -6 else "index 9 "):
+            pixels(x, np.array([low, 1]), np.array([high, 2]))
+    text = str(pixels.lower(x, i, j).compile().as_text("linalg"))
+    (pairs,) = [part for part in text.split("linalg.generic") if "tensor.extract %arg" in part]
+    assert "arith.cmpi" not in pairs.split("linalg.yield")[0]
+
+
+def test_a_number_that_all_read_at() -> None:
+    def column(x: Any, j: Any) -> Any:
+        return mind_mlir.fori_loop(0, 4, lambda n, s: s + x[mnp.arange(7), mnp.minimum(j, n)], mnp.zeros(7))
+
+    x = X[:, :, 0].astype(np.float64)
+    np.testing.assert_array_equal(compiled(column, x, np.int64(2)), x[:, [0, 1, 2, 2]].sum(1))
+
+
 def test_constant_indices_within_bounds_are_not_checked() -> None:
     rows, columns = np.arange(6)[:, None], np.arange(8)
 

@@ -74,6 +74,45 @@ def test_what_is_written_apart(apart: int, target: str | None) -> None:
     check(lambda y: mnp.stack([y * (each + 1) for each in range(apart)], axis=-1), wanted, y, target=target)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 9])
+def test_columns_that_are_computed_together(dtype: Any, count: int) -> None:
+    for rows in (1, 7, 67):
+        x, y = array(dtype, rows, 2 * count), array(dtype, rows)
+        columns = [x[:, each] | y for each in range(count)] if dtype == np.bool_ else None
+        columns = columns or [x[:, each] + y for each in range(count)]
+
+        def joined(x: Any, y: Any) -> Any:
+            parts = [x[:, each] for each in range(count)]
+            return mnp.stack([one | y if dtype == np.bool_ else one + y for one in parts], axis=-1)
+
+        check(joined, np.stack(columns, axis=-1), x, y)
+
+
+def test_columns_are_written_as_rows() -> None:
+    """All of a row with one store, and nothing is copied."""
+
+    def text(function: Callable[..., Any], form: str) -> str:
+        lowered = mind_mlir.jit(function, target="avx512").lower(*[np.zeros(5000, np.float32)] * 3)
+        return str(lowered.compile().as_text(form))
+
+    def crossed(a: Any, b: Any, c: Any) -> Any:
+        return mnp.stack([a * b, b * c, c * a], axis=1)
+
+    assert "memref.copy" not in text(crossed, "tiled")
+    assert "memref.alloc" not in text(crossed, "tiled")
+    assert "scatter" not in text(crossed, "llvm")
+
+
+def test_columns_in_another_order_and_of_parts() -> None:
+    x, y = array(np.float32, 67, 3), array(np.float32, 70)
+    wanted = np.stack([x[:, 2] * 2, x[:, 0], y[3:] + x[:, 1]], axis=-1)
+    check(lambda x, y: mnp.stack([x[:, 2] * 2, x[:, 0], y[3:] + x[:, 1]], axis=-1), wanted, x, y)
+    turned = np.concatenate([x[:, 2:], x[:, :2] * 2], axis=1)
+    check(lambda x: mnp.concatenate([x[:, 2:], x[:, :2] * 2], axis=1), turned, x)
+    check(lambda x: x.at[:, 1:].set(x[:, :2] + 1), np.concatenate([x[:, :1], x[:, :2] + 1], 1), x)
+
+
 def test_numbers_stay_what_they_are() -> None:
     x = np.array([[np.nan, -0.0], [np.inf, 0.0], [-np.inf, -0.0], [5e-324, 1.0]] * 5)
     found = mind_mlir.jit(lambda x: -x[:, 1])(x)

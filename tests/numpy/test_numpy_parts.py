@@ -31,6 +31,15 @@ def test_fourier_transforms_are_those_of_numpy(count: int) -> None:
         close(mnp.fft.irfft(z), np.fft.irfft(z))
 
 
+@pytest.mark.parametrize("count", [72, 81, 128, 165, 526, 4160])
+def test_long_transforms_of_real_numbers_are_those_of_numpy(count: int) -> None:
+    """Those in two steps, of which the second one gives what is wanted alone, and others."""
+    x = RANDOM.standard_normal((2, count))
+    close(mnp.fft.rfft(x), np.fft.rfft(x))
+    close(mnp.fft.rfft(x.T, axis=0), np.fft.rfft(x.T, axis=0))
+    close(mnp.fft.irfft(np.fft.rfft(x), count), x)
+
+
 def test_a_transform_of_other_lengths_cuts_or_pads() -> None:
     x = RANDOM.standard_normal((2, 10))
     for n in (4, 10, 16):

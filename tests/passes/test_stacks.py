@@ -55,3 +55,16 @@ def test_short_parts_stay_together(extent: int) -> None:
 def test_what_is_read_whole_stays_whole() -> None:
     check(lambda p: (slope(p) * 2, slope(p).sum(axis=0))[0] + slope(p)[::-1], STATE, joins=1)
     check(lambda p: mnp.concatenate([p * 2, p], axis=1) + 1, STATE, joins=1)
+
+
+@pytest.mark.parametrize("rows", [63, 64])
+def test_columns_are_parts_where_they_are_long(rows: int) -> None:
+    """Points that quaternions turn: a column each of two products, of which one is read by the other."""
+    random = np.random.default_rng(5)
+
+    def turned(q: Any, p: Any) -> Any:
+        across = 2 * mnp.cross(q[:, 1:], p)
+        return p + q[:, :1] * across + mnp.cross(q[:, 1:], across)
+
+    check(turned, random.random((rows, 4)), random.random((rows, 3)), joins=1 if rows >= 64 else 2)
+    check(lambda a, b: mnp.concatenate([a * 2, b], axis=1) + 1, STATE[:, :64], STATE[:, 64:], joins=1)

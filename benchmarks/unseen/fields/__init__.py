@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks.unseen.fields import finance, graphs, learning, science, speech, vision
+from benchmarks.unseen.fields import dynamics, finance, geometry, graphs, learning, science, speech, vision
 
 #: The programs of each field.
 FIELDS = {
     "Science": science.PROGRAMS,
+    "Dynamics": dynamics.PROGRAMS,
+    "Geometry": geometry.PROGRAMS,
     "Vision": vision.PROGRAMS,
     "Speech": speech.PROGRAMS,
     "Graphs": graphs.PROGRAMS,

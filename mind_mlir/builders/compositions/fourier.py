@@ -43,10 +43,8 @@ def of_complex(to: Composer, pair: Pair, axes: Sequence[int], *, inverse: bool) 
 def of_real(to: Composer, value: Value, axes: Sequence[int], *, one_sided: bool) -> Pair:
     """Append the transform of real numbers; ``one_sided`` leaves out the second half of the first axis."""
     first, *others = axes
-    pair = transformed(to, Pair(value, None), first, inverse=False)
-    if one_sided:
-        half = value.type.extents[first] // 2 + 1
-        pair = _each(pair, lambda part: to.part(part, first, 0, half))
+    kept = value.type.extents[first] // 2 + 1 if one_sided else None
+    pair = transformed(to, Pair(value, None), first, inverse=False, kept=kept)
     return of_complex(to, pair, others, inverse=False)
 
 
@@ -61,7 +59,7 @@ def to_real(to: Composer, pair: Pair, axes: Sequence[int], count: int) -> Value:
     """
     *others, last = axes
     mirrored = _mirrored(to, of_complex(to, pair, others, inverse=True), last, count)
-    return transformed(to, mirrored, last, inverse=True).real
+    return transformed(to, mirrored, last, inverse=True, real=True).real
 
 
 def scaled(to: Composer, pair: Pair, factor: float) -> Pair:
@@ -74,16 +72,28 @@ def joined(to: Composer, pair: Pair) -> Value:
     return to.complex_of(pair.real, to.like(0, pair.real) if pair.imaginary is None else pair.imaginary)
 
 
-def transformed(to: Composer, pair: Pair, axis: int, *, inverse: bool) -> Pair:
-    """Append the transform along an axis, without the factor of the inverse one."""
+def transformed(
+    to: Composer, pair: Pair, axis: int, *, inverse: bool, kept: int | None = None, real: bool = False
+) -> Pair:
+    """Append the transform along an axis, without the factor of the inverse one.
+
+    Args:
+        to: Appends the operations.
+        pair: The numbers.
+        axis: The axis.
+        inverse: Whether it is the inverse transform.
+        kept: How many of its numbers are wanted, from the first one on; None: all.
+        real: Whether only their real parts are wanted.
+    """
     rank, count = pair.real.type.rank, pair.real.type.extents[axis]
     if count == 1:
         return pair
     if _is_product(count):
-        found = _multiplied(to, pair, axis, _roots(count, inverse=inverse))
+        found = _multiplied(to, pair, axis, _roots(count, inverse=inverse)[:, :kept], real=real)
     else:
         order = [*(each for each in range(rank) if each != axis), axis]
-        found = _long(to, _each(pair, lambda part: to.transposed(part, order)), inverse=inverse)
+        last = _each(pair, lambda part: to.transposed(part, order))
+        found = _long(to, last, inverse=inverse, kept=kept, real=real)
     back = [*range(axis), rank - 1, *range(axis, rank - 1)]
     return _each(found, lambda part: to.transposed(part, back))
 
@@ -104,15 +114,16 @@ def _factor(count: int) -> int | None:
     return min(divisors, default=None)
 
 
-def _long(to: Composer, pair: Pair, *, inverse: bool) -> Pair:
-    """Append the transform along the last axis."""
+def _long(to: Composer, pair: Pair, *, inverse: bool, kept: int | None = None, real: bool = False) -> Pair:
+    """Append the transform along the last axis (see `transformed`)."""
     *outer, count = pair.real.type.extents
+    rank, first = len(outer), _factor(count)
     if _is_product(count):
-        return _multiplied(to, pair, len(outer), _roots(count, inverse=inverse))
-    first = _factor(count)
+        return _multiplied(to, pair, rank, _roots(count, inverse=inverse)[:, :kept], real=real)
     if first is None:
-        return _convolved(to, pair, inverse=inverse)
-    second, rank = count // first, len(outer)
+        found = _convolved(to, pair, inverse=inverse)
+        return found if kept is None else _each(found, lambda part: to.part(part, rank, 0, kept))
+    second = count // first
     apart = _each(pair, lambda part: to.reshaped(part, (*outer, first, second)))
     # f[..., n2, k1], from f[..., n1, n2]
     if _is_product(first):
@@ -121,12 +132,29 @@ def _long(to: Composer, pair: Pair, *, inverse: bool) -> Pair:
         turned = _long(to, _swapped(to, apart), inverse=inverse)
     steps = np.outer(np.arange(second), np.arange(first))
     turned = _times(to, turned, _powers(steps, count, inverse=inverse))
-    if _is_product(second):
-        found = _multiplied(to, turned, rank, _roots(second, inverse=inverse))
-    else:
-        found = _long(to, _swapped(to, turned), inverse=inverse)
-    # f[..., k1, k2], of which k1 counts fastest
-    return _each(_swapped(to, found), lambda part: to.reshaped(part, (*outer, count)))
+    if not _is_product(second):
+        found = _in_order(to, _long(to, _swapped(to, turned), inverse=inverse, real=real))
+        return found if kept is None else _each(found, lambda part: to.part(part, rank, 0, kept))
+    roots = _roots(second, inverse=inverse)
+    if kept is None:
+        return _in_order(to, _multiplied(to, turned, rank, roots, real=real))
+    # Of each k1 only the first k2 are wanted; of the one behind these, that of the first k1 alone, if any.
+    columns, others = divmod(kept, first)
+    columns += others > 1
+    found = _in_order(to, _multiplied(to, turned, rank, roots[:, :columns], real=real))
+    if others > 1:
+        return _each(found, lambda part: to.part(part, rank, 0, kept))
+    if not others:
+        return found
+    column = _each(turned, lambda part: to.part(part, rank + 1, 0, 1))
+    last = _in_order(to, _multiplied(to, column, rank, roots[:, columns : columns + 1], real=real))
+    return _both(found, last, lambda one, other: to.emit("Concat", one, other, axis=rank))
+
+
+def _in_order(to: Composer, found: Pair) -> Pair:
+    """Append f[..., k1, k2], of which k1 counts fastest, as f[..., k]."""
+    *outer, first, second = found.real.type.extents
+    return _each(_swapped(to, found), lambda part: to.reshaped(part, (*outer, first * second)))
 
 
 def _convolved(to: Composer, pair: Pair, *, inverse: bool) -> Pair:
@@ -156,15 +184,21 @@ def _roots(count: int, *, inverse: bool) -> Array:
     return _powers(np.outer(np.arange(count), np.arange(count)), count, inverse=inverse)
 
 
-def _multiplied(to: Composer, pair: Pair, axis: int, matrix: Array) -> Pair:
-    """Append products of the numbers along an axis and a complex matrix, in the place of the last axis."""
+def _multiplied(to: Composer, pair: Pair, axis: int, matrix: Array, *, real: bool = False) -> Pair:
+    """Append products of the numbers along an axis and a complex matrix, in the place of the last axis.
+
+    Only their ``real`` parts, if no others are wanted.
+    """
     count, dtype = matrix.shape[1], pair.real.type.dtype
     factor, data = np.concatenate([matrix.real, matrix.imag], 1), pair.real
     if pair.imaginary is not None:
         factor = np.concatenate([factor, np.concatenate([-matrix.imag, matrix.real], 1)])
         data = to.emit("Concat", pair.real, pair.imaginary, axis=axis)
+    factor = factor[:, :count] if real else factor
     constant = to.builder.constant(factor.astype(dtype.numpy), dtype)
     found = to.product(data, constant, ((axis,), (0,)))
+    if real:
+        return Pair(found, None)
     last = found.type.rank - 1
     return Pair(to.part(found, last, 0, count), to.part(found, last, count, 2 * count))
 
@@ -203,6 +237,13 @@ def _swapped(to: Composer, pair: Pair) -> Pair:
     rank = pair.real.type.rank
     order = (*range(rank - 2), rank - 1, rank - 2)
     return _each(pair, lambda part: to.transposed(part, order))
+
+
+def _both(one: Pair, other: Pair, join: Callable[[Value, Value], Value]) -> Pair:
+    imaginary = None
+    if one.imaginary is not None and other.imaginary is not None:
+        imaginary = join(one.imaginary, other.imaginary)
+    return Pair(join(one.real, other.real), imaginary)
 
 
 def _each(pair: Pair, change: Callable[[Value], Value]) -> Pair:

@@ -59,6 +59,23 @@ def _is_same(source: Value, target: Value) -> bool:
     return alike and _is_same(one.operands[0], other.operands[0])
 
 
+def _are_apart(one: Value, other: Value) -> bool:
+    """Return whether both are parts of one buffer that have no element in common, for all that is known."""
+    if not (is_result_of(one, "memref.subview") and is_result_of(other, "memref.subview")):
+        return False
+    ops = one.owner.operation, other.owner.operation
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    spans = []
+    for op in ops:
+        names = ("static_offsets", "static_sizes", "static_strides")
+        parts = zip(*(list(ir.DenseI64ArrayAttr(op.attributes[name])) for name in names), strict=True)
+        spans.append([(at, dynamic if dynamic in (at, n, by) else at + (n - 1) * by) for at, n, by in parts])
+    return ops[0].operands[0] == ops[1].operands[0] and any(
+        dynamic not in (*left, *right) and (left[1] < right[0] or right[1] < left[0])
+        for left, right in zip(*spans, strict=True)
+    )
+
+
 def _unshaped(copy: Operation) -> Operation:
     """Return ``copy``, or what takes its place, if its source is a whole temporary in another shape.
 
@@ -125,7 +142,7 @@ class _Coalescer:
             first = user if user.is_before_in_block(first) else first
             last = user if last.is_before_in_block(user) else last
         for op, access in self._accesses[root_of(target)].between(first, last):
-            if op == copy:
+            if op == copy or _are_apart(access.user.operands[access.operand], target):
                 continue
             if copy.is_before_in_block(op):
                 if not _reads(access):

@@ -95,7 +95,13 @@ class Emitter(Constants):
         return inside if whole == extent else body(whole, self.mask(lanes, extent - whole), inside)
 
     def loop(
-        self, bounds: Bounds, carried: Sequence[Value], body: LoopBody, *, streaming: int = 0
+        self,
+        bounds: Bounds,
+        carried: Sequence[Value],
+        body: LoopBody,
+        *,
+        streaming: int = 0,
+        unrolled: bool = False,
     ) -> list[Value]:
         """Emit ``for (lower, upper, step)`` around ``body`` and return what it carries out.
 
@@ -104,13 +110,14 @@ class Emitter(Constants):
             carried: initial values of the loop-carried values.
             body: called once with the induction variable and the carried values; returns their next values.
             streaming: the elements of a vector register, if stores may go past the cache.
+            unrolled: whether iterations are emitted one after the other, if bounds are integers.
         """
         lower, upper, step = bounds
-        if isinstance(lower, int) and isinstance(upper, int):
-            if lower >= upper:
-                return list(carried)
-            if upper - lower <= step:
-                return body(lower, list(carried))
+        if isinstance(lower, int) and isinstance(upper, int) and (unrolled or upper - lower <= step):
+            values = list(carried)
+            for index in range(lower, upper, step):
+                values = body(index, values)
+            return values
         marks = {STREAMING_ATTRIBUTE: ir.IntegerAttr.get(self.index_type, streaming)} if streaming else {}
         return self._for(bounds, carried, body, marks)
 

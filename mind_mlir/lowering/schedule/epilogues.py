@@ -112,7 +112,11 @@ def _read(group: Group) -> Iterator[tuple[Operation, bool]]:
 
 
 def _tiled_loops(product: Operation) -> tuple[TiledLoop, ...] | None:
-    """Return the loops over the result of ``product``; None if a group ends its macro-tiles, or none can."""
+    """Return the loops over the result of ``product``; None if a group ends its macro-tiles, or none can.
+
+    None can where not all of them are computed.
+    """
     found = Product.of(product, Views())
     is_free = found.schedule.is_tiled and EPILOGUE_ATTRIBUTE not in product.attributes
+    is_free = is_free and not found.schedule.mirrors
     return found.tiled_loops if is_free and not found.loops.first[2] else None

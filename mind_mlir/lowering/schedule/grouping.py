@@ -11,6 +11,7 @@ from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram, be
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.memory import bytes_of
+from mind_mlir.mlir.values import is_result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,9 +33,10 @@ class Grouping:
     that belong to it, when something else uses one of its results. So what depends on a program is part of
     it, or behind it.
 
-    Reductions of one large tensor go together, and with what else reads it if it is an argument. In a loop,
-    what reads the same carried value goes together where it may, be its results as independent as they are:
-    only then can the value be overwritten by its next one (see `overwritten`).
+    Reductions of one large tensor go together, and with what else reads it if it is an argument. So do
+    columns that are joined, whose elements lie side by side in the result: they are written together. In a
+    loop, what reads the same carried value goes together where it may, be its results as independent as they
+    are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
     def __init__(self, nests: NestEmission, decisions: Decisions) -> None:
@@ -44,7 +46,7 @@ class Grouping:
         self._programs: dict[Value, RowProgram] = {}
         #: The results of operations that are still to be emitted.
         self._pending = ChainMap[Value, Any](self._open, self._programs)
-        #: The open group that reads a value which a loop carries, or reduces a large one.
+        #: The open group that reads a value which a loop carries, reduces a large one, or has its columns.
         self._readers: dict[Value, Group] = {}
 
     def add(self, view: View, dims: tuple[int, ...]) -> None:
@@ -75,7 +77,8 @@ class Grouping:
         view = view.current()
         carried = [value for value in view.operands[: len(view.inputs)] if _is_carried(value)]
         whole = [value for value in _whole(view) if view.reductions or isinstance(value, ir.BlockArgument)]
-        for value in dict.fromkeys((*carried, *whole)):
+        columns = _columns(view)
+        for value in dict.fromkeys((*carried, *whole, *columns)):
             reader = self._readers.get(value)
             if reader is not None and reader is not group:
                 group = self._joined(group, reader, view, dims, program) or group
@@ -84,7 +87,8 @@ class Grouping:
         if program is not None:
             group.rows = program
         group.add(view, self._decisions.place)
-        self._readers.update(dict.fromkeys((*carried, *whole) if view.reductions else carried, group))
+        kept = (*carried, *whole) if view.reductions else (*carried, *columns)
+        self._readers.update(dict.fromkeys(kept, group))
         for result in view.op.results:
             self._open[result] = group
 
@@ -135,7 +139,7 @@ class Grouping:
         for member, place in zip(candidate.members, candidate.places, strict=True):
             group.add(member, place)
             self._open.update(dict.fromkeys(member.op.results, group))
-            for value in member.operands[: len(member.inputs)]:
+            for value in (*member.operands[: len(member.inputs)], *_columns(member)):
                 if self._readers.get(value) is candidate:
                     self._readers[value] = group
         return group
@@ -196,7 +200,7 @@ class Grouping:
         for value in group.produced:
             del self._open[value]
         for view in group.members if self._readers else ():  # which few blocks have
-            for value in view.operands[: len(view.inputs)]:
+            for value in (*view.operands[: len(view.inputs)], *_columns(view)):
                 if self._readers.get(value) is group:
                     del self._readers[value]
         program = group.rows or self._beside(group) or begun_by(group)
@@ -249,6 +253,23 @@ def _whole(view: View) -> Iterable[Value]:
     for number, value in enumerate(view.inputs):
         if is_identity(view.accesses[number], len(view.extents)) and bytes_of(value) >= SHARED_BYTES:
             yield value
+
+
+def _columns(view: View) -> tuple[Value, ...]:
+    """Return the tensor that the result of ``view`` becomes a column of, if it does: before any is there."""
+    results = view.op.results
+    uses = list(results[0].uses) if len(results) == 1 else []
+    if len(uses) != 1 or uses[0].operand_number != 0:
+        return ()
+    op = uses[0].owner.operation
+    if op.name != "tensor.insert_slice" or op.operands[0].type.rank + 1 != op.results[0].type.rank:
+        return ()
+    if ir.DenseI64ArrayAttr(op.attributes["static_sizes"])[-1] != 1:
+        return ()
+    into: Value = op.operands[1]
+    while is_result_of(into, "tensor.insert_slice"):
+        into = into.owner.operation.operands[1]
+    return (into,)
 
 
 def _is_carried(value: Value) -> bool:

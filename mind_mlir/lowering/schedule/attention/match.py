@@ -163,9 +163,10 @@ def _covered(found: Iterable[Attention]) -> set[Operation]:
 def _is_closed(attention: Attention, covered: set[Operation]) -> bool:
     """Return whether nothing but what is ``covered`` uses what is computed from the scores.
 
-    But for what is a result of the attention.
+    But for what is a result of the attention. Nor is it read as a factor, as by a product with itself.
     """
-    return all(
+    computed = {result for op in attention.graphs.visited for result in op.results}
+    return computed.isdisjoint(source.value for source in attention.factors.read) and all(
         use.owner.operation in covered
         for op in attention.graphs.visited
         for result in op.results

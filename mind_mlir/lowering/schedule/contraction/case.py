@@ -40,6 +40,7 @@ class ProductCase:
         constant_left: Whether the left factor can be packed when the program is compiled.
         constant_right: Whether the right factor can be. What is summed up in which order depends on neither.
         starts_at_zero: Whether all sums start from zero.
+        is_symmetric: Whether the result is, since the right factor is the left one transposed.
         terms: How many terms are in a word; 1 without words.
         summands: Of how many bf16 each element of a factor is the sum; 1 for what is multiplied as it is.
         tiled: Whether the instruction multiplies tiles.
@@ -77,6 +78,7 @@ class ProductCase:
     constant_left: bool = False
     constant_right: bool = False
     starts_at_zero: bool = False
+    is_symmetric: bool = False
 
     def __post_init__(self) -> None:
         loops, target = self.loops, self.target
@@ -247,6 +249,12 @@ class ProductCase:
     def has_wide_tiles(self) -> bool:
         """Whether tiles read so much of each row of the right factor that a copy gains nothing."""
         return self.columns * self.size >= (costs.WIDE // 2 if self.has_near_steps else costs.WIDE)
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether a symmetric result takes so long that a copy of one half is nothing beside it."""
+        is_long = self.loops.steps >= costs.MIRRORED_STEPS and self.nanoseconds >= costs.MIRRORED_NS
+        return self.is_symmetric and is_long and self.size >= costs.MIRRORED_BYTES
 
     @property
     def panel_bytes(self) -> int:

@@ -158,7 +158,7 @@ STRATEGIES = (
             and case.is_far
             and case.is_matrix
             and case.is_read_seldom
-            and not (case.hoist_depth or case.constant_right)
+            and not (case.hoist_depth or case.constant_right or case.mirrors)
             and case.panel_bytes <= costs.PANEL_BYTES
         ),
         f"the right factor is stored transposed and comes from memory, for {costs.COPIED_FOR} rows or fewer",

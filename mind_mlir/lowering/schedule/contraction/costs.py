@@ -117,6 +117,14 @@ STREAM_BYTES = 4096
 PIECE_NS = 10_000
 #: The least number of macro-tiles of a large contraction.
 MOST_PIECES = 32
+#: Steps of a sum, and nanoseconds of work, from which on a product of a matrix and its own transpose computes
+#: one half of its result: the other one is copied, which takes a pass of its own.
+MIRRORED_STEPS, MIRRORED_NS = 64, 40_000
+#: Macro-tiles along its rows, and along its columns, at least: the more there are, the fewer products above
+#: the diagonal are computed.
+MIRRORED_BLOCKS = 8
+#: Bytes of an element of such a result, at least: squares of shorter ones have too many.
+MIRRORED_BYTES = 4
 #: Bytes of the results that a sweep adds to again and again, and bytes of a row of the right factor that it
 #: reads in one go, at least.
 SWEPT_BYTES, LONG_BYTES = 32 << 10, 2048

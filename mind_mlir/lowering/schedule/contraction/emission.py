@@ -21,6 +21,7 @@ from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, TiledLo
 from mind_mlir.lowering.schedule.contraction.grouped import grouped_runs
 from mind_mlir.lowering.schedule.contraction.kernel_choice import product_kernel, vnni_kinds
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product
+from mind_mlir.lowering.schedule.contraction.mirror import Mirror
 from mind_mlir.lowering.schedule.contraction.operands import laid_out
 from mind_mlir.lowering.schedule.contraction.phases import ProductEmission
 from mind_mlir.lowering.schedule.contraction.schedule import OWN_PANELS, reduction
@@ -101,6 +102,7 @@ class _TiledEmission(ProductEmission):
         self._planes = self._g.rows[1] if len(self._g.rows) > 1 else ONCE
         #: By how many elements the result moves: from one row to the next, and from one plane.
         self._row_out, self._plane_out = self._g.rows[0].out, self._planes.out
+        self._mirror = Mirror(self._e, product) if self._s.mirrors else None
 
     def prepare(self) -> None:
         """Emit the packing."""
@@ -144,6 +146,12 @@ class _TiledEmission(ProductEmission):
             self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
 
         def macro_tile(digits: Sequence[Index]) -> None:
+            if self._mirror is None:
+                whole(digits)
+            else:
+                e.when(self._mirror.is_computed(digits[0], digits[2]), lambda: whole(digits))
+
+        def whole(digits: Sequence[Index]) -> None:
             inner = zip(parts, digits[:3], strict=False)
             bounds = [least(e, part.extent, digit, part.size) for part, digit in inner]
             if own_panels:
@@ -164,6 +172,11 @@ class _TiledEmission(ProductEmission):
                 end.emit(e, digits, own)
 
         emit_chunks(e, counts, s.macro_tiles, macro_tile, brief=s.brief)
+
+    def finish(self) -> None:
+        """Emit the copies of what is above the diagonal."""
+        if self._mirror is not None:
+            emit_chunks(self._e, self._mirror.counts, 1, self._mirror.copy, brief=True)
 
     def _product(self, places: Sequence[Index], bounds: Sequence[Index], sums: Index) -> None:
         """Emit the calls for a macro-tile, in loops over the reductions that the kernel does not run over."""

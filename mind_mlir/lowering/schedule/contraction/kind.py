@@ -199,5 +199,6 @@ def _scheduled(contraction: Contraction, target: Target, constants: Container[Va
         constant_left=left,
         constant_right=right,
         starts_at_zero=start is not None and start == zero(contraction.element),
+        is_symmetric=start is not None and contraction.is_symmetric,
     )
     return Product(contraction, loops, choose_schedule(case))

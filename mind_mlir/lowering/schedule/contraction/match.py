@@ -78,6 +78,24 @@ class Contraction:
         """The access to the result: its indices."""
         return self.view.accesses[2]
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the right factor is the left one transposed: sums are the same across the diagonal."""
+        left, right, m = self.left, self.right, self.m
+        if left.value != right.value or m is None or self.rows or self.extent(m) != self.extent(self.n):
+            return False
+        if [(op.name, op.results[0].type) for op in left.casts] != [
+            (op.name, op.results[0].type) for op in right.casts
+        ]:
+            return False
+        turned = {m: self.n, self.n: m}
+        pairs = zip(left.access, right.access, strict=True)
+        return all(
+            one.constant == other.constant
+            and sorted((turned.get(dim, dim), factor) for dim, factor in one.terms) == sorted(other.terms)
+            for one, other in pairs
+        )
+
     def extent(self, dim: int | None) -> int:
         """Return the extent of ``dim``, 1 for an absent one."""
         return 1 if dim is None else self.view.extents[dim]

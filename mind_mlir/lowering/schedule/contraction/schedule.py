@@ -58,6 +58,7 @@ class MatmulSchedule:
         prepacked: Whether the right factor is.
         emulates: Whether vector code takes the place of instructions for tiles.
         fetch_steps: In how many steps a tile asks for a vector of the next panel, if panels are packed.
+        mirrors: Whether macro-tiles above the diagonal are copies of what is below it.
     """
 
     strategy: str
@@ -84,6 +85,7 @@ class MatmulSchedule:
     prepacked: bool = field(default=False, metadata=spelled("given"))
     emulates: bool = False
     fetch_steps: int = 1
+    mirrors: bool = False
 
     @property
     def columns(self) -> int:
@@ -150,6 +152,7 @@ class MatmulSchedule:
             self.fetch_steps > 1
             and ("panel ahead", f"a vector in {self.fetch_steps} steps", "the last-level cache answers late"),
             self.streams and ("result", "past the cache", "larger than it, and written once"),
+            self.mirrors and ("above", "copied from below the diagonal", "the result is symmetric"),
         )
 
     def _gemv_choices(self) -> tuple[Choice, ...]:

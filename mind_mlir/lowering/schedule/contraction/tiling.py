@@ -35,7 +35,8 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
     by_steps = loops.packs_steps and not (case.words is not None and case.words.have_sums)
     units = loops.steps if by_steps else case.batch if case.batch > 1 else -(-case.n // case.columns)
     packed = split(units, 2 * case.right_bytes * case.batch * target.rates.byte_ns).step
-    is_large = result > STREAMED_CACHES * target.l2_bytes and target.rates.streaming_gain >= 1
+    mirrors = case.mirrors and mc <= (-(-case.n // nc) - 1) * nc
+    is_large = result > STREAMED_CACHES * target.l2_bytes and target.rates.streaming_gain >= 1 and not mirrors
     return MatmulSchedule(
         strategy=strategy,
         lanes=case.lanes,
@@ -57,6 +58,7 @@ def tiled(case: ProductCase, strategy: str) -> MatmulSchedule:
         prepacked=case.constant_right and strategy in PACKING,
         emulates=case.tiled and target.emulates_tiles,
         fetch_steps=_fetch_steps(case, mc) if strategy in PACKING else 1,
+        mirrors=mirrors,
         **instructions(target),
     )
 
@@ -105,6 +107,9 @@ def _macro_tiles(case: ProductCase, strategy: str, *, packs_left: bool) -> tuple
     row_blocks = -(-m // max(most_rows, rows))
     column_blocks = -(-n // max(most_columns, narrowest))
     plane_blocks = -(-planes // max(1, most_rows // m))
+    if case.mirrors:
+        row_blocks = max(row_blocks, min(costs.MIRRORED_BLOCKS, m // rows))
+        column_blocks = max(column_blocks, min(costs.MIRRORED_BLOCKS, n // case.columns))
     while case.batch * row_blocks * column_blocks * plane_blocks < wanted:
         mc, nc = -(-m // row_blocks), -(-n // column_blocks)
         splits = nc >= 2 * narrowest

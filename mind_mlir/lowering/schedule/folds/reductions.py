@@ -182,7 +182,14 @@ class Accumulators:
         return [value for each in found for value in each]
 
     def loop(
-        self, bounds: Bounds, most: int, terms: int, carried: list[Value], body: LoopBody
+        self,
+        bounds: Bounds,
+        most: int,
+        terms: int,
+        carried: list[Value],
+        body: LoopBody,
+        *,
+        unrolled: bool = False,
     ) -> list[Value]:
         """Emit a loop whose body adds to the accumulators, in as many levels as it takes.
 
@@ -192,10 +199,11 @@ class Accumulators:
             terms: How many terms the body adds to an accumulator.
             carried: Other values, and then the accumulators.
             body: Called once with the induction variable and the carried values; returns their next values.
+            unrolled: Whether iterations are emitted one after the other where there is one level.
         """
         radix = max(2, RADIX // terms)
         if most <= radix or not self.folds(most * terms):
-            return self._e.loop(bounds, carried, body)
+            return self._e.loop(bounds, carried, body, unrolled=unrolled)
         span = radix
         while span * RADIX < most:
             span *= RADIX

@@ -19,6 +19,7 @@ from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.emission.stores import past_caches
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, merged
 from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
+from mind_mlir.lowering.schedule.movement.narrow import NarrowEmitter, NarrowSchedule, narrow_schedule
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import is_result_of, terminator_of
@@ -97,8 +98,14 @@ class TranspositionSchedule:
         )
 
 
-def choose_transposition_schedule(nest: Transposition, target: Target) -> TranspositionSchedule:
+def choose_transposition_schedule(
+    nest: Transposition, target: Target
+) -> TranspositionSchedule | NarrowSchedule:
     """Return how to transpose."""
+    return narrow_schedule(nest, target) or _in_squares(nest, target)
+
+
+def _in_squares(nest: Transposition, target: Target) -> TranspositionSchedule:
     extents, row, column, size = nest.extents, nest.row, nest.column, element_bytes(nest.element)
     fitting = min(extents[row], extents[column], target.lanes(8 * size), constants.LARGEST_SQUARE)
     lanes = 1 << (fitting.bit_length() - 1)
@@ -246,11 +253,19 @@ def with_few_loops(view: View) -> Transposition:
     return found
 
 
-TRANSPOSITION = Kind(
+def _emitted(
+    emitter: Emitter, nest: Transposition, schedule: TranspositionSchedule | NarrowSchedule
+) -> Value:
+    if isinstance(schedule, NarrowSchedule):
+        return NarrowEmitter(emitter, nest, schedule).emit()
+    return TranspositionEmitter(emitter, nest, schedule).emit()
+
+
+TRANSPOSITION: Kind[Transposition, TranspositionSchedule | NarrowSchedule] = Kind(
     "transposition",
     lambda site: None if site.view is None else match_transposition(site.view),
     choose_transposition_schedule,
-    lambda nest, schedule, site: [TranspositionEmitter(site.scope.emitter, nest, schedule).emit()],
+    lambda nest, schedule, site: [_emitted(site.scope.emitter, nest, schedule)],
     _prepare,
 )
 

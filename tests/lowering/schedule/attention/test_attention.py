@@ -244,6 +244,22 @@ def test_what_needs_its_scores_keeps_them() -> None:
     check(module, arguments_of(module), fused=0)
 
 
+def test_a_product_of_rows_with_themselves_is_computed_once() -> None:
+    """Powers of chances, whose rows are divided by their sums: scores that values are made of, too."""
+    x = np.random.default_rng(2).random((48, 48))
+
+    def squared(x: Any) -> Any:
+        y = x @ x
+        y = y / y.sum(axis=1, keepdims=True)
+        return y @ y
+
+    traced = mind_mlir.jit(squared)
+    found = traced.lower(x).compile().as_text("schedule")
+    assert found.count(". product ") == 2
+    assert ". attention " not in found
+    np.testing.assert_allclose(traced(x), squared(x), rtol=1e-12)
+
+
 def test_kernels_are_those_of_other_products() -> None:
     """A product beside an attention packs its right factor by the kernel that packs queries."""
     body = Body([])

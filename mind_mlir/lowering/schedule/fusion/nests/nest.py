@@ -115,7 +115,8 @@ class Chunks:
             return self.loops(dims[1:], at(place, place.env | {dims[0]: i}), inside, inner, at)
 
         range_ = self.nest.range_of(place, dims[0])
-        return self.e.loop((range_.lower, range_.upper, 1), carried, body)
+        unrolled = dims[0] in self.nest.schedule.unrolled
+        return self.e.loop((range_.lower, range_.upper, 1), carried, body, unrolled=unrolled)
 
     def _chunk_place(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:
         """Return the place of chunk ``number``."""

@@ -53,6 +53,7 @@ class FusedSchedule:
         epilogue: The number of the product whose macro-tiles the chunks are, if they are such.
         beside: Iterations of the loop around the vector loop that are computed at once, with what they read.
         prefetch_distance: Elements ahead along the vector loop that are prefetched; 0: none.
+        unrolled: Loops whose iterations are emitted one after the other.
     """
 
     lanes: int
@@ -67,6 +68,7 @@ class FusedSchedule:
     epilogue: int | None = None
     beside: int = 1
     prefetch_distance: int = 0
+    unrolled: tuple[int, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -102,6 +104,12 @@ class FusedSchedule:
             and ("strips", f"of {self.strip} rows", "rows are too long to be prefetched one by one"),
             ("chunks", f"{self.chunks} ({cuts})" if cuts else "1", self.reason),
             self.beside > 1 and ("rows", f"{self.beside} at once", "they read the same elements"),
+            self.unrolled != ()
+            and (
+                "unrolled",
+                ", ".join(f"d{dim}" for dim in self.unrolled),
+                "loops take as long as their bodies",
+            ),
             distance > 0 and ("prefetch", f"{distance} elements ahead", "what is read exceeds the caches"),
             self.streaming and ("stores", "past the cache", "the results are larger than it"),
             parts is not None
@@ -148,7 +156,25 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
         reason=shared.reason if parallel or not shared.parallel else f"one thread: {shared.reason}",
         beside=beside,
         prefetch_distance=constants.PREFETCH_BYTES * 8 // work.bits if far else 0,
+        unrolled=_unrolled(work, {cut.dim for cut in cuts}, side * shared.lanes),
     )
+
+
+def _unrolled(work: Work, cut: set[int], width: int) -> tuple[int, ...]:
+    """Return the innermost loops around a vector loop of a single step that are short enough to be none.
+
+    What is over after that, since no loop is left, is not worth the code.
+    """
+    found: list[int] = []
+    dims = [dim for dim in (*reversed(work.reductions), *reversed(work.outer)) if dim != work.vector]
+    count = max(1, work.operations)
+    for dim in dims:
+        count *= work.extents[dim]
+        if dim in cut or work.extents[dim] > constants.UNROLLED or count > constants.UNROLLED_OPERATIONS:
+            break
+        found.append(dim)
+    is_step = work.extents[work.vector] < 2 * width
+    return tuple(sorted(found)) if is_step and len(found) < len(dims) else ()
 
 
 def _beside(work: Work, parts: Cut | None, target: Target) -> int:

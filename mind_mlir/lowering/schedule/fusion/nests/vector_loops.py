@@ -182,4 +182,6 @@ def reduced(
 
     rows, most, strip = body.nest.range_of(place, dim), body.nest.most(dim), body.schedule.strip
     most = min(most, strip) if strip and dim == body.group.reductions[0] else most
-    return accumulators.loop((rows.lower, rows.upper, 1), most, 1 if apart else terms, carried, iteration)
+    bounds, terms = (rows.lower, rows.upper, 1), 1 if apart else terms
+    unrolled = dim in body.schedule.unrolled
+    return accumulators.loop(bounds, most, terms, carried, iteration, unrolled=unrolled)
