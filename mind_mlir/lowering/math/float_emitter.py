@@ -106,6 +106,17 @@ class FloatEmitter:
         """Emit an f64 of another emitter, rounded to f32."""
         return self._emit(f"fptrunc {x} : {wide.type} to {self.type}")
 
+    def in_f64(self, emit: Callable[..., str], *operands: str) -> str:
+        """Emit a function of f64, or of f32 widened; ``emit`` is given an emitter and the bits of results."""
+        if self.width == 64:
+            return emit(self, self.width, *operands)
+        wide, widened = self.widened(*operands)
+        return self.narrowed(wide, emit(wide, self.width, *widened))
+
+    def narrowed_bits(self, wide: FloatEmitter, x: str) -> str:
+        """Emit the lower 32 bits of an integer of another emitter."""
+        return self._emit(f"trunc {x} : {wide._bits} to {self._bits}")
+
     def rarely(self, condition: str, arguments: Sequence[str], usual: str, emit: Callable[..., str]) -> str:
         """Emit ``usual`` but, where the condition holds, what ``emit`` does; this is to be emitted last.
 
