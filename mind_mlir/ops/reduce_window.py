@@ -33,7 +33,7 @@ from mind_mlir.ops.sliding import Sliding, check_fit, check_windows, of_pairs, t
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
@@ -85,19 +85,27 @@ def _lower(context: LoweringContext) -> Any:
     some = all(axis.base == axis.spacing == 1 and max(axis.low, axis.high) < axis.window for axis in axes)
     if kind == "Sum" or some:  # no window is nothing but padding
         dtypes = dtypes.of_some(kind, math.prod(axis.window for axis in axes))
-    terms, computed = dtypes.terms(x, source), source.with_dtype(dtypes.computed)
-    whole = computed.with_shape(tuple(axis.padded for axis in axes))
-    kept = [axis.kept for axis in axes]
+    type_, term = result.with_dtype(dtypes.computed), dtypes.term
+    if kind != "Sum":  # a zero is an element, too
+        x, source, term = dtypes.terms(x, source), source.with_dtype(dtypes.computed), _as_it_is
+    whole = source.with_shape(tuple(axis.padded for axis in axes))
     # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
     padding = identity_number(kind, dtypes.accumulator)
-    total, type_ = padded(context, terms, computed, whole, kept, padding), result.with_dtype(dtypes.computed)
+    total = padded(context, x, source, whole, [axis.kept for axis in axes], padding)
     for stage in stages(axes):
-        total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))
+        counts = tuple(axis.count for axis in stage)
+        total, term = _reduced(context, total, stage, type_.with_shape(counts), term), _as_it_is
     return dtypes.result(total, result)
 
 
-def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType) -> Any:
-    """Append the reduction of the windows of ``x``, which is padded.
+def _as_it_is(element: Any) -> Any:
+    return element
+
+
+def _reduced(
+    context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType, term: Callable[[Any], Any]
+) -> Any:
+    """Append the reduction of the windows of ``x``, which is padded; ``term`` emits what is reduced of it.
 
     Dimensions in which windows are one element thick are no loops over windows, so that vectors run along
     the last one where that is such, as channels are.
@@ -123,7 +131,7 @@ def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: T
     combine = combination(context, kind, type_.dtype)
     iterators = ["parallel"] * rank + ["reduction"] * len(thick)
     (total,) = context.generic(
-        inputs, maps, [init], iterators, lambda element, *others: combine(others[-1], element)
+        inputs, maps, [init], iterators, lambda element, *others: combine(others[-1], term(element))
     )
     return total
 
