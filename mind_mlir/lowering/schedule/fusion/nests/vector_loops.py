@@ -116,7 +116,7 @@ def _column(body: NestBody, place: Place, chunk: Chunk, carried: list[Value]) ->
 
 
 def _few_terms(body: NestBody, place: Place) -> Iterable[tuple[int, ...]] | None:
-    """Return the iterations of several loops that are reduced, if there are so few that they need no loops."""
+    """Return the iterations of several loops that are reduced, if they are so few that none is needed."""
     ranges = [body.nest.range_of(place, dim) for dim in body.group.reductions]
     bounds = [(each.lower, each.upper) for each in ranges]
     known = [range(*pair) for pair in bounds if isinstance(pair[0], int) and isinstance(pair[1], int)]
