@@ -72,9 +72,9 @@ def emit_power(n: FloatEmitter, format_: Format, x: str, y: str) -> str:
 def _power_of_two(n: FloatEmitter, format_: Format, size: str, y: str) -> str:
     """Emit size**y as 2**(y log2(size)), of f32; the parts of the size are exact, and what follows is f64."""
     e, f = log_parts(n, format_, size)
-    # Infinities and NaN are their own logarithms.
-    e = n.select(n.less(size, n.number(math.inf)), e, size)
-    e = n.select(n.equal(size, n.number(0.0)), n.number(-math.inf), e)
+    if not n.scales:  # infinities and NaN are their own logarithms, and their exponents by instruction
+        e = n.select(n.less(size, n.number(math.inf)), e, size)
+        e = n.select(n.equal(size, n.number(0.0)), n.number(-math.inf), e)
     w, (e, f, y) = n.widened(e, f, y)
     product = w.multiply(y, w.fma(f, w.polynomial(f, LOG2_TAIL), e))
     low, high = w.number(-_MOST_DOUBLINGS), w.number(_MOST_DOUBLINGS)

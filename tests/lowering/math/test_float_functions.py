@@ -105,6 +105,24 @@ def test_places_and_levels_give_the_same_bits(opcode: str) -> None:
     assert run(opcode, tuple(each[101:] for each in operands)).tobytes() == whole[101:].tobytes()
 
 
+@pytest.mark.skipif(not runs_here(named_target("avx512")), reason="needs AVX-512")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("opcode", ["Log", "Log1p", "Power", "Exp"])
+def test_instructions_that_take_numbers_apart_give_the_same_bits(opcode: str, dtype: str) -> None:
+    kind = DTYPES[dtype]
+    given = [operands[:1] if opcode != "Power" else operands for operands in arguments(opcode, kind, 3_003)]
+    tiny = np.arange(1, 3_004).astype({np.float32: np.uint32, np.float64: np.uint64}[kind]).view(kind)
+    near_root = (
+        np.full(3_003, np.sqrt(0.5), kind) + np.arange(-1501, 1502).astype(kind) * np.finfo(kind).epsneg
+    )
+    given += [(x, x[::-1].copy()) if opcode == "Power" else (x,) for x in (tiny, near_root)]
+    for operands in given:
+        one, other = (run(opcode, operands, target=target) for target in ("avx512", "avx2"))
+        assert np.array_equal(one, other, equal_nan=True)
+        numbers = ~np.isnan(one)
+        np.testing.assert_array_equal(np.signbit(one[numbers]), np.signbit(other[numbers]))
+
+
 def test_powers_of_f64_are_exact_where_a_float_is_and_the_same_bits_everywhere() -> None:
     whole = np.arange(-99.0, 100.0)
     base, exponent = np.meshgrid(whole, np.arange(0.0, 9.0))
