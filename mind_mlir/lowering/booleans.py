@@ -1,7 +1,7 @@
 """Vectors of truth values in memory, where each is a byte: MLIR would load and store them as bits.
 
 In registers they are masks, which processors compare into and choose by, but hardly move: what only moves and
-joins truth values from memory stays bytes, zeros and ones, until it is stored.
+joins truth values from memory, or makes numbers of them, works on the bytes, which are zeros and ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ _MOVES = ("vector.shuffle", "vector.broadcast")
 #: What joins two truth values as it does bytes that are zeros and ones.
 _JOINS = ("arith.andi", "arith.ori", "arith.xori", "arith.maxui", "arith.minui")
 
+#: What makes numbers, zeros and ones, of truth values as it does of such bytes.
+_NUMBERS = ("arith.extui", "arith.uitofp")
+
 
 def move_as_bytes(transfers: Iterable[Operation]) -> None:
     """Let those ``transfers`` of vectors that are of truth values move bytes, in a bufferized module."""
@@ -38,6 +41,7 @@ def move_as_bytes(transfers: Iterable[Operation]) -> None:
         with ir.InsertionPoint(op), op.location:
             bytes_.read(op, ir.VectorType.get(type_.shape, byte))
         op.operation.erase()
+    bytes_.widen()
     for op in writes:
         with op.location:
             _write(op, bytes_.of(op.operands[0], op))
@@ -60,6 +64,15 @@ class _Bytes:
         truth = arith.trunci(op.results[0].type, found)
         op.results[0].replace_all_uses_with(truth)
         self._known[truth] = found
+
+    def widen(self) -> None:
+        """Let what makes numbers of the truth values that were read make them of the bytes."""
+        for truth, found in self._known.items():
+            for user in [use.owner for use in truth.uses if use.owner.name in _NUMBERS]:
+                if user.results[0].type == found.type:
+                    user.results[0].replace_all_uses_with(found)
+                else:
+                    user.operands[0] = found
 
     def of(self, value: Value, user: Operation) -> Value:
         """Return the bytes of ``value`` for ``user``; emits them where ``value`` is, or before ``user``."""

@@ -58,3 +58,18 @@ def test_a_short_row_of_one_truth_value_is_bytes() -> None:
     x = np.array([[True], [False], [False], [True], [True], [False], [True]])
     (found,) = call_executable(program, {"x": x})
     np.testing.assert_array_equal(found, np.broadcast_to(x, (2, 7, 5)))
+
+
+@pytest.mark.parametrize("dtype", ["i32", "f64"])
+def test_numbers_are_made_of_the_bytes(dtype: str) -> None:
+    program = compiled(
+        '%0 = Input {name="x"} : tensor<i1[131]>',
+        f"%1 = Cast (%0) {{dtype={dtype}}} : tensor<{dtype}[131]>",
+        f"%2 = Sum (%1) {{axes=[], keepdims=false}} : tensor<{dtype}[]>",
+        "outputs: %1, %2",
+    )
+    assert not re.search(r"trunc .*xi1>", program.as_text("llvm"))
+    x = np.random.default_rng(2).integers(0, 2, 131).astype(np.bool_)
+    numbers, total = call_executable(program, {"x": x})
+    np.testing.assert_array_equal(numbers, x.astype(numbers.dtype))
+    assert total == x.sum()
