@@ -86,7 +86,8 @@ def _lower(context: LoweringContext) -> Any:
     if kind == "Sum" or some:  # no window is nothing but padding
         dtypes = dtypes.of_some(kind, math.prod(axis.window for axis in axes))
     type_, term = result.with_dtype(dtypes.computed), dtypes.term
-    if kind != "Sum":  # a zero is an element, too
+    is_element = kind == "Sum" or dtypes.accumulator is source.dtype  # what is padded
+    if not is_element or (source.dtype.is_float and source.dtype.bits < _CHEAP_BITS):
         x, source, term = dtypes.terms(x, source), source.with_dtype(dtypes.computed), _as_it_is
     whole = source.with_shape(tuple(axis.padded for axis in axes))
     # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
@@ -151,6 +152,8 @@ _POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (
 # windows of `a` elements each: what neighbouring windows have in common is computed once.
 
 
+#: Floats of fewer bits take many operations to become others: no window does that with each of its elements.
+_CHEAP_BITS = 16
 #: What it costs to write a result of a stage and read it again, in elements that a window reads.
 _TRAVEL = 2
 
