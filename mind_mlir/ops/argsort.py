@@ -24,7 +24,8 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.open_rules import sorting
 from mind_mlir.ops.reassociation import reshape, transposed
-from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
+from mind_mlir.ops.sort_keys import SortKey
+from mind_mlir.ops.sort_rows import LONGEST, SortRows
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
@@ -84,11 +85,11 @@ def _lower(context: LoweringContext) -> Any:
     if result.element_count == 0:
         return context.empty(result)
     axis = context.attributes["axis"] % result.rank
-    keys = [ordered_rows(context, number, axis) for number in range(len(context.operands))]
+    keys = [SortKey(context, number, axis) for number in range(len(context.operands))]
     last = (*(place for place in range(result.rank) if place != axis), axis)
     moved = result.with_shape(tuple(result.extents[place] for place in last))
     rows = math.prod(moved.extents[:-1]), moved.extents[-1]
-    order = SortRows(context, keys, [bits_of(each) for each in context.operand_types], rows).emit()
+    order = SortRows(context, keys, rows).emit()
     order = reshape(context, order, result.with_shape(rows), moved.extents)
     return transposed(context, order, moved, tuple(last.index(place) for place in range(result.rank)))
 

@@ -118,10 +118,8 @@ def _check_parameters(context: TypeContext, first: int, shape: tuple[int, ...], 
 # Single elements, in bodies of linalg operations: all of it in f64
 
 
-#: Beyond all that saturates, whatever the zero point, and far below where f64 ceases to hold all integers.
-_ENOUGH = 2.0**34
-#: Added to a number up to 2^51 and subtracted again, it leaves the nearest integer, the even one of two:
-#: there is no instruction for that on all processors.
+#: Added to a number up to 2^51, it leaves the nearest integer, the even one of two, in the low bits of the
+#: sum: there is no instruction for that on all processors.
 _TO_INTEGER = 1.5 * 2.0**52
 
 
@@ -156,14 +154,12 @@ def to_integer(
     def number(value: float) -> Any:
         return arith.constant(f64, value)
 
-    def clamped(value: Any, least: float, greatest: float) -> Any:
-        # For what is no NaN; arith.maximumf would look for zeros of either sign.
-        low, high = number(least), number(greatest)
-        above = arith.select(arith.cmpf(arith.CmpFPredicate.OLT, value, low), low, value)
-        return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, above, high), high, above)
-
     is_nan = arith.cmpf(arith.CmpFPredicate.UNO, quotient, quotient)
-    known = clamped(arith.select(is_nan, number(0.0), quotient), -_ENOUGH, _ENOUGH)
-    whole = arith.subf(arith.addf(known, number(_TO_INTEGER)), number(_TO_INTEGER))
-    moved = clamped(arith.addf(whole, zero_point), *map(float, limits(dtype)))
-    return arith.trunci(context.element(dtype), arith.fptosi(context.element(DType.SI32), moved))
+    known = arith.select(is_nan, number(0.0), quotient)
+    # Saturated first, at integers: rounding leaves it so. arith.maximumf would look for zeros of either sign.
+    for end, beyond in zip(limits(dtype), (arith.CmpFPredicate.OLT, arith.CmpFPredicate.OGT), strict=True):
+        most = arith.subf(number(float(end)), zero_point)
+        known = arith.select(arith.cmpf(beyond, known, most), most, known)
+    # The integer is in the low bits of the sum.
+    total = arith.addf(arith.addf(known, number(_TO_INTEGER)), zero_point)
+    return arith.trunci(context.element(dtype), arith.bitcast(context.element(DType.SI64), total))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,16 +28,21 @@ from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
-from mind_mlir.ops.sliding import Sliding, check_fit, check_windows, of_pairs, to_pairs
+from mind_mlir.ops.sliding import check_fit, check_windows, of_pairs, to_pairs
+from mind_mlir.ops.window_stages import stages
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.sliding import Sliding
+
+#: Floats of fewer bits take many operations to become others: no window does that with each of its elements.
+_CHEAP_BITS = 16
 
 
 def _type(context: TypeContext) -> TensorType:
@@ -85,19 +89,28 @@ def _lower(context: LoweringContext) -> Any:
     some = all(axis.base == axis.spacing == 1 and max(axis.low, axis.high) < axis.window for axis in axes)
     if kind == "Sum" or some:  # no window is nothing but padding
         dtypes = dtypes.of_some(kind, math.prod(axis.window for axis in axes))
-    terms, computed = dtypes.terms(x, source), source.with_dtype(dtypes.computed)
-    whole = computed.with_shape(tuple(axis.padded for axis in axes))
-    kept = [axis.kept for axis in axes]
+    type_, term = result.with_dtype(dtypes.computed), dtypes.term
+    is_element = kind == "Sum" or dtypes.accumulator is source.dtype  # what is padded
+    if not is_element or (source.dtype.is_float and source.dtype.bits < _CHEAP_BITS):
+        x, source, term = dtypes.terms(x, source), source.with_dtype(dtypes.computed), _as_it_is
+    whole = source.with_shape(tuple(axis.padded for axis in axes))
     # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
     padding = identity_number(kind, dtypes.accumulator)
-    total, type_ = padded(context, terms, computed, whole, kept, padding), result.with_dtype(dtypes.computed)
+    total = padded(context, x, source, whole, [axis.kept for axis in axes], padding)
     for stage in stages(axes):
-        total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))
+        counts = tuple(axis.count for axis in stage)
+        total, term = _reduced(context, total, stage, type_.with_shape(counts), term), _as_it_is
     return dtypes.result(total, result)
 
 
-def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType) -> Any:
-    """Append the reduction of the windows of ``x``, which is padded.
+def _as_it_is(element: Any) -> Any:
+    return element
+
+
+def _reduced(
+    context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType, term: Callable[[Any], Any]
+) -> Any:
+    """Append the reduction of the windows of ``x``, which is padded; ``term`` emits what is reduced of it.
 
     Dimensions in which windows are one element thick are no loops over windows, so that vectors run along
     the last one where that is such, as channels are.
@@ -123,7 +136,7 @@ def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: T
     combine = combination(context, kind, type_.dtype)
     iterators = ["parallel"] * rank + ["reduction"] * len(thick)
     (total,) = context.generic(
-        inputs, maps, [init], iterators, lambda element, *others: combine(others[-1], element)
+        inputs, maps, [init], iterators, lambda element, *others: combine(others[-1], term(element))
     )
     return total
 
@@ -136,80 +149,6 @@ def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int
 
 _F32, _F64, _SI32 = DType.F32, DType.F64, DType.SI32
 _POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (0, 0, 1, 0)}
-
-
-# Large windows as windows of smaller ones: what is computed of a window, a sum or an extreme, is that of all
-# its parts. So windows of several axes are taken one axis at a time, and one of `a * b` elements as `b`
-# windows of `a` elements each: what neighbouring windows have in common is computed once.
-
-
-#: What it costs to write a result of a stage and read it again, in elements that a window reads.
-_TRAVEL = 2
-
-
-def stages(axes: Sequence[Sliding]) -> list[list[Sliding]]:
-    """Return the windows to reduce one after the other, of an operand that is padded and spaced out already.
-
-    Example:
-        >>> [[axis.window for axis in stage] for stage in stages([Sliding(99, 7), Sliding(99, 64)])]
-        [[7, 1], [1, 8], [1, 8]]
-    """
-    whole = [dataclasses.replace(axis, extent=axis.padded, low=0, high=0, base=1) for axis in axes]
-    apart = _one_by_one(whole)
-    found = apart if _pays(apart, [whole]) else [whole]
-    return [step for stage in found for step in _in_two(stage)]
-
-
-def _one_by_one(axes: Sequence[Sliding]) -> list[list[Sliding]]:
-    """Return a stage for each axis along which windows are thick."""
-    thick = [place for place, axis in enumerate(axes) if axis.window > 1]
-    # What leaves the fewest results comes first, with the strides of the axes that are not thick.
-    order = sorted(thick, key=lambda place: axes[place].count / axes[place].extent)
-    now = [axis if axis.window == 1 else Sliding(axis.extent) for axis in axes]
-    found = []
-    for place in order:
-        now[place] = axes[place]
-        found.append(now)
-        now = [Sliding(axis.count) for axis in now]
-    return found or [list(axes)]
-
-
-def _in_two(stage: Sequence[Sliding]) -> list[list[Sliding]]:
-    """Return ``stage`` in two steps, if it has one thick axis and that pays."""
-    best = [list(stage)]
-    thick = [place for place, axis in enumerate(stage) if axis.window > 1]
-    if len(thick) != 1:
-        return best
-    (place,) = thick
-    axis = stage[place]
-    for inner in range(2, axis.window // 2 + 1):
-        if axis.window % inner:
-            continue
-        step = math.gcd(axis.stride, inner * axis.spacing)
-        small = Sliding(axis.extent, inner, step, spacing=axis.spacing)
-        stride, spacing = axis.stride // step, inner * axis.spacing // step
-        large = Sliding(small.count, axis.window // inner, stride, spacing=spacing)
-        rest = [Sliding(each.count) for each in stage]
-        found = [
-            [*stage[:place], small, *stage[place + 1 :]],
-            [*rest[:place], large, *rest[place + 1 :]],
-        ]
-        if _pays(found, [stage]) and _cost(found) < _cost(best):
-            best = found
-    return best
-
-
-def _cost(found: Sequence[Sequence[Sliding]]) -> int:
-    """Return what the stages cost, in elements read."""
-    results = [math.prod(axis.count for axis in stage) for stage in found]
-    windows = [math.prod(axis.window for axis in stage) for stage in found]
-    return sum(count * (window + _TRAVEL) for count, window in zip(results, windows, strict=True))
-
-
-def _pays(found: Sequence[Sequence[Sliding]], other: Sequence[Sequence[Sliding]]) -> bool:
-    """Return whether ``found`` costs two thirds of ``other`` or less."""
-    return 3 * _cost(found) <= 2 * _cost(other)
-
 
 OPERATIONS = (
     OpDef(

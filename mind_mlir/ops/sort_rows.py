@@ -1,27 +1,27 @@
 """Sorting the indices of rows: short rows by counting what comes before, others digit by digit.
 
-Keys are turned into unsigned integers that have their order, so that sorting knows one kind of number.
+Keys are unsigned integers that have the order of the elements (`sort_keys`), one kind of number.
 The place of an element is how many others come before it: for short rows those are counted, in vectors.
 Longer rows are sorted by their digits of 8 bits, the lowest first, each pass keeping the order of the one
 before: that takes time in proportion to the length, whatever the values are. An element travels as 64 bits,
 32 of a key and its index; a key of 64 bits is two of them. There are two lines of these, one behind the
 other, each of which is written in the order of the other by turns: so all passes are one loop. A digit that
-all elements share takes no pass.
+all elements share takes no pass. Where all keys are single digits, no words are made (`short_keys`).
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType, DTypeKind, TensorType
-from mind_mlir.ops.reassociation import reshape, transposed
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE, ROWS_ATTRIBUTE, counted_loop
+from mind_mlir.ops.short_keys import MOST_BITS, ShortKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.sort_keys import SortKey
 
 
 #: The longest rows: an index, and how often a digit occurs, has 32 bits.
@@ -38,15 +38,12 @@ class SortRows:
 
     Args:
         context: The operation.
-        keys: Unsigned integers to sort by, of rank 2, the first ones first.
-        bits: How many bits each of them has.
+        keys: What to sort by, the first ones first.
         rows: How many rows there are, and how long they are.
     """
 
-    def __init__(
-        self, context: LoweringContext, keys: Sequence[Any], bits: Sequence[int], rows: tuple[int, int]
-    ) -> None:
-        self._c, self._keys, self._bits = context, keys, bits
+    def __init__(self, context: LoweringContext, keys: Sequence[SortKey], rows: tuple[int, int]) -> None:
+        self._c, self._keys = context, keys
         self._mlir, self._arith = context.mlir, context.mlir.arith
         self._rows, self._length = rows
         self._dtype: DType = context.result_type.dtype
@@ -61,7 +58,10 @@ class SortRows:
         if self._length <= LONGEST_COUNTED:
             places = self._places()
             return self._over_rows(start, 1, lambda row, result: self._placed(row, places, result))
-        passes = sum(-(-bits // 8) + 2 for bits in self._bits)
+        if all(key.bits <= MOST_BITS for key in self._keys):
+            short = ShortKeys(self._c, self._keys, self._length)
+            return self._over_rows(start, 2 * len(self._keys) * _PASS_NS, short.sorted)
+        passes = sum(-(-key.bits // 8) + 2 for key in self._keys)
         return self._over_rows(start, passes * _PASS_NS, self._sorted)
 
     # Counting
@@ -85,7 +85,7 @@ class SortRows:
 
         maps = [affine.get(3, 0, [row, mine]), affine.get(3, 0, [row, other])] * len(self._keys)
         (places,) = self._c.generic(
-            [key for key in self._keys for _ in range(2)],
+            [key for key in (each.tensor() for each in self._keys) for _ in range(2)],
             [*maps, affine.get(3, 0, [row, mine])],
             [self._c.filled(type_, 0)],
             ["parallel", "parallel", "reduction"],
@@ -108,10 +108,10 @@ class SortRows:
         # Where the line begins that is in order so far, and both lines, one behind the other.
         begin, lines = self._at(0), self._c.empty(TensorType(DType.SI64, (2 * self._length,)))
         first = True
-        for key, bits in reversed(list(zip(self._keys, self._bits, strict=True))):
-            for low in range(0, bits, 32):
+        for key in reversed(self._keys):
+            for low in range(0, key.bits, 32):
                 lines = self._with_keys(row, key, low, (begin, lines), first=first)
-                begin, lines = self._by_digits(begin, lines, min(bits - low, 32))
+                begin, lines = self._by_digits(begin, lines, min(key.bits - low, 32))
                 first = False
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
@@ -122,7 +122,7 @@ class SortRows:
 
         return self._loop(self._length, [result], step)[0]
 
-    def _with_keys(self, row: Any, key: Any, low: int, line: tuple[Any, Any], *, first: bool) -> Any:
+    def _with_keys(self, row: Any, key: SortKey, low: int, line: tuple[Any, Any], *, first: bool) -> Any:
         """Append ``line`` with 32 bits of ``key`` from ``low`` on before each index, at first in order."""
         arith, (begin, lines) = self._arith, line
 
@@ -133,7 +133,7 @@ class SortRows:
             else:
                 index = arith.andi(self._read(carried[0], begin, at), self._number((1 << 32) - 1))
                 place = arith.index_cast(self._index, index)
-            word = self._mlir.tensor.extract(key, [row, place])
+            word = key.at(row, place)
             word = word if word.type == self._i64 else arith.extui(self._i64, word)
             word = arith.shrui(word, self._number(low)) if low else word
             packed = arith.ori(arith.shli(word, self._number(32)), index)
@@ -244,53 +244,3 @@ class SortRows:
         self, count: int, carried: Sequence[Any], body: Callable[[Any, Sequence[Any]], Sequence[Any]]
     ) -> list[Any]:
         return counted_loop(self._c, 0, count, carried, body)
-
-
-def ordered_rows(context: LoweringContext, number: int, axis: int) -> Any:
-    """Append the elements of operand ``number`` as unsigned integers, of rank 2, with ``axis`` last.
-
-    They are 8, 16, 32 or 64 bits wide and in the order that the attributes `descending` and `total_order`
-    ask for.
-    """
-    source = context.operand_types[number]
-    last = (*(place for place in range(source.rank) if place != axis), axis)
-    moved = source.with_shape(tuple(source.extents[place] for place in last))
-    width = max(source.dtype.bits, 8)
-    element = context.mlir.ir.IntegerType.get_signless(width)
-    value = transposed(context, context.operands[number], source, last)
-    type_ = moved.with_dtype({8: DType.UI8, 16: DType.UI16, 32: DType.UI32, 64: DType.UI64}[width])
-    keys = context.elementwise(lambda x: _ordered(context, x, source.dtype, element), [value], type_)
-    rows = math.prod(moved.extents[:-1]), moved.extents[-1]
-    return reshape(context, keys, type_, rows)
-
-
-def bits_of(type_: TensorType) -> int:
-    """Return how many bits of the keys of an operand of ``type_`` differ."""
-    return 1 if type_.dtype is DType.I1 else max(type_.dtype.bits, 8)
-
-
-def _ordered(context: LoweringContext, x: Any, dtype: DType, element: Any) -> Any:
-    arith = context.mlir.arith
-    integer = context.mlir.ir.IntegerAttr
-
-    def number(value: int) -> Any:
-        signed = value - (1 << element.width) if value >> (element.width - 1) else value
-        return arith.ConstantOp(element, integer.get(element, signed)).result
-
-    sign, ones = 1 << (element.width - 1), (1 << element.width) - 1
-    if dtype is DType.I1:
-        key = arith.extui(element, x)
-    elif dtype.is_float:
-        bits = x if x.type == element else arith.bitcast(element, x)
-        if not context.attributes["total_order"]:
-            arithmetic = context.arithmetic(dtype)
-            is_zero = arithmetic.compare("Equal", x, arithmetic.constant(0.0))
-            is_nan = arithmetic.compare("NotEqual", x, x)
-            bits = arith.select(is_zero, number(0), bits)
-            bits = arith.select(is_nan, number(ones >> 1), bits)
-        # Of negative numbers all bits change, of others the first.
-        negative = arith.shrsi(bits, number(element.width - 1))
-        key = arith.xori(bits, arith.ori(negative, number(sign)))
-    else:
-        key = arith.xori(x, number(sign)) if dtype.kind is DTypeKind.SIGNED else x
-    return arith.xori(key, number(ones)) if context.attributes["descending"] else key

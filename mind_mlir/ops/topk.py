@@ -25,7 +25,8 @@ from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reassociation import reshape, transposed
-from mind_mlir.ops.sort_rows import LONGEST, SortRows, bits_of, ordered_rows
+from mind_mlir.ops.sort_keys import SortKey
+from mind_mlir.ops.sort_rows import LONGEST, SortRows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,7 +146,7 @@ def _sorted(context: LoweringContext, axis: int, rows: tuple[int, int], k: int) 
     indices = context.result_types[1]
     attributes = {"descending": context.attributes["largest"], "total_order": False}
     sort = replace(context, attributes=attributes, result_type=indices)
-    order = SortRows(sort, [ordered_rows(sort, 0, axis)], [bits_of(context.operand_types[0])], rows).emit()
+    order = SortRows(sort, [SortKey(sort, 0, axis)], rows).emit()
     if k == rows[1]:
         return order
     sizes = [rows[0], k]

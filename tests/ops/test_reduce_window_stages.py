@@ -10,9 +10,9 @@ import pytest
 from harness import run_both
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.reduce_window import stages
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.sliding import Sliding
+from mind_mlir.ops.window_stages import stages
 
 WINDOW = by_opcode()["ReduceWindow"]
 

@@ -98,6 +98,13 @@ def test_loops_that_are_one_operation_are_rows() -> None:
     assert all(row.bytes > 0 for row in rows if row.name.endswith(("rows", "scatter")))
 
 
+@pytest.mark.parametrize(("indices", "read"), [(40, 40), (300, 100)])
+def test_elements_that_are_looked_up_are_read(indices: int, read: int) -> None:
+    function = mind_mlir.jit(lambda v, i: v[i])
+    rows = function.profile(np.ones((100, 64), np.float32), np.zeros(indices, np.int32)).rows
+    assert max(row.bytes for row in rows) in range((indices + read) * 64 * 4, (indices + read) * 66 * 4)
+
+
 def test_results_are_those_of_the_program() -> None:
     x, w = arguments()
     executable = mind_mlir.compile(mind_mlir.parse(LAYERS))

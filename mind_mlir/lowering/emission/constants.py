@@ -178,6 +178,10 @@ SHORT_ROW = 8
 #: Additions within the inner loops of a reduction below which they go on with the accumulators of the outer.
 SHORT_COLUMN = 16
 
+#: Terms of several loops that are computed without these, at most, as those of windows: of truth values, they
+#: take half the time (`python -m benchmarks.sweep WINDOW_TERMS 0 9`).
+WINDOW_TERMS = 9
+
 #: Terms that an accumulator takes.
 RADIX = 32
 

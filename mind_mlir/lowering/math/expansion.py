@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.math.atan2 import emit_atan2
 from mind_mlir.lowering.math.exponentials import (
     FORMATS,
     emit_erf,
@@ -30,7 +31,7 @@ from mind_mlir.lowering.math.rounding import (
     emit_round,
     emit_round_even,
 )
-from mind_mlir.lowering.math.trigonometry import emit_atan2, emit_cos, emit_sin, emit_tan
+from mind_mlir.lowering.math.trigonometry import emit_cos, emit_sin, emit_tan
 from mind_mlir.mlir.bindings import ir, llvm, vector
 from mind_mlir.mlir.passes import find_all
 

@@ -194,16 +194,29 @@ def emit_log(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
     total = n.add(scaled, f)
     error = n.subtract(f, n.subtract(total, scaled))
     result = n.add(total, n.add(small, error))
+    if n.scales:
+        return n.replaced(result, x, _EDGES_OF_LOG)
     infinity = n.number(math.inf)
     result = n.select(n.less(x, infinity), result, x)  # inf and NaN stay
     zero = n.number(0.0)
-    edge = n.select(n.equal(x, zero), n.number(-math.inf), n.number(math.nan))
+    edge = n.select(n.equal(x, zero), n.number(-math.inf), n.number(-math.nan))
     return n.select(n.not_less_equal(x, zero), result, edge)
+
+
+#: What the logarithm of each class of numbers is, four bits each, the first in the lowest: NaN of both kinds
+#: stay, 0 gives -inf, 1 what is computed, -inf NaN, inf itself, other negative numbers NaN, and positive ones
+#: what is computed.
+_EDGES_OF_LOG = 0x03530411
 
 
 def log_parts(n: FloatEmitter, format_: Format, x: str) -> tuple[str, str]:
     """Emit e and f: x = 2**e (1 + f), and 1 + f is nearly in sqrt(1/2) to sqrt(2). Both are exact."""
     one = n.number(1.0)
+    if n.scales:
+        e, significand = n.exponent(x), n.significand(x)
+        stays = n.less(significand, n.number(2 * math.sqrt(0.5)))
+        e = n.select(stays, e, n.add(e, one))
+        return e, n.subtract(n.select(stays, significand, n.multiply(significand, n.number(0.5))), one)
     up = format_.mantissa + 1
     subnormal = n.less(x, n.number(2.0 ** (1 - format_.bias)))
     # Adding the bits of 1 less those of sqrt(1/2) carries into the exponent from sqrt(2) on.

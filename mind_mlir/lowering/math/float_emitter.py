@@ -34,13 +34,14 @@ class FloatEmitter:
         bits: The width of the floats, 32 or 64.
         lanes: How many there are in a vector; None for scalars.
         fma: Whether multiplication and addition are fused.
-        scales: Whether an instruction multiplies vectors of 64 bytes by powers of two.
+        scales: Whether there are instructions that multiply vectors of 64 bytes by powers of two, and that
+            take them apart.
 
     Attributes:
         fuses: Whether `fma` rounds once.
         type: The type of the floats, as text.
         lines: What has been emitted.
-        scales: Whether `scaled` is an instruction.
+        scales: Whether `scaled`, `exponent`, `significand` and `replaced` are instructions.
         width: How many bits a float has.
     """
 
@@ -106,6 +107,17 @@ class FloatEmitter:
         """Emit an f64 of another emitter, rounded to f32."""
         return self._emit(f"fptrunc {x} : {wide.type} to {self.type}")
 
+    def in_f64(self, emit: Callable[..., str], *operands: str) -> str:
+        """Emit a function of f64, or of f32 widened; ``emit`` is given an emitter and the bits of results."""
+        if self.width == 64:
+            return emit(self, self.width, *operands)
+        wide, widened = self.widened(*operands)
+        return self.narrowed(wide, emit(wide, self.width, *widened))
+
+    def narrowed_bits(self, wide: FloatEmitter, x: str) -> str:
+        """Emit the lower 32 bits of an integer of another emitter."""
+        return self._emit(f"trunc {x} : {wide._bits} to {self._bits}")
+
     def rarely(self, condition: str, arguments: Sequence[str], usual: str, emit: Callable[..., str]) -> str:
         """Emit ``usual`` but, where the condition holds, what ``emit`` does; this is to be emitted last.
 
@@ -161,33 +173,56 @@ class FloatEmitter:
 
     def scaled(self, x: str, power: str) -> str:
         """Emit ``x`` times two to an integral ``power``, rounded once; only where there is an instruction."""
-        assert self.scales, "scaled takes an instruction"
+        return self._instruction("scalef", x, power, x)
+
+    def exponent(self, x: str) -> str:
+        """Emit the exponent of a positive number as a float; only where there is an instruction."""
+        return self._instruction("getexp", x, x)
+
+    def significand(self, x: str) -> str:
+        """Emit the significand of a positive number, from 1 to 2; only where there is an instruction."""
+        return self._instruction("getmant", x, 0, x)
+
+    def replaced(self, x: str, of: str, table: int) -> str:
+        """Emit ``x`` but where ``of`` is of a class that ``table`` has another result for (VFIXUPIMM).
+
+        Only where there is an instruction.
+        """
+        return self._instruction("fixupimm", x, of, (self.integer(table),), 0)
+
+    def _instruction(self, name: str, *operands: str | tuple[str] | int) -> str:
+        """Emit an instruction of AVX-512 for each 64 bytes: of floats, integers in a tuple, an immediate."""
+        assert self.scales, "there is an instruction"
         kind, count = ("ps", 16) if self.width == 32 else ("pd", 8)
-        mask = self._emit(f"mlir.constant(-1 : i{count}) : i{count}")
-        rounding = self._emit("mlir.constant(4 : i32) : i32")  # as the processor is set to
-        type_ = f"vector<{count}x{self._element}>"
         found = []
         for part in range(self._parts):
-            lanes = list(range(part * count, (part + 1) * count))
-            factors = [self._shuffled(each, each, lanes, self.type) for each in (x, power)]
-            found.append(
-                self._emit(
-                    f'call_intrinsic "llvm.x86.avx512.mask.scalef.{kind}.{_WIDE}"'
-                    f"({factors[0]}, {factors[1]}, {factors[0]}, {mask}, {rounding})"
-                    f" : ({type_}, {type_}, {type_}, i{count}, i32) -> {type_}"
-                )
-            )
+            lanes, given = list(range(part * count, (part + 1) * count)), []
+            for each in operands:
+                if isinstance(each, int):
+                    given.append(self._immediate(each, "i32"))
+                    continue
+                value, element = (each, self._element) if isinstance(each, str) else (each[0], self._integer)
+                given.append((self._part(value, value, lanes, element), f"vector<{count}x{element}>"))
+            # All lanes, and rounding as the processor is set to.
+            given += [self._immediate(-1, f"i{count}"), self._immediate(4, "i32")]
+            names, types = (", ".join(each) for each in zip(*given, strict=True))
+            called = f'call_intrinsic "llvm.x86.avx512.mask.{name}.{kind}.{_WIDE}"({names})'
+            found.append(self._emit(f"{called} : ({types}) -> vector<{count}x{self._element}>"))
         while len(found) > 1:
             lanes = list(range(2 * count))
             pairs = zip(found[::2], found[1::2], strict=True)
-            found = [self._shuffled(*pair, lanes, f"vector<{count}x{self._element}>") for pair in pairs]
+            found = [self._part(*pair, lanes, self._element, count) for pair in pairs]
             count *= 2
         return found[0]
 
-    def _shuffled(self, x: str, y: str, lanes: list[int], type_: str) -> str:
-        """Emit a shuffle of two vectors of ``type_``, unless it is the first one."""
-        is_first = type_ == f"vector<{len(lanes)}x{self._element}>" and lanes[0] == 0
-        return x if is_first else self._emit(f"shufflevector {x}, {y} {lanes} : {type_}")
+    def _immediate(self, value: int, type_: str) -> tuple[str, str]:
+        return self._emit(f"mlir.constant({value} : {type_}) : {type_}"), type_
+
+    def _part(self, x: str, y: str, lanes: list[int], element: str, count: int | None = None) -> str:
+        """Emit a shuffle of two vectors of ``count`` elements, all lanes by default, unless it is ``x``."""
+        count = count or self._lanes or 1
+        is_first = count == len(lanes) and lanes[0] == 0
+        return x if is_first else self._emit(f"shufflevector {x}, {y} {lanes} : vector<{count}x{element}>")
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         """Emit a polynomial of ``x`` by Horner's rule; coefficients are given lowest power first."""

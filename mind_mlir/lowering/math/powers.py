@@ -1,35 +1,48 @@
 """Powers and cube roots, emitted as plain arithmetic.
 
-Powers of f32 are computed in f64, which leaves no error but that of the last rounding, and has no subnormal
-numbers among them; so are roots where nothing fuses. Powers of f64 have exponents of two numbers each, as
+Logarithms and exponentials of powers of f32 are computed in f64, which leaves no error but that of the last
+rounding; so are roots where nothing fuses. Powers of f64 have exponents of two numbers each, as
 they are large where powers are.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, emit_log, log_parts
+from mind_mlir.lowering.math.exponentials import FORMATS, emit_exp, log_parts
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.math.exponentials import Format
     from mind_mlir.lowering.math.float_emitter import FloatEmitter
 
-#: f64 whose exponential and logarithm are as precise as powers of f32 need: to 2**-34.
-SHORT = dataclasses.replace(
-    FORMATS[64],
-    exp_tail=(
-        0.5000000067523394,
-        0.16666665870850528,
-        0.04166629553439536,
-        0.00833349681318299,
-        0.0013944615341680443,
-        0.00019790381860595356,
-    ),
-    atanh_tail=(0.6666666564645349, 0.40000334944484167, 0.2853732537536375, 0.23581811263727095),
+#: log2(1 + f) / f for sqrt(1/2) <= 1 + f <= sqrt(2), and (2**r - 1) / r for abs(r) <= 1/2; coefficients,
+#: lowest power first. They are as precise as powers of f32 need: to 2**-35 and 2**-28. The tests derive them.
+LOG2_TAIL = (
+    1.4426950408688963,
+    -0.7213475208677655,
+    0.48089836127783037,
+    -0.3606736748533307,
+    0.28853730485996903,
+    -0.24045317923080253,
+    0.20617498239457774,
+    -0.18029981013698917,
+    0.1587745905971623,
+    -0.1431707165876639,
+    0.14473340191364104,
+    -0.14275775074926142,
+    0.07730307351958199,
 )
+EXP2_TAIL = (
+    0.6931472027945559,
+    0.24022647921517046,
+    0.05550332614836728,
+    0.009618436765541685,
+    0.0013398814180381146,
+    0.00015353414062254392,
+)
+#: Beyond, powers of two are zero and infinite as f32.
+_MOST_DOUBLINGS = 200.0
 
 #: What is behind 2 s + 2/3 s**3 in 2 atanh(s), divided by s**5, as a series in s**2: to 2**-53 for s < 0.172.
 _ATANH = tuple(2 / (2 * place + 1) for place in range(2, 12))
@@ -44,17 +57,35 @@ _CBRT_TAILS = ((1 / 3, 2 / 9, 14 / 81, 35 / 243), (1 / 3,))
 
 
 def emit_power(n: FloatEmitter, format_: Format, x: str, y: str) -> str:
-    """Emit x**y as e**(y ln x); of f64, where nothing is fused, it is LLVM's intrinsic."""
+    """Emit x**y as a power of e, or of two for f32; it is LLVM's of f64 where nothing is fused."""
     if n.width == 64 and not n.fuses:
         return n.intrinsic("pow", x, y)
+    size = n.magnitude(x)
     if n.width == 64:
-        size = n.magnitude(x)
         product, rest = _exponent(n, format_, size, y)
-        return _power(n, x, y, size, emit_exp(n, format_, product, rest))
-    w, (base, exponent) = n.widened(x, y)
-    size = w.magnitude(base)
-    product = w.multiply(exponent, emit_log(w, SHORT, size))
-    return n.narrowed(w, _power(w, base, exponent, size, emit_exp(w, SHORT, product)))
+        found = emit_exp(n, format_, product, rest)
+    else:
+        found = _power_of_two(n, format_, size, y)
+    return _power(n, format_, x, y, size, found)
+
+
+def _power_of_two(n: FloatEmitter, format_: Format, size: str, y: str) -> str:
+    """Emit size**y as 2**(y log2(size)), of f32; the parts of the size are exact, and what follows is f64."""
+    e, f = log_parts(n, format_, size)
+    if not n.scales:  # infinities and NaN are their own logarithms, and their exponents by instruction
+        e = n.select(n.less(size, n.number(math.inf)), e, size)
+        e = n.select(n.equal(size, n.number(0.0)), n.number(-math.inf), e)
+    w, (e, f, y) = n.widened(e, f, y)
+    product = w.multiply(y, w.fma(f, w.polynomial(f, LOG2_TAIL), e))
+    low, high = w.number(-_MOST_DOUBLINGS), w.number(_MOST_DOUBLINGS)
+    product = w.select(w.less(high, product), high, product)  # NaN is kept
+    product = w.select(w.less(product, low), low, product)
+    # The sum with so large a number is rounded to an integer, the low bits of the significand.
+    shift = w.number(1.5 * 2.0**52)
+    shifted = w.add(product, shift)
+    r = w.subtract(product, w.subtract(shifted, shift))
+    power = w.fma(r, w.polynomial(r, EXP2_TAIL), w.number(1.0))
+    return n.narrowed(w, w.float_of(w.add_bits(w.bits(power), w.shift_left(w.bits(shifted), 52))))
 
 
 def _exponent(n: FloatEmitter, format_: Format, size: str, y: str) -> tuple[str, str]:
@@ -101,29 +132,31 @@ def _product(n: FloatEmitter, x: tuple[str, str], y: tuple[str, str]) -> tuple[s
     return total, n.add(lost, n.fma(x[0], y[1], n.multiply(x[1], y[0])))
 
 
-def _power(w: FloatEmitter, base: str, exponent: str, size: str, found: str) -> str:
+def _power(n: FloatEmitter, format_: Format, base: str, exponent: str, size: str, found: str) -> str:
     """Emit a power of which ``found`` is that of its magnitude, ``size``."""
-    one, zero = w.number(1.0), w.number(0.0)
+    one, zero, infinity = n.number(1.0), n.number(0.0), n.number(math.inf)
     # Anything to the power of 0, and one to any power, is one: also of infinities and NaN.
-    is_one = w.either(w.equal(exponent, zero), w.equal(base, one))
-    endless = w.both(w.equal(size, one), w.equal(w.magnitude(exponent), w.number(math.inf)))
-    found = w.select(w.either(is_one, endless), one, found)
+    is_one = n.either(n.equal(exponent, zero), n.equal(base, one))
+    endless = n.both(n.equal(size, one), n.equal(n.magnitude(exponent), infinity))
+    found = n.select(n.either(is_one, endless), one, found)
     # Of a negative number, the sign is that of odd powers, and there are none but integers and infinities.
-    half = w.multiply(exponent, w.number(0.5))
-    is_whole, is_even = _is_whole(w, exponent), _is_whole(w, half)
-    odd = w.both(is_whole, w.negation(is_even))
-    signed = w.select(odd, w.with_sign(found, base), found)
-    finite = w.both(w.less(zero, size), w.less(size, w.number(math.inf)))
-    wrong = w.both(w.both(w.less(base, zero), finite), w.negation(w.either(is_whole, is_one)))
+    half = n.multiply(exponent, n.number(0.5))
+    is_whole, is_even = _is_whole(n, format_, exponent), _is_whole(n, format_, half)
+    odd = n.both(is_whole, n.negation(is_even))
+    signed = n.select(odd, n.with_sign(found, base), found)
+    finite = n.both(n.less(zero, size), n.less(size, infinity))
+    wrong = n.both(n.both(n.less(base, zero), finite), n.negation(n.either(is_whole, is_one)))
     # A NaN that is the exponent stays.
-    none = w.select(w.equal(exponent, exponent), w.number(math.nan), exponent)
-    return w.select(wrong, none, signed)
+    none = n.select(n.equal(exponent, exponent), n.number(math.nan), exponent)
+    return n.select(wrong, none, signed)
 
 
-def _is_whole(n: FloatEmitter, x: str) -> str:
+def _is_whole(n: FloatEmitter, format_: Format, x: str) -> str:
     """Emit whether ``x`` is an integer or infinite."""
+    if n.fuses:  # processors that fuse have an instruction
+        return n.equal(n.intrinsic("roundeven", x), x)
     # The sum with a number whose last place is one is rounded to an integer; greater ones are such.
-    size, large = n.magnitude(x), n.number(2.0**52)
+    size, large = n.magnitude(x), n.number(2.0**format_.mantissa)
     rounded = n.subtract(n.add(size, large), large)
     return n.either(n.equal(rounded, size), n.less(large, size))
 

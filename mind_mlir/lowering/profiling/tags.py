@@ -15,7 +15,7 @@ from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import within
-from mind_mlir.mlir.memory import bytes_of
+from mind_mlir.mlir.memory import bytes_of, element_bytes
 from mind_mlir.mlir.values import is_defined_inside
 from mind_mlir.ops.gather_scatter import SCATTER_ATTRIBUTE
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
@@ -107,6 +107,9 @@ class Tags:
                 writes[self._number(result)] = (bytes_of(result), readers)
         if view is None:
             return _Tagged(reads, writes, 0, "", is_product=False)
+        for value, size in _looked_up(view):
+            number = self._number(value)
+            reads[number] = max(reads.get(number, 0), size)
         names = [str(each.operation.name) for each in view.body.operations]
         each = sum(_operations_of(name) for name in names)
         is_product = bool(view.reductions) and len(view.inputs) > 1 and any("mul" in name for name in names)
@@ -145,6 +148,15 @@ def _operations(module: Module) -> Iterator[Operation]:
 def _starts(view: View) -> list[Value]:
     """Return the tensors that reductions start from, where these are not filled with a number."""
     return [value for value in view.inits if view.reductions]
+
+
+def _looked_up(view: View) -> Iterator[tuple[Value, int]]:
+    """Yield the tensors that the body reads at positions that it computes, and how many bytes at most."""
+    for each in view.body.operations:
+        op = each.operation
+        if op.name == "tensor.extract" and _is_read(op.operands[0]):
+            elements = math.prod(view.extents) * element_bytes(op.results[0].type)
+            yield op.operands[0], min(bytes_of(op.operands[0]), elements)
 
 
 def _taken(op: Operation) -> list[Value]:

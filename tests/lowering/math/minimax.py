@@ -23,6 +23,16 @@ def exp_tail(r: Decimal) -> Decimal:
     return (r.exp() - 1 - r) / (r * r)
 
 
+def exp2_tail(r: Decimal) -> Decimal:
+    """Return ``(2**r - 1) / r``."""
+    return ((r * Decimal(2).ln()).exp() - 1) / r
+
+
+def log2_tail(f: Decimal) -> Decimal:
+    """Return ``log2(1 + f) / f``."""
+    return (1 + f).ln() / (f * Decimal(2).ln())
+
+
 def log_tail(f: Decimal) -> Decimal:
     """Return ``(ln(1 + f) - f + f**2 / 2) / f**3``."""
     return ((1 + f).ln() - f + f * f / 2) / (f * f * f)
@@ -72,8 +82,14 @@ def cos_tail(z: Decimal) -> Decimal:
 
 
 def atan_tail(z: Decimal) -> Decimal:
-    """Return ``(atan(t) - t) / t**3``, where ``t`` is the root of ``z``, which is below 0.3."""
-    return _alternating(z, Decimal(-1) / 3, lambda n: Decimal(2 * n + 3) / (2 * n + 5))
+    """Return ``(atan(t) - t) / t**3``, where ``t`` is the root of ``z``."""
+    root, halvings = z.sqrt(), 0
+    t = root
+    while t > Decimal("0.3"):
+        t, halvings = t / (1 + (1 + t * t).sqrt()), halvings + 1
+    series = _alternating(t * t, Decimal(-1) / 3, lambda n: Decimal(2 * n + 3) / (2 * n + 5))
+    # Without halvings, nothing is lost to a difference.
+    return series if not halvings else (2**halvings * (t + t**3 * series) - root) / (root * z)
 
 
 def _alternating(z: Decimal, first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from minimax import atan_tail, atanh_tail, cos_tail, exp_tail, minimax, sin_tail
+from minimax import atan_tail, cos_tail, exp2_tail, log2_tail, minimax, sin_tail
 
 import mind_mlir
-from mind_mlir.lowering.math.powers import SHORT
-from mind_mlir.lowering.math.trigonometry import ANGLES, QUARTER
+from mind_mlir.lowering.math.atan2 import ATAN_TAILS, HALVES, QUARTER, SHORT_ATAN_TAIL
+from mind_mlir.lowering.math.powers import EXP2_TAIL, LOG2_TAIL
+from mind_mlir.lowering.math.trigonometry import ANGLES, SHORT_SIN_TAIL
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:
@@ -104,6 +105,24 @@ def test_places_and_levels_give_the_same_bits(opcode: str) -> None:
     assert run(opcode, tuple(each[101:] for each in operands)).tobytes() == whole[101:].tobytes()
 
 
+@pytest.mark.skipif(not runs_here(named_target("avx512")), reason="needs AVX-512")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("opcode", ["Log", "Log1p", "Power", "Exp"])
+def test_instructions_that_take_numbers_apart_give_the_same_bits(opcode: str, dtype: str) -> None:
+    kind = DTYPES[dtype]
+    given = [operands[:1] if opcode != "Power" else operands for operands in arguments(opcode, kind, 3_003)]
+    tiny = np.arange(1, 3_004).astype({np.float32: np.uint32, np.float64: np.uint64}[kind]).view(kind)
+    near_root = (
+        np.full(3_003, np.sqrt(0.5), kind) + np.arange(-1501, 1502).astype(kind) * np.finfo(kind).epsneg
+    )
+    given += [(x, x[::-1].copy()) if opcode == "Power" else (x,) for x in (tiny, near_root)]
+    for operands in given:
+        one, other = (run(opcode, operands, target=target) for target in ("avx512", "avx2"))
+        assert np.array_equal(one, other, equal_nan=True)
+        numbers = ~np.isnan(one)
+        np.testing.assert_array_equal(np.signbit(one[numbers]), np.signbit(other[numbers]))
+
+
 def test_powers_of_f64_are_exact_where_a_float_is_and_the_same_bits_everywhere() -> None:
     whole = np.arange(-99.0, 100.0)
     base, exponent = np.meshgrid(whole, np.arange(0.0, 9.0))
@@ -176,6 +195,8 @@ def test_parts_of_pi_are_exact_in_products() -> None:
         for part in angles.parts[:-1]:
             assert math.frexp(part)[0] * 2 ** (53 - turns.bit_length()) % 1 == 0
     assert abs(sum(map(Fraction, QUARTER)) - pi / 4) < Fraction(2) ** -105
+    assert abs(sum(map(Fraction, HALVES)) - pi / 2) < Fraction(2) ** -48
+    assert all(np.float32(part) == part for part in HALVES)
     assert all(Fraction(k * QUARTER[0]) == k * Fraction(QUARTER[0]) for k in range(5))
 
 
@@ -188,9 +209,21 @@ def test_coefficients_are_the_minimax_ones(bits: int) -> None:
         "atan_tail": minimax(atan_tail, lambda z: z / (1 + z * atan_tail(z)), 0.0, 0.2987, terms[2]),
     }
     for name, values in derived.items():
-        assert list(getattr(tables, name)) == [float(value) for value in values]
-    if bits == 32:
-        tail = minimax(exp_tail, lambda r: r * r / r.exp(), -0.3467, 0.3467, 5)
-        assert list(SHORT.exp_tail) == [float(value) for value in tail]
-        tail = minimax(atanh_tail, lambda z: z, 0.0, 0.02944, 3)
-        assert list(SHORT.atanh_tail) == [float(value) for value in tail]
+        table = ATAN_TAILS[bits] if name == "atan_tail" else getattr(tables, name)
+        assert list(table) == [float(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("table", "function", "weight", "ends"),
+    [
+        (LOG2_TAIL, log2_tail, lambda f: 1 / log2_tail(f), (-0.2929, 0.4143)),
+        (EXP2_TAIL, exp2_tail, lambda r: r / (1 + r * exp2_tail(r)), (-0.5001, 0.5001)),
+        (SHORT_SIN_TAIL, sin_tail, lambda z: z / (1 + z * sin_tail(z)), (0.0, 0.6170)),
+        (SHORT_ATAN_TAIL, atan_tail, lambda z: z / (1 + z * atan_tail(z)), (0.0, 1.0)),
+    ],
+    ids=["log2", "exp2", "sin", "atan"],
+)
+def test_coefficients_for_f32_are_the_minimax_ones(
+    table: tuple[float, ...], function: Any, weight: Any, ends: tuple[float, float]
+) -> None:
+    assert list(table) == [float(value) for value in minimax(function, weight, *ends, len(table) - 1)]

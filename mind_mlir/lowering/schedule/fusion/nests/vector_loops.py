@@ -6,17 +6,18 @@ Where it is reduced, it is innermost, and its accumulators are joined at its end
 
 from __future__ import annotations
 
+import itertools
 import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.emission.constants import SHORT_COLUMN, SHORT_ROW
+from mind_mlir.lowering.emission.constants import SHORT_COLUMN, SHORT_ROW, WINDOW_TERMS
 from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.fusion.nests.elements import Chunk
 from mind_mlir.lowering.schedule.fusion.nests.program import Place, Range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
     from mind_mlir.lowering.emission.emitter import Index
@@ -104,8 +105,23 @@ def _column(body: NestBody, place: Place, chunk: Chunk, carried: list[Value]) ->
         return body.accumulate(here, chunk, inside)
 
     dims, carried = body.group.reductions, [*carried[:count], *starts]
-    values = reduced(body, dims, place, accumulators, carried, inner, SHORT_COLUMN)
+    terms = _few_terms(body, place)
+    if terms is None:
+        values = reduced(body, dims, place, accumulators, carried, inner, SHORT_COLUMN)
+    else:
+        values = carried
+        for term in terms:
+            values = inner(body.inside(place, place.env | dict(zip(dims, term, strict=True))), values)
     return [*values[:count], *body.store_totals(place, chunk, results, values[count:])]
+
+
+def _few_terms(body: NestBody, place: Place) -> Iterable[tuple[int, ...]] | None:
+    """Return the iterations of several loops that are reduced, if they are so few that none is needed."""
+    ranges = [body.nest.range_of(place, dim) for dim in body.group.reductions]
+    bounds = [(each.lower, each.upper) for each in ranges]
+    known = [range(*pair) for pair in bounds if isinstance(pair[0], int) and isinstance(pair[1], int)]
+    few = 1 < len(known) == len(bounds) and math.prod(map(len, known)) <= WINDOW_TERMS
+    return itertools.product(*known) if few else None
 
 
 def rows(body: NestBody, place: Place, carried: list[Value]) -> list[Value]:
