@@ -12,11 +12,11 @@ which of them are legal is a question of the profile, and the verifier's to answ
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from mind_mlir.ir.dtypes import DType, DTypeKind, dtype_of
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 __all__ = [
     "MAX_BYTES",

@@ -6,7 +6,7 @@ Insertion point and location are the caller's; rules only append.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
+from mind_mlir.mlir.structured import structured, transposed_into
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 from mind_mlir.mlir.values import definition, integer_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -175,6 +177,10 @@ class LoweringContext:
             return None
         return owner.operands[0], tuple(ir.DenseI64ArrayAttr(owner.attributes["permutation"]))
 
+    def transposed(self, value: Value, init: Value, order: Sequence[int]) -> Value:
+        """Append a `linalg.transpose`: ``order`` says which dimension of ``value`` each of ``init`` is."""
+        return transposed_into(value, init, order)
+
     def number(self, vector: Value, position: int) -> Value:
         """Return the element at ``position`` of a tensor of rank 1; what a scalar was reshaped to is that."""
         if not isinstance(vector, ir.BlockArgument):
@@ -200,15 +206,7 @@ class LoweringContext:
         if as_scalar and name == "fill":
             _drop([init])
             return tensor_of(element_of(inputs[0]))
-        segments = ir.DenseI32ArrayAttr.get([len(inputs), 1])
-        op = ir.Operation.create(
-            f"linalg.{name}",
-            results=[tensor_type(type_)],
-            operands=[*inputs, init],
-            attributes={"operandSegmentSizes": segments, **attributes},
-            regions=1,
-        )
-        linalg.fill_builtin_region(op)
+        op = structured(name, inputs, init, **attributes)
         if not as_scalar:
             return op.results[0]
         result = inline(op, [element_of(value) for value in inputs])

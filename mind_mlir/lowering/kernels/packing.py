@@ -9,6 +9,7 @@ from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, symbol
 from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width
 from mind_mlir.lowering.kernels.vnni import WORD, PackingInfo, vnni_steps
 from mind_mlir.mlir.records import spelled
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
@@ -20,7 +21,7 @@ LEFT_TILES, RIGHT_TILES = "left tiles", "right tiles"
 _CHUNK_BYTES = 16
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PackKernel(MicroKernel):
     """A right factor on its way into panels ``[column / columns][step][columns]`` of accumulator elements.
 

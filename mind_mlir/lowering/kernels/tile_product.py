@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, symbol
@@ -10,6 +9,7 @@ from mind_mlir.lowering.kernels.product import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.kernels.product_results import Panel, Results, ResultTile
 from mind_mlir.lowering.kernels.tile_operations import SIDE, tile_operations
 from mind_mlir.lowering.kernels.vnni import WORD
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_text import TextValue
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SUMS, _TILES = 4, 8
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TileProductKernel(MicroKernel):
     """Sums of products in tiles, of factors that are packed into words, as `ProductKernel` computes them.
 

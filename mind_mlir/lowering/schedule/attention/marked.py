@@ -23,6 +23,7 @@ from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
+from mind_mlir.mlir.structured import structured
 from mind_mlir.mlir.values import integer_of, terminator_of
 from mind_mlir.support.interrupts import deliver
 
@@ -105,7 +106,7 @@ def _summed(value: Value, product: Product, graphs: ScoreGraphs) -> Value:
         return flat
     shape = [extent for place, extent in enumerate(outer) if place not in places]
     zero = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
-    init = linalg.fill(zero, outs=[tensor.EmptyOp(shape, element).result])
+    init = structured("fill", [zero], tensor.EmptyOp(shape, element).result).result
     op = linalg.ReduceOp([ir.RankedTensorType.get(shape, element)], [flat], [init], places)
     block = ir.Block.create_at_start(op.regions[0], [element] * 2, [op.location] * 2)
     with ir.InsertionPoint(block):
@@ -129,8 +130,7 @@ def _rounded(value: Value, element: Type) -> Value:
     if value.type.element_type == element:
         return value
     init = tensor.EmptyOp(list(value.type.shape), element).result
-    found: Value = linalg.copy(value, outs=[init])
-    return found
+    return structured("copy", [value], init).result
 
 
 def _reshaped(value: Value, shape: list[int]) -> Value:

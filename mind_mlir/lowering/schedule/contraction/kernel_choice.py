@@ -21,6 +21,7 @@ from mind_mlir.lowering.kernels.vnni import LEAST, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP, TILES
 from mind_mlir.lowering.schedule.contraction.words import conversions, words_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.library import Kernel
@@ -102,7 +103,7 @@ def product_kernel(product: Product, *, streams: bool, dot: str = "") -> Product
 Axis: TypeAlias = "tuple[int, int]"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Packing:
     """The elements of a factor that are packed, and their order: ``[batch][panel][outer][step][column]``.
 

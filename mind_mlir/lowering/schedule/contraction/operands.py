@@ -32,6 +32,7 @@ from mind_mlir.lowering.schedule.movement.transposition import match_transpositi
 from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, linalg, memref, tensor
 from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.structured import structured
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand]
         assert start is not None
         with ir.InsertionPoint(product.op), product.op.location:
             empty = tensor.EmptyOp(list(new.shapes[2]), start.type).result
-            init = linalg.fill(start, outs=[empty])
+            init = structured("fill", [start], empty).result
             result = emit_view(dataclasses.replace(new, operands=(*product.inputs, init))).results[0]
         op.results[0].replace_all_uses_with(result)
         op.erase()
@@ -157,8 +158,8 @@ def _copy(value: Value) -> None:
     op = value.owner.operation
     with ir.InsertionPoint.after(op), op.location:
         empty = tensor.EmptyOp(list(value.type.shape), value.type.element_type).result
-        copy = linalg.copy(value, outs=[empty])
-    value.replace_all_uses_except(copy, copy.owner.operation)
+        copy = structured("copy", [value], empty)
+    value.replace_all_uses_except(copy.result, copy)
 
 
 def laid_out(op: Operation, views: Views) -> Product:

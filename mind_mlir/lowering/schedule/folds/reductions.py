@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
 from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _INFINITY = float("inf")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Combiner:
     """An associative, commutative operation (for floats up to rounding).
 

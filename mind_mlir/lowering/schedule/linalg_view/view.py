@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter, Index
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Linear:
     """The index ``sum(coefficient * dimension) + constant`` with non-negative coefficients."""
 
@@ -55,7 +56,7 @@ Env: TypeAlias = "dict[int, Index]"
 Access: TypeAlias = tuple[Linear, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class View:
     """A linalg operation with one or more tensor results, or one on memory with one output.
 

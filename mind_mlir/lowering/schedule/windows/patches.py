@@ -21,12 +21,13 @@ from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, V
 from mind_mlir.mlir.bindings import Block, Operation, Value, ir, linalg, tensor
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition, terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Division:
     """A tensor whose dimensions each stand for several loops, as those of reshaped windows do.
 

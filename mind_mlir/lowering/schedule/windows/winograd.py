@@ -36,6 +36,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import TAPS, both_a
 from mind_mlir.mlir.bindings import Operation, Value, arith, ir, linalg
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference
+from mind_mlir.mlir.structured import structured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,8 +139,8 @@ class WinogradRewriter:
             first = e.minimum(row, tiles.rows - tiles.block) if tiles.rows % tiles.block else row
             data = self._note(what, "image", tiles, emitter.data(window, first))
             empty = e.empty([tiles.products, tiles.count, tiles.shape[3]], element)
-            start = linalg.fill(e.number(element, 0), outs=[empty])
-            products = linalg.batch_matmul(data, factor, outs=[start])
+            start = structured("fill", [e.number(element, 0)], empty).result
+            products = structured("batch_matmul", [data, factor], start).result
             return [self._note(what, "result", tiles, emitter.output(products, first, carried[0]))]
 
         return e.loop((0, tiles.rows, tiles.block), [e.empty(tiles.shape, element)], block)[0]

@@ -1,0 +1,154 @@
+"""Dataclasses whose methods are made when they are first used.
+
+`dataclasses.dataclass` compiles the text of up to six methods for each class, which takes 0.4 ms. There are
+hundreds of classes here, of which a process makes objects of a few, and compares, hashes or prints fewer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import reprlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 -- for others
+else:
+
+    def dataclass(cls=None, /, *, init=True, repr=True, eq=True, frozen=False, **others):  # noqa: A002 -- its name
+        """Return ``cls``, or a decorator, as `dataclasses.dataclass` does, with the same methods."""
+
+        def made(cls):
+            own = dict(vars(cls))
+            found = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **others)
+            wanted = [(_init, init and "__init__" not in own), (_repr, repr and "__repr__" not in own)]
+            wanted.append((_eq, eq and "__eq__" not in own))
+            if eq and (own.get("__hash__") is None and ("__hash__" not in own or "__eq__" in own)):
+                found.__hash__ = None
+                wanted.append((_hash, frozen))
+            for make, is_wanted in wanted:
+                if is_wanted:
+                    setattr(found, f"_{make.__name__}__", _Method(found, make, frozen=frozen))
+            if frozen:
+                _freeze(found, slots=others.get("slots", False))
+            return found
+
+        return made if cls is None else made(cls)
+
+
+class _Missing:
+    """What signatures show of fields whose default is made anew each time."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MISSING = _Missing()
+
+
+class _Method:
+    """A method of a class, until it is first looked up."""
+
+    def __init__(self, owner: type, make: Callable[[Any, bool], Any], *, frozen: bool) -> None:
+        self._owner, self._make, self._frozen = owner, make, frozen
+
+    def __get__(self, instance: object, _: type | None = None) -> Any:
+        method, name = self._make(self._owner, self._frozen), f"_{self._make.__name__}__"
+        method.__name__, method.__qualname__ = name, f"{self._owner.__qualname__}.{name}"
+        method.__module__ = self._owner.__module__
+        setattr(self._owner, name, method)
+        return method if instance is None else method.__get__(instance)
+
+
+def _init(cls: Any, frozen: bool) -> Any:
+    known: dict[str, Any] = {"set__": object.__setattr__, "missing__": _MISSING}
+    lines: list[str] = []
+    by_place: list[str] = []
+    by_name: list[str] = []
+    for field in dataclasses.fields(cls):
+        name, default, value = field.name, "", field.name
+        if field.default is not dataclasses.MISSING:
+            known[f"{name}__"], default = field.default, f"={name}__"
+        elif field.default_factory is not dataclasses.MISSING:
+            known[f"{name}__"], default = field.default_factory, "=missing__"
+            value = f"{name}__() if {name} is missing__ else {name}" if field.init else f"{name}__()"
+        if field.init:
+            (by_name if field.kw_only else by_place).append(name + default)
+            lines.append(f"set__(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        elif default == "=missing__":
+            lines.append(f"set__(self, {name!r}, {value})")
+        elif default:
+            lines.append(f"set__(self, {name!r}, {name}__)")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    method = _function(["self", *by_place, *(["*"] if by_name else []), *by_name], lines, known)
+    types = {each.name: each.type for each in dataclasses.fields(cls) if each.init}
+    method.__annotations__ = {**types, "return": None}
+    return method
+
+
+def _eq(cls: Any, _: bool) -> Any:
+    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    lines = [
+        "if other.__class__ is not self.__class__: return NotImplemented",
+        f"return {_tuple('self', names)} == {_tuple('other', names)}",
+    ]
+    return _function(["self", "other"], lines, {})
+
+
+def _hash(cls: Any, _: bool) -> Any:
+    hashed = [each for each in dataclasses.fields(cls) if (each.compare if each.hash is None else each.hash)]
+    return _function(["self"], [f"return hash({_tuple('self', [each.name for each in hashed])})"], {})
+
+
+def _repr(cls: Any, _: bool) -> Any:
+    names = [field.name for field in dataclasses.fields(cls) if field.repr]
+
+    @reprlib.recursive_repr()
+    def shown(self: Any) -> str:
+        parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__qualname__}({parts})"
+
+    return shown
+
+
+def _tuple(of: str, names: Sequence[str]) -> str:
+    return f"({''.join(f'{of}.{name}, ' for name in names)})"
+
+
+def _function(parameters: Sequence[str], lines: Sequence[str], known: dict[str, Any]) -> Any:
+    """Return a function of ``lines``, which know names of our own besides."""
+    body = "".join(f"\n {line}" for line in lines or ["pass"])
+    exec(f"def method({', '.join(parameters)}):{body}", known)  # noqa: S102 -- the names of fields are ours
+    return known.pop("method")
+
+
+def _freeze(cls: Any, *, slots: bool) -> None:
+    """Refuse that fields of objects of ``cls`` are set or deleted; with slots, they are copied so."""
+    names = frozenset(field.name for field in dataclasses.fields(cls))
+
+    def is_fixed(self: Any, name: str) -> bool:
+        return type(self) is cls or name in names
+
+    def set_(self: Any, name: str, value: Any) -> None:
+        if is_fixed(self, name):
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def delete(self: Any, name: str) -> None:
+        if is_fixed(self, name):
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    cls.__setattr__, cls.__delattr__ = set_, delete
+    if slots:
+        cls.__getstate__, cls.__setstate__ = _state, _set_state
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: Sequence[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
