@@ -8,19 +8,35 @@ from __future__ import annotations
 
 import dataclasses
 import reprlib
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 -- for others
 else:
 
-    def dataclass(cls=None, /, *, init=True, repr=True, eq=True, frozen=False, **others):  # noqa: A002 -- its name
+    def dataclass(
+        cls=None,
+        /,
+        *,
+        init=True,
+        repr=True,  # noqa: A002 -- its name
+        eq=True,
+        frozen=False,
+        slots=False,
+        kw_only=False,
+        weakref_slot=False,
+    ):
         """Return ``cls``, or a decorator, as `dataclasses.dataclass` does, with the same methods."""
 
         def made(cls):
             own = dict(vars(cls))
-            found = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **others)
+            found = _with_slots(cls, own, weakref=weakref_slot) if slots else cls
+            facts = _Facts(cls, found, kw_only=kw_only)
+            for name in _FACTS:
+                setattr(found, name, _Fact(facts, name))
+            found.__replace__ = dataclasses.replace
             wanted = [(_init, init and "__init__" not in own), (_repr, repr and "__repr__" not in own)]
             wanted.append((_eq, eq and "__eq__" not in own))
             if eq and (own.get("__hash__") is None and ("__hash__" not in own or "__eq__" in own)):
@@ -30,10 +46,63 @@ else:
                 if is_wanted:
                     setattr(found, f"_{make.__name__}__", _Method(found, make, frozen=frozen))
             if frozen:
-                _freeze(found, slots=others.get("slots", False))
+                _freeze(found, slots=slots)
             return found
 
         return made if cls is None else made(cls)
+
+
+#: What `dataclasses` says of a class besides its methods.
+_FACTS = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+
+
+class _Facts:
+    """What is found out about a class when it is first asked for."""
+
+    def __init__(self, written: Any, found: Any, *, kw_only: bool) -> None:
+        """Remember the class as it is written, and as others know it: the same one, unless that has slots."""
+        self._written, self._found, self._kw_only = written, found, kw_only
+
+    def settle(self) -> None:
+        """Find out. Each attribute changes at once: other threads may ask."""
+        cls: Any = dataclasses.dataclass(
+            self._written, init=False, repr=False, eq=False, match_args=False, kw_only=self._kw_only
+        )
+        by_place = [field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only]
+        fields, params = cls.__dataclass_fields__, cls.__dataclass_params__
+        for name, fact in zip(_FACTS, (fields, params, tuple(by_place)), strict=True):
+            setattr(self._found, name, fact)
+
+
+class _Fact:
+    """An attribute of a class, until it is first looked up."""
+
+    def __init__(self, facts: _Facts, name: str) -> None:
+        self._facts, self._name = facts, name
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        with _settling:
+            if any(vars(each).get(self._name) is self for each in owner.__mro__):
+                self._facts.settle()
+        return getattr(owner, self._name)
+
+
+_settling = threading.RLock()
+
+
+def _with_slots(cls: Any, own: Mapping[str, Any], *, weakref: bool) -> Any:
+    """Return ``cls`` anew, with a slot for each field of its own."""
+    inherited = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
+    names = [
+        name for name, type_ in cls.__annotations__.items() if "ClassVar" not in type_ and type_ != "KW_ONLY"
+    ]
+    left = {*names, "__dict__", "__weakref__"}
+    content = {name: value for name, value in own.items() if name not in left}
+    slots = [name for name in names if name not in inherited]
+    content["__slots__"] = (*slots, *(["__weakref__"] if weakref else []))
+    found = type(cls)(cls.__name__, cls.__bases__, content)
+    found.__qualname__ = cls.__qualname__
+    return found
 
 
 class _Missing:
@@ -125,10 +194,9 @@ def _function(parameters: Sequence[str], lines: Sequence[str], known: dict[str, 
 
 def _freeze(cls: Any, *, slots: bool) -> None:
     """Refuse that fields of objects of ``cls`` are set or deleted; with slots, they are copied so."""
-    names = frozenset(field.name for field in dataclasses.fields(cls))
 
     def is_fixed(self: Any, name: str) -> bool:
-        return type(self) is cls or name in names
+        return type(self) is cls or name in {field.name for field in dataclasses.fields(cls)}
 
     def set_(self: Any, name: str, value: Any) -> None:
         if is_fixed(self, name):
