@@ -138,7 +138,7 @@ class FunctionScheduler:
                 continue
             view = views.of(op)
             site = Site(op, view if _fits_vectors(view) else None, scope, groups)
-            if any(self._takes(kind, site) for kind in KINDS):
+            if any(self._takes(kind, nest, site) for kind in KINDS if (nest := kind.match(site)) is not None):
                 continue
             dims = () if site.view is None else vector_dims(site.loops)
             if dims:
@@ -158,11 +158,9 @@ class FunctionScheduler:
         group_products(block, views, scope.target, scope.decisions)
         self._fills(block, groups, fills)
 
-    def _takes(self, kind: Kind[NestT, ScheduleT], site: Site) -> bool:
-        """Let ``kind`` compute the operation, now or as part of a group; return whether it does."""
-        op, nest = site.op, kind.match(site)
-        if nest is None:
-            return False
+    def _takes(self, kind: Kind[NestT, ScheduleT], nest: NestT | Refusal, site: Site) -> bool:
+        """Let ``kind`` compute what it has found, now or as part of a group; return whether it does."""
+        op = site.op
         if not isinstance(nest, Refusal) and nest.reads:  # what takes the place of these is another operand
             site.groups.close(nest.reads)
             site = site.current()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -130,6 +130,10 @@ class View:
         return self.op.regions[0].blocks[0]
 
 
+#: What stands for an affine map that has not been translated yet.
+_UNSEEN: Any = object()
+
+
 class Views:
     """Makes views; remembers affine maps already translated, of which a program has few."""
 
@@ -138,11 +142,13 @@ class Views:
 
     def of(self, op: Operation) -> View | None:
         """Return the view of ``op``, or None when ``op`` is not of the kind described by :class:`View`."""
-        if not op.name.startswith("linalg.") or len(op.regions) != 1:
+        if not op.name.startswith("linalg."):
             return None
-        if not len(op.results) and not _has_one_output(op):
+        regions, results = op.regions, len(op.results)
+        if len(regions) != 1 or (not results and not _has_one_output(op)):
             return None
-        if len(op.regions[0].blocks) != 1:
+        blocks = regions[0].blocks
+        if len(blocks) != 1:
             return None
         operands, translated = tuple(op.operands), self._translated(op)
         if len(translated) != len(operands):
@@ -152,11 +158,10 @@ class Views:
         extents = _extents(shapes, accesses, dims)
         if extents is None:
             return None
-        written = accesses[len(operands) - (len(op.results) or 1) :]
+        written = accesses[len(operands) - (results or 1) :]
         indexed = {dim for access in written for index in access for dim, _ in index.terms}
         reductions = tuple(dim for dim in range(dims) if dim not in indexed)
-        body = op.regions[0].blocks[0]
-        live = tuple(any(True for _ in argument.uses) for argument in body.arguments)
+        live = tuple(any(True for _ in argument.uses) for argument in blocks[0].arguments)
         return View(op, operands, accesses, shapes, extents, reductions, live)
 
     def accesses(self, op: Operation) -> tuple[Access, ...]:
@@ -165,13 +170,13 @@ class Views:
 
     def _translated(self, op: Operation) -> list[tuple[Access, int]]:
         """Return such accesses of ``op``, each with the number of loops."""
-        found = (self._translate(attribute) for attribute in linalg.get_indexing_maps(op) or ())
-        return [each for each in found if each is not None]
-
-    def _translate(self, attribute: Attribute) -> tuple[Access, int] | None:
-        if attribute not in self._accesses:
-            self._accesses[attribute] = _translate(attribute.value)
-        return self._accesses[attribute]
+        found = []
+        for attribute in linalg.get_indexing_maps(op) or ():
+            each = self._accesses.get(attribute, _UNSEEN)
+            if each is _UNSEEN:
+                each = self._accesses[attribute] = _translate(attribute.value)
+            found += [each] if each is not None else []
+        return found
 
 
 def emit_generic(
