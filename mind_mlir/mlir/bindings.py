@@ -14,7 +14,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.later import put_off
@@ -84,11 +84,8 @@ arith: Any = _load("dialects.arith")
 complex_: Any = _load("dialects.complex")
 func: Any = _load("dialects.func")
 irdl: Any = _load("dialects.irdl")
-# The generated classes, without the language of named operations that the dialect's own module defines.
-linalg: Any = SimpleNamespace()
-for _module in ("_mlir_libs._mlirDialectsLinalg", "dialects._linalg_ops_gen"):
-    vars(linalg).update(vars(_load(_module)))
-# The types: operations are created by `llvm_operations`.
+# Functions and types alone: operations of these are created by `structured` and `llvm_operations`.
+linalg: Any = _load("_mlir_libs._mlirDialectsLinalg")
 llvm: Any = _load("_mlir_libs._mlirDialectsLLVM")
 math: Any = _load("dialects.math")
 memref: Any = _load("dialects.memref")

@@ -15,11 +15,11 @@ from mind_mlir.ir.allocation import check_extents
 from mind_mlir.ir.attributes import complex_parts
 from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
-from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
+from mind_mlir.mlir.bindings import arith, complex_, ir, tensor
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
-from mind_mlir.mlir.structured import structured, transposed_into
+from mind_mlir.mlir.structured import finish, generic, iteration, reduction, structured, transposed_into
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 from mind_mlir.mlir.values import definition, integer_of
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -177,6 +177,10 @@ class LoweringContext:
             return None
         return owner.operands[0], tuple(ir.DenseI64ArrayAttr(owner.attributes["permutation"]))
 
+    def iteration(self, dim: int) -> Value:
+        """Return in the body of an operation which iteration of loop ``dim`` it is."""
+        return iteration(dim)
+
     def transposed(self, value: Value, init: Value, order: Sequence[int]) -> Value:
         """Append a `linalg.transpose`: ``order`` says which dimension of ``value`` each of ``init`` is."""
         return transposed_into(value, init, order)
@@ -238,13 +242,7 @@ class LoweringContext:
                 return [
                     tensor_of(value) for value in (found if isinstance(found, (list, tuple)) else [found])
                 ]
-        op = linalg.GenericOp(
-            [init.type for init in inits],
-            inputs,
-            inits,
-            ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
-            ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in iterators]),
-        )
+        op = generic(inputs, inits, [ir.AffineMapAttr.get(each) for each in maps], iterators)
         elements = [
             value.type.element_type if isinstance(value.type, ir.ShapedType) else value.type
             for value in (*inputs, *inits)
@@ -253,7 +251,7 @@ class LoweringContext:
         block = ir.Block.create_at_start(op.regions[0], elements, [location] * len(elements))
         with ir.InsertionPoint(block):
             yielded = body(*block.arguments)
-            linalg.YieldOp(list(yielded) if isinstance(yielded, (list, tuple)) else [yielded])
+            finish(yielded if isinstance(yielded, (list, tuple)) else [yielded])
         return list(op.results)
 
     def reduce(
@@ -267,11 +265,11 @@ class LoweringContext:
             axes: The reduced axes, ascending.
             body: From an element and the accumulator to the new accumulator.
         """
-        op = linalg.ReduceOp([init.type], [operand], [init], list(axes))
+        op = reduction(operand, init, axes)
         elements = [operand.type.element_type, init.type.element_type]
         block = ir.Block.create_at_start(op.regions[0], elements, [ir.Location.current] * 2)
         with ir.InsertionPoint(block):
-            linalg.YieldOp([body(*block.arguments)])
+            finish([body(*block.arguments)])
         return op.results[0]
 
     def pad(

@@ -224,7 +224,7 @@ class Windows:
         mlir, found = context.mlir, []
         for dim in range(rank):
             terms = [
-                mlir.linalg.IndexOp(source).result
+                context.iteration(source)
                 for source in (self.sources[dim], self.batched[dim])
                 if source is not None and self.shape[source] > 1
             ]

@@ -6,11 +6,14 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 from dataclasses import KW_ONLY, FrozenInstanceError, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mind_mlir
 from mind_mlir.support.lazy_dataclass import dataclass
 
 _OPTIONS: list[dict[str, Any]] = [
@@ -146,3 +149,10 @@ def test_what_holds_itself_is_shown() -> None:
 def test_decorated_with_and_without_parentheses() -> None:
     assert Around(1) == Around(inner=1)
     assert Around.__init__ is Around.__init__
+
+
+def test_all_dataclasses_of_the_package_are_late() -> None:
+    usual = re.compile(r"^from dataclasses import [\w, ]*\bdataclass\b|@dataclasses\.dataclass", re.M)
+    package = Path(mind_mlir.__file__).parent
+    found = {path.name for path in package.rglob("*.py") if usual.search(path.read_text(encoding="utf-8"))}
+    assert not found

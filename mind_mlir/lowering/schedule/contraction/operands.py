@@ -29,9 +29,9 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, e
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler, permutation_of, transposed
 from mind_mlir.lowering.schedule.movement.transposition import match_transposition
-from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, linalg, memref, tensor
+from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, memref, tensor
 from mind_mlir.mlir.memory import reinterpreted
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.passes import find_all, find_named
 from mind_mlir.mlir.structured import structured
 from mind_mlir.mlir.values import definition
 
@@ -104,7 +104,7 @@ def split_transposes(function: Operation, views: Views) -> None:
     would read rows of W elements, W being 3. So the first step brings the last axis of the result behind the
     others, which is a transposition of a matrix, and products read that in another order.
     """
-    for op in find_all(function, linalg.TransposeOp):
+    for op in find_named(function, "linalg.transpose"):
         transpose = op.operation
         value = transpose.results[0]
         source = transpose.operands[0]

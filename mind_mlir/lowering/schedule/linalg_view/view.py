@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
+from mind_mlir.mlir.structured import generic
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -190,16 +191,8 @@ def emit_generic(
 ) -> tuple[Operation, Block]:
     """Emit a `linalg.generic` on tensors, ``outputs`` of them last, and return it with its empty body."""
     maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
-    kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
-    types = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-    attributes = {
-        "indexing_maps": ir.ArrayAttr.get(maps),
-        "iterator_types": ir.ArrayAttr.get(types),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(accesses) - outputs, outputs]),
-        **others,
-    }
-    results = [operand.type for operand in operands[-outputs:]]
-    op = ir.Operation.create("linalg.generic", results, list(operands), attributes, regions=1)
+    kinds = ["reduction" if dim in reductions else "parallel" for dim in range(loops)]
+    op = generic(operands[:-outputs], operands[-outputs:], maps, kinds, others)
     elements = [operand.type.element_type for operand in operands]
     return op, op.regions[0].blocks.append(*elements, arg_locs=[op.location] * len(elements))
 

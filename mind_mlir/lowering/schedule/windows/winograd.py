@@ -33,8 +33,8 @@ from mind_mlir.lowering.schedule.windows.axis import image_within
 from mind_mlir.lowering.schedule.windows.margins import padded_tensor
 from mind_mlir.lowering.schedule.windows.winograd_emission import Tiles, WinogradEmitter
 from mind_mlir.lowering.schedule.windows.winograd_transforms import TAPS, both_axes, filter_transform
-from mind_mlir.mlir.bindings import Operation, Value, arith, ir, linalg
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Operation, Value, arith, ir
+from mind_mlir.mlir.passes import find_named
 from mind_mlir.mlir.references import reference
 from mind_mlir.mlir.structured import structured
 
@@ -114,7 +114,8 @@ class WinogradRewriter:
     def run(self, function: Operation, views: Views) -> None:
         """Rewrite the convolutions of ``function``, in place."""
         seen = [
-            views.of(op.operation) for op in find_all(function, linalg.GenericOp, linalg.Conv2DNhwcHwcfOp)
+            views.of(op.operation)
+            for op in find_named(function, "linalg.generic", "linalg.conv_2d_nhwc_hwcf")
         ]
         found = [match_convolution(view, self._target) for view in seen if view is not None]
         for contraction, tiles in (each for each in found if each is not None):
