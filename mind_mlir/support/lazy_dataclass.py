@@ -6,13 +6,16 @@ hundreds of classes here, of which a process makes objects of a few, and compare
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import functools
 import reprlib
 import threading
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 -- for others
 else:
 
@@ -131,43 +134,49 @@ class _Method:
 
 def _init(cls: Any, frozen: bool) -> Any:
     known: dict[str, Any] = {"set__": object.__setattr__, "missing__": _MISSING}
-    lines: list[str] = []
+    names: dict[str, str] = {}
     by_place: list[str] = []
     by_name: list[str] = []
-    for field in dataclasses.fields(cls):
-        name, default, value = field.name, "", field.name
-        if field.default is not dataclasses.MISSING:
-            known[f"{name}__"], default = field.default, f"={name}__"
-        elif field.default_factory is not dataclasses.MISSING:
-            known[f"{name}__"], default = field.default_factory, "=missing__"
-            value = f"{name}__() if {name} is missing__ else {name}" if field.init else f"{name}__()"
+    defaults: dict[str, Any] = {}
+    lines: list[str] = []
+    for number, field in enumerate(dataclasses.fields(cls)):
+        place = value = f"p{number}"
+        names[place] = field.name
+        made = field.default_factory is not dataclasses.MISSING
+        known[f"{place}__"] = default = field.default_factory if made else field.default
         if field.init:
-            (by_name if field.kw_only else by_place).append(name + default)
-            lines.append(f"set__(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
-        elif default == "=missing__":
-            lines.append(f"set__(self, {name!r}, {value})")
-        elif default:
-            lines.append(f"set__(self, {name!r}, {name}__)")
+            (by_name if field.kw_only else by_place).append(place)
+            value = f"{place}__() if {place} is missing__ else {place}" if made else place
+            if default is not dataclasses.MISSING:
+                defaults[place] = _MISSING if made else default
+        elif default is dataclasses.MISSING:
+            continue
+        else:
+            value = f"{place}__()" if made else f"{place}__"
+        lines.append(f"set__(self, '{place}', {value})" if frozen else f"self.{place} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    method = _function(["self", *by_place, *(["*"] if by_name else []), *by_name], lines, known)
+    method = _function(["self", *by_place, *(["*"] if by_name else []), *by_name], lines, names, known)
+    method.__defaults__ = tuple(defaults[place] for place in by_place if place in defaults)
+    method.__kwdefaults__ = {names[place]: defaults[place] for place in by_name if place in defaults}
     types = {each.name: each.type for each in dataclasses.fields(cls) if each.init}
     method.__annotations__ = {**types, "return": None}
     return method
 
 
 def _eq(cls: Any, _: bool) -> Any:
-    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    names = _numbered(field.name for field in dataclasses.fields(cls) if field.compare)
     lines = [
         "if other.__class__ is not self.__class__: return NotImplemented",
         f"return {_tuple('self', names)} == {_tuple('other', names)}",
     ]
-    return _function(["self", "other"], lines, {})
+    return _function(["self", "other"], lines, names, {})
 
 
 def _hash(cls: Any, _: bool) -> Any:
     hashed = [each for each in dataclasses.fields(cls) if (each.compare if each.hash is None else each.hash)]
-    return _function(["self"], [f"return hash({_tuple('self', [each.name for each in hashed])})"], {})
+    names = _numbered(each.name for each in hashed)
+    return _function(["self"], [f"return hash({_tuple('self', names)})"], names, {})
 
 
 def _repr(cls: Any, _: bool) -> Any:
@@ -181,15 +190,37 @@ def _repr(cls: Any, _: bool) -> Any:
     return shown
 
 
-def _tuple(of: str, names: Sequence[str]) -> str:
+def _numbered(names: Iterable[str]) -> dict[str, str]:
+    return {f"p{number}": name for number, name in enumerate(names)}
+
+
+def _tuple(of: str, names: Iterable[str]) -> str:
     return f"({''.join(f'{of}.{name}, ' for name in names)})"
 
 
-def _function(parameters: Sequence[str], lines: Sequence[str], known: dict[str, Any]) -> Any:
-    """Return a function of ``lines``, which know names of our own besides."""
+def _function(
+    parameters: Sequence[str], lines: Sequence[str], names: Mapping[str, str], known: dict[str, Any]
+) -> Any:
+    """Return a function of ``lines``, which call fields by numbers, and know names of our own besides."""
     body = "".join(f"\n {line}" for line in lines or ["pass"])
-    exec(f"def method({', '.join(parameters)}):{body}", known)  # noqa: S102 -- the names of fields are ours
-    return known.pop("method")
+    code = _compiled(f"def method({', '.join(parameters)}):{body}")
+    replaced = code.replace(
+        co_varnames=_named(code.co_varnames, names),
+        co_names=_named(code.co_names, names),
+        co_consts=_named(code.co_consts, names),
+    )
+    return FunctionType(replaced, {"__builtins__": builtins, **known})
+
+
+def _named(parts: tuple[Any, ...], names: Mapping[str, str]) -> tuple[Any, ...]:
+    return tuple([names.get(each, each) for each in parts])
+
+
+@functools.cache
+def _compiled(text: str) -> CodeType:
+    """Return the code of a function, which many classes have in common but for the names of fields."""
+    found = compile(text, "<dataclass>", "exec").co_consts
+    return next(each for each in found if isinstance(each, CodeType))
 
 
 def _freeze(cls: Any, *, slots: bool) -> None:
