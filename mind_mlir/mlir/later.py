@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 _executing = threading.RLock()
+_begun: set[str] = set()
 
 
 class _Later(ModuleType):
@@ -20,11 +21,17 @@ class _Later(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)  # who looks at all modules wants nothing of this one
-        with _executing:
+        with _executing:  # other threads wait until it is complete
             if type(self) is _Later:
-                self.__class__ = ModuleType  # type: ignore[assignment]  # which it is from now on
+                if self.__name__ in _begun:  # it asks for something that it has not defined yet
+                    raise AttributeError(name)
+                _begun.add(self.__name__)
                 loader: Any = self.__spec__ and self.__spec__.loader
-                loader.exec_module(self)
+                try:
+                    loader.exec_module(self)
+                finally:
+                    _begun.discard(self.__name__)
+                self.__class__ = ModuleType  # type: ignore[assignment]  # which it is from now on
         return getattr(self, name)
 
 
@@ -38,3 +45,6 @@ def put_off(name: str) -> None:
     module = importlib.util.module_from_spec(spec)
     module.__class__ = _Later
     sys.modules[name] = module
+    parent, _, own = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], own, module)

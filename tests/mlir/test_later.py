@@ -25,7 +25,8 @@ with new_context(), ir.Location.unknown():
     assert [str(op.attributes["sym_name"].value) for op in module.body.operations] == ["f"]
     assert name not in sys.modules
     from torch_mlir.dialects import linalg, llvm
-    assert name not in sys.modules
+    import torch_mlir.dialects.llvm
+    assert name not in sys.modules and torch_mlir.dialects.llvm is llvm
     kind = llvm.LLVMFuncOp
     assert name in sys.modules and isinstance(module.body.operations[0], kind)
     assert linalg.matmul.__module__ == linalg.__name__ and callable(linalg.copy)
