@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.support.interrupts import held
+from mind_mlir.support.loading import loading
 from mind_mlir.support.version import VERSION
 
 if TYPE_CHECKING:
@@ -169,13 +169,13 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605 -- the names above, for type checkers 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
-        with held():
+        with loading():
             return import_module(_PACKAGES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
     home = _HOMES[name]
     if home not in sys.modules:
-        with held():  # half an import of numpy or of the MLIR bindings cannot be completed later
+        with loading():
             import_module(home)
     return getattr(import_module(home), name)
 

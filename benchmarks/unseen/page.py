@@ -19,8 +19,10 @@ code runs with `mind_mlir.numpy` and `mind_mlir.jit`, with numpy, which judges t
 loops for numba are written by hand for one thread where that is what one would do. `difference` is the
 greatest one to numpy's results, relative to what the program allows: up to 1 is right. Times are milliseconds
 of a call, by turns in one process, each that of its quietest round; `ratio` is the quickest of the others
-over ours: above 1, we are quicker. `compile` is the seconds of the first call in a process, ours, which loads
-MLIR, too, and jax's. Where the load of the machine is above its cores, times are rough.
+over ours: above 1, we are quicker. `compile` is the seconds of the program's first call, ours and jax's, in a
+process that has compiled something small; `start` those from importing the library to the first result, in
+processes of their own that find nothing kept but bytecode. Where the load of the machine is above its cores,
+times are rough.
 """
 
 
@@ -50,8 +52,8 @@ def page(found: Mapping[str, Mapping[str, Any]], machine: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-_TITLES = "| program | threads | difference | ours | numpy | jax | numba | ratio | compile |"
-_RULE = "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+_TITLES = "| program | threads | difference | ours | numpy | jax | numba | ratio | compile | start |"
+_RULE = "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 
 
 def ratio_of(told: Mapping[str, Any] | None) -> float | None:
@@ -67,11 +69,14 @@ def _threads(found: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
 
 def _row(name: str, threads: str, told: Mapping[str, Any]) -> str:
     if told["error"]:
-        return f"| {name} | {threads} | {told['error'].replace('|', '/')} |  |  |  |  |  |  |"
+        return f"| {name} | {threads} | {told['error'].replace('|', '/')} |  |  |  |  |  |  |  |"
     calls = [told["calls"].get(each) for each in ("ours", "numpy", "jax", "numba")]
     times = [f"{seconds * 1e3:.3f}" if seconds else "" for seconds in calls]
-    compiled = [told["compile"].get(each) for each in ("ours", "jax")]
-    seconds = " / ".join(f"{each:.2f}" for each in compiled if each is not None)
+    first = [_both(told.get(each, {})) for each in ("compile", "start")]
     ratio = ratio_of(told)
-    cells = [name, threads, f"{told['difference']:.0e}", *times, f"{ratio:.2f}" if ratio else "", seconds]
+    cells = [name, threads, f"{told['difference']:.0e}", *times, f"{ratio:.2f}" if ratio else "", *first]
     return f"| {' | '.join(cells)} |"
+
+
+def _both(seconds: Mapping[str, float]) -> str:
+    return " / ".join(f"{seconds[each]:.2f}" for each in ("ours", "jax") if each in seconds)

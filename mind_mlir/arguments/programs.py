@@ -6,7 +6,6 @@ A symbolic dimension is what the arguments say where it stands; where several do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from mind_mlir.ir.types import SymbolicDim, TensorType, format_shape
 from mind_mlir.languages.ptir.symbols import parameter_symbols
 from mind_mlir.languages.ptir.values import leaf_paths, leaves, nested
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from mind_mlir.builders import flow_rules, type_rules
@@ -15,6 +15,7 @@ from mind_mlir.ops import registry
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.support import argument_checks
 from mind_mlir.support.argument_checks import counted
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from mind_mlir.ops.contexts import Signature, TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

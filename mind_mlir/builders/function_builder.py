@@ -15,7 +15,7 @@ Types are inferred and checked where an operation, a branch, a return or a call 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders import flow_rules, type_rules
@@ -27,6 +27,7 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.support import argument_checks
 from mind_mlir.support.argument_checks import counted
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

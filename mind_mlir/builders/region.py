@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.given import listed
 from mind_mlir.ir.module import Block, Parameter, Yield
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import RegionTypes
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.cache.codes import functions_of
 from mind_mlir.cache.files import directory_trouble, file_trouble, read_entry
 from mind_mlir.cache.removal import CacheFile, files_of, remove
 from mind_mlir.image.errors import CodeError
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.debug_info import describe_entry
+from mind_mlir.mlir import llvm_operations
 from mind_mlir.mlir.bindings import ir, llvm
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import ENTRY_PREFIX, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -105,13 +106,12 @@ def _add_entry(module: Module, function: Operation) -> EntrySignature:
         else:
             pointers = len(function.regions[0].blocks[0].arguments)
             values = [_value(block.arguments[0], place) for place in range(pointers)]
-        llvm.CallOp(None, values, [], [], callee=name)
-        llvm.ReturnOp()
+        llvm_operations.call(name, values)
+        llvm_operations.give_back()
     describe_entry(entry, function)
     return EntrySignature(symbol, pointers - 1, int(ir.IntegerAttr(scratch).value))
 
 
 def _value(table: ir.Value, place: int) -> ir.Value:
     pointer = llvm.PointerType.get()
-    address = llvm.GEPOp(pointer, table, [], [place], ir.TypeAttr.get(pointer), None).result
-    return llvm.LoadOp(pointer, address).result
+    return llvm_operations.load(pointer, llvm_operations.element(table, [place], pointer))

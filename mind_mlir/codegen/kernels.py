@@ -7,7 +7,7 @@ part of its image.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from mind_mlir.image.elf import function_names
 from mind_mlir.lowering.kernels.library import define_kernel
 from mind_mlir.lowering.to_llvm import target_attributes
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.speed_ups import attempted
 
 if TYPE_CHECKING:

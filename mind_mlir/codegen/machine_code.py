@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.constants import take_constants
@@ -17,6 +16,7 @@ from mind_mlir.image.linking import link
 from mind_mlir.lowering.kernels.library import declared_kernels
 from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.support.interrupts import held
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ function is in which unit changes nothing about its code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.cutting import shares
@@ -16,6 +15,7 @@ from mind_mlir.codegen.library import append_addresses
 from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.legality import as_target, bound, findings_of
@@ -19,6 +19,7 @@ from mind_mlir.languages.ptir.symbols import symbols_of
 from mind_mlir.languages.ptir.to_module import argument_names, to_module
 from mind_mlir.languages.staging import renamed
 from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

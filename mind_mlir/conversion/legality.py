@@ -6,7 +6,7 @@ breaks no rule of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.builder import Builder
@@ -30,6 +30,7 @@ from mind_mlir.passes.expand import expanded
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

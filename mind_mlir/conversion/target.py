@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.ir.types import MAX_RANK, DType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

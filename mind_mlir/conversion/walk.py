@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,7 @@ from mind_mlir.languages.ptir.values import all_leaves
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,12 +9,13 @@ on, and returns them; `Check.judge` then says what the interpreter would have sa
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.display import visible
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location

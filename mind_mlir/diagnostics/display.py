@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sized
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 _TAB = "    "
 _ELLIPSIS = "..."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from mind_mlir.image.entry import Entry, check_entries, count, item, items
 from mind_mlir.image.errors import CodeError
 from mind_mlir.image.image import Image, Import, Symbol, as_places
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:

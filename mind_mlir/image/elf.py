@@ -7,12 +7,12 @@ proportion to the object: no two sections share bytes, and names hardly do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mind_mlir.image.errors import LinkingError
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.diagnostics.checks import DivisorCheck, IndexCheck, PositionCheck
 from mind_mlir.image.errors import CodeError
 from mind_mlir.ir.interface import Output, Parameter
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mind_mlir.image.errors import CodeError
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from typing import TypeAlias

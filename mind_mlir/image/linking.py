@@ -30,6 +30,7 @@ from mind_mlir.image.lines import lines_of, sorted_rows
 from mind_mlir.image.relocations import Needs, Terms
 from mind_mlir.image.relocations_aarch64 import AARCH64
 from mind_mlir.image.relocations_x86_64 import X86_64
+from mind_mlir.support.distinct import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -179,7 +180,7 @@ class _Linker:
         while pending:
             number, index = pending.pop()
             for each in relocations.get((number, index), ()):
-                for symbol in np.unique(each.symbols).tolist():
+                for symbol in distinct(each.symbols).tolist():
                     home = self._section(self._key(number, symbol))
                     if home is not None and home not in reached:
                         reached.add(home)
@@ -203,7 +204,7 @@ class _Linker:
             for relocations in file.relocations:
                 if (number, relocations.section) not in self._loaded:
                     continue
-                pairs = np.unique(np.stack([relocations.kinds, relocations.symbols], 1), axis=0)
+                pairs = distinct(np.stack([relocations.kinds, relocations.symbols], 1))
                 for kind, index in pairs.tolist():
                     needs, key = self._rule(kind).needs, self._key(number, index)
                     if needs is Needs.SLOT:
@@ -276,12 +277,14 @@ class _Linker:
         """Apply the relocations of a section of object ``number``."""
         start = self._places[number, relocations.section]
         end = start + len(self._files[number].sections[relocations.section].data)
-        for kind in np.unique(relocations.kinds).tolist():
+        for kind in distinct(relocations.kinds).tolist():
             rule, chosen = self._rule(kind), relocations.kinds == kind
             places = relocations.places[chosen] + start
             if int(places.max()) + rule.size > end:
                 raise LinkingError("a relocation lies outside of its section")
-            indices, which = np.unique(relocations.symbols[chosen], return_inverse=True)
+            symbols = relocations.symbols[chosen]
+            indices = distinct(symbols)
+            which = np.searchsorted(indices, symbols)
             keys = [self._key(number, index) for index in indices.tolist()]
             places_of = [self._target(key, rule.needs) for key in keys]
             address, slot = np.array(places_of, np.int64).T[:, which]

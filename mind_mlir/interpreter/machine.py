@@ -7,7 +7,6 @@ regions and called functions on a stack of its own.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,7 +10,6 @@ same (a list, a numpy integer, ``Padding("Same")``) takes the form above on its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -25,6 +24,7 @@ from mind_mlir.ir.types import MAX_RANK, DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

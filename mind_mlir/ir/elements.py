@@ -8,7 +8,6 @@ are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,12 +6,13 @@ function's entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.terminators import Return
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection

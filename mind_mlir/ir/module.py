@@ -24,7 +24,7 @@ something: those of its arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from mind_mlir.diagnostics.display import brief
@@ -43,6 +43,7 @@ from mind_mlir.ir.terminators import (
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.argument_checks import counted, sequence_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ The parts of `mind_mlir.ir.module`, which says more about them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.display import brief
@@ -27,6 +27,7 @@ from mind_mlir.ir.terminators import (
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.argument_checks import counted, sequence_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,11 +12,11 @@ which of them are legal is a question of the profile, and the verifier's to answ
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from mind_mlir.ir.dtypes import DType, DTypeKind, dtype_of
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 __all__ = [
     "MAX_BYTES",
@@ -83,7 +83,10 @@ class TensorType:
     @property
     def extents(self) -> tuple[int, ...]:
         """Return the shape of a static type as plain integers."""
-        return tuple(_static(d) for d in self.shape)
+        for extent in self.shape:
+            if not isinstance(extent, int):
+                raise ValueError(f"the extent must be known, but {extent} is symbolic")
+        return cast("tuple[int, ...]", self.shape)
 
     @property
     def element_count(self) -> int:
@@ -150,9 +153,3 @@ def _shape(value: object) -> Shape:
         extent if isinstance(extent, SymbolicDim) else argument_checks.integer(extent, "each extent of shape")
         for extent in extents
     )
-
-
-def _static(extent: Dim) -> int:
-    if isinstance(extent, int):
-        return extent
-    raise ValueError(f"the extent must be known, but {extent} is symbolic")

@@ -12,7 +12,7 @@ instances stay calls until the module is finished.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.builder import Builder
@@ -26,6 +26,7 @@ from mind_mlir.passes.activity import is_float
 from mind_mlir.passes.autodiff_functions import gradient_functions
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.structure.inline import inline_calls, inlined_size
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

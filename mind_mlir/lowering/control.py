@@ -11,7 +11,6 @@ returns the outcome of its run-time checks after its results.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from mind_mlir.mlir.bindings import arith, func, ir, scf
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.scalars import element_of
 from mind_mlir.mlir.values import callee_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence

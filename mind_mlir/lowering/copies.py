@@ -15,8 +15,9 @@ from mind_mlir.lowering.booleans import as_bytes
 from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.emission.indices import zero
 from mind_mlir.lowering.emission.split import split
-from mind_mlir.mlir.bindings import arith, ir, linalg, memref, scf, vector
+from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major, outer_rank
+from mind_mlir.mlir.structured import structured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -100,7 +101,7 @@ def _emit_loops(source: Value, target: Value, machine: Target) -> None:
     elif outer < len(shape) and shape[-1] > 1 and not isinstance(element, ir.ComplexType):
         _loops(shape[:-1], lambda places: _move_row(source, target, places))
     else:
-        linalg.copy(source, outs=[target])
+        structured("copy", [source], target)
 
 
 def _loops(extents: list[int], body: Callable[[list[Value]], None]) -> None:

@@ -8,12 +8,12 @@ in tables and calls the address that the target has in this process:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.values import define
 from mind_mlir.ops.custom_targets import custom_target
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.described import Described
@@ -28,6 +28,7 @@ from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import name_of
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE
 from mind_mlir.lowering.functions.outlining import is_control
-from mind_mlir.mlir.bindings import ir, llvm, scf
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir import llvm_operations
+from mind_mlir.mlir.bindings import ir, scf
+from mind_mlir.mlir.passes import find_all, find_named
 from mind_mlir.mlir.values import constant_of, function_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8
@@ -113,7 +114,7 @@ def fence_shuffles(module: Module) -> None:
 
     A module of a few shuffles is left as it is.
     """
-    shuffles = find_all(module, llvm.ShuffleVectorOp)
+    shuffles = find_named(module, llvm_operations.SHUFFLE)
     if len(shuffles) <= _FEW:
         return
     for op in shuffles:
@@ -127,15 +128,15 @@ def _fence(op: Operation) -> None:
     if floats is None:
         return
     with ir.InsertionPoint.after(op), op.location:
-        fence = llvm.CallIntrinsicOp(floats, _FENCE, [value], [], [])
-        fenced: Value = fence.results[0]
+        fenced = llvm_operations.call_intrinsic(_FENCE, value, floats)
+        fence = fenced.owner.operation
         if floats == value.type:
-            value.replace_all_uses_except(fenced, fence.operation)
+            value.replace_all_uses_except(fenced, fence)
             return
-        back = llvm.BitcastOp(value.type, fenced)
-    value.replace_all_uses_except(back.result, fence.operation)
+        back = llvm_operations.bitcast(value.type, fenced)
+    value.replace_all_uses_except(back, fence)
     with ir.InsertionPoint(fence), op.location:
-        fence.operands[0] = llvm.BitcastOp(floats, value).result
+        fence.operands[0] = llvm_operations.bitcast(floats, value)
 
 
 def _as_floats(type_: Type) -> Type | None:

@@ -8,7 +8,7 @@ observer sees every form as it appears; nothing is printed unless somebody looks
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from mind_mlir.mlir.stack import check_stack
 from mind_mlir.passes.forms import FrontHalf, reducible, see, text_of, timed
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.interrupts import held
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import CORE_FORMS, FORMS, Kind, stages_after
 from mind_mlir.target import named_target

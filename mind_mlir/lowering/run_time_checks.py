@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.checks import NOTHING_SEEN
 from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence

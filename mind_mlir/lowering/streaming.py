@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
-from mind_mlir.mlir.bindings import arith, ir, llvm, memref, scf, vector
+from mind_mlir.mlir import llvm_operations
+from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.values import terminator_of
 
@@ -131,4 +132,4 @@ def _fence(loop: Operation) -> None:
     else:
         point = ir.InsertionPoint.after(loop)
     with loop.location, point:
-        llvm.FenceOp(llvm.AtomicOrdering.seq_cst)
+        llvm_operations.fence()

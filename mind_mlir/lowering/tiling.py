@@ -17,7 +17,7 @@ from mind_mlir.lowering.buffers.coalesce import coalesce_copies
 from mind_mlir.lowering.buffers.destination import pass_destinations
 from mind_mlir.lowering.buffers.epilogues import end_pieces
 from mind_mlir.lowering.buffers.preparation import bufferize_insert_chains, split_fan_out
-from mind_mlir.lowering.schedule.attention.emission import emit_attentions
+from mind_mlir.lowering.emission.emitter import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
 from mind_mlir.lowering.schedule.quantized.emission import emit_quantized_products
 from mind_mlir.mlir.bindings import MLIRError, ir, memref
@@ -33,7 +33,7 @@ _ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
 #: Upwards, since what uses a value is simplified before it then: that takes fewer rounds.
 _CANONICALIZE = "canonicalize{region-simplify=disabled top-down=false}"
 #: What is prepared for bufferization.
-_PREPARED = ("arith.constant", "func.call", "scf.while", "tensor.insert_slice")
+_PREPARED = ("arith.constant", "func.call", "linalg.generic", "scf.while", "tensor.insert_slice")
 
 
 class BufferizationError(Exception):
@@ -63,6 +63,7 @@ def tile(module: Module, *, verify: bool = False) -> None:
     """
     with bufferizing(module):
         _, found = survey(module, *_PREPARED)
+        attends = any(ATTENTION_ATTRIBUTE in op.attributes for op in found["linalg.generic"])
         pass_destinations(module, found["func.call"])
         align_carried_tensors(found["scf.while"])
         bufferize_insert_chains(found["tensor.insert_slice"])
@@ -72,7 +73,10 @@ def tile(module: Module, *, verify: bool = False) -> None:
         run_passes(module, _CANONICALIZE, verify=verify)
         keep_prefetches_of_arguments(module)
         coalesce_copies(module)
-        emit_attentions(module)
+        if attends:
+            from mind_mlir.lowering.schedule.attention.emission import emit_attentions  # noqa: PLC0415 -- others do without
+
+            emit_attentions(module)
         emit_quantized_products(module)
         emit_contractions(module, end_pieces)
 

@@ -11,7 +11,6 @@ looks at, in the order of the returned `Outcome`s.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -28,6 +27,7 @@ from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.mlir.values import terminator_of
 from mind_mlir.ops.registry import by_mnemonic
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,13 +8,13 @@ of floats (`mlir.complex_numbers`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.mlir import complex_functions, complex_numbers
 from mind_mlir.mlir.bindings import arith, complex_, ir, math
 from mind_mlir.mlir.types import element_type
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mind_mlir.mlir.later import put_off
 from mind_mlir.mlir.stack import check_stack
 from mind_mlir.support.interrupts import held
 
@@ -38,6 +39,10 @@ def _check_version() -> None:
         raise BindingsError(f"MIND_MLIR_BINDINGS must be 'torch_mlir' or 'mlir', not {NAMESPACE!r}")
     if NAMESPACE == "mlir":
         return  # a build of one's own: there is no release number to compare
+    if _has_pinned():
+        return
+    import importlib.metadata  # noqa: PLC0415 -- takes 15 ms
+
     try:
         found = importlib.metadata.version("torch-mlir")
     except importlib.metadata.PackageNotFoundError:
@@ -51,6 +56,13 @@ def _check_version() -> None:
         )
 
 
+def _has_pinned() -> bool:
+    """Return whether the bindings that Python finds are of the release that pip has put beside them."""
+    spec = importlib.util.find_spec(NAMESPACE)
+    places = [] if spec is None else spec.submodule_search_locations or []
+    return any(Path(f"{place}-{PINNED_VERSION}.dist-info").is_dir() for place in places)
+
+
 @held()  # a dialect is registered once in a process, at whatever point its import ends
 def _load(name: str) -> Any:
     return importlib.import_module(f"{NAMESPACE}.{name}")
@@ -59,18 +71,22 @@ def _load(name: str) -> Any:
 _check_version()
 check_stack()
 
+#: Dialects of which no classes are asked for when MLIR is loaded: theirs would take half of that time.
+_PUT_OFF = ("affine", "bufferization", "complex", "irdl", "linalg", "llvm", "math")
+for _dialect in _PUT_OFF:
+    put_off(f"{NAMESPACE}.dialects.{_dialect}")
+
 ir: Any = _load("ir")
 passmanager: Any = _load("passmanager")
 execution_engine: Any = _load("execution_engine")
 
-affine: Any = _load("dialects.affine")
 arith: Any = _load("dialects.arith")
-bufferization: Any = _load("dialects.bufferization")
 complex_: Any = _load("dialects.complex")
 func: Any = _load("dialects.func")
 irdl: Any = _load("dialects.irdl")
-linalg: Any = _load("dialects.linalg")
-llvm: Any = _load("dialects.llvm")
+# Functions and types alone: operations of these are created by `structured` and `llvm_operations`.
+linalg: Any = _load("_mlir_libs._mlirDialectsLinalg")
+llvm: Any = _load("_mlir_libs._mlirDialectsLLVM")
 math: Any = _load("dialects.math")
 memref: Any = _load("dialects.memref")
 scf: Any = _load("dialects.scf")

@@ -6,7 +6,7 @@ Insertion point and location are the caller's; rules only append.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +15,14 @@ from mind_mlir.ir.allocation import check_extents
 from mind_mlir.ir.attributes import complex_parts
 from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
-from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
+from mind_mlir.mlir.bindings import arith, complex_, ir, tensor
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.repeats import layer, part_of, read_through, repeated, without
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
+from mind_mlir.mlir.structured import finish, generic, iteration, reduction, structured, transposed_into
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 from mind_mlir.mlir.values import definition, integer_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -179,6 +181,14 @@ class LoweringContext:
             return None
         return owner.operands[0], tuple(ir.DenseI64ArrayAttr(owner.attributes["permutation"]))
 
+    def iteration(self, dim: int) -> Value:
+        """Return in the body of an operation which iteration of loop ``dim`` it is."""
+        return iteration(dim)
+
+    def transposed(self, value: Value, init: Value, order: Sequence[int]) -> Value:
+        """Append a `linalg.transpose`: ``order`` says which dimension of ``value`` each of ``init`` is."""
+        return transposed_into(value, init, order)
+
     def number(self, vector: Value, position: int) -> Value:
         """Return the element at ``position`` of a tensor of rank 1; what a scalar was reshaped to is that."""
         if not isinstance(vector, ir.BlockArgument):
@@ -204,15 +214,7 @@ class LoweringContext:
         if as_scalar and name == "fill":
             _drop([init])
             return tensor_of(element_of(inputs[0]))
-        segments = ir.DenseI32ArrayAttr.get([len(inputs), 1])
-        op = ir.Operation.create(
-            f"linalg.{name}",
-            results=[tensor_type(type_)],
-            operands=[*inputs, init],
-            attributes={"operandSegmentSizes": segments, **attributes},
-            regions=1,
-        )
-        linalg.fill_builtin_region(op)
+        op = structured(name, inputs, init, **attributes)
         if not as_scalar:
             return op.results[0]
         result = inline(op, [element_of(value) for value in inputs])
@@ -244,13 +246,7 @@ class LoweringContext:
                 return [
                     tensor_of(value) for value in (found if isinstance(found, (list, tuple)) else [found])
                 ]
-        op = linalg.GenericOp(
-            [init.type for init in inits],
-            inputs,
-            inits,
-            ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
-            ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in iterators]),
-        )
+        op = generic(inputs, inits, [ir.AffineMapAttr.get(each) for each in maps], iterators)
         elements = [
             value.type.element_type if isinstance(value.type, ir.ShapedType) else value.type
             for value in (*inputs, *inits)
@@ -259,7 +255,7 @@ class LoweringContext:
         block = ir.Block.create_at_start(op.regions[0], elements, [location] * len(elements))
         with ir.InsertionPoint(block):
             yielded = body(*block.arguments)
-            linalg.YieldOp(list(yielded) if isinstance(yielded, (list, tuple)) else [yielded])
+            finish(yielded if isinstance(yielded, (list, tuple)) else [yielded])
         return list(op.results)
 
     def reduce(
@@ -273,11 +269,11 @@ class LoweringContext:
             axes: The reduced axes, ascending.
             body: From an element and the accumulator to the new accumulator.
         """
-        op = linalg.ReduceOp([init.type], [operand], [init], list(axes))
+        op = reduction(operand, init, axes)
         elements = [operand.type.element_type, init.type.element_type]
         block = ir.Block.create_at_start(op.regions[0], elements, [ir.Location.current] * 2)
         with ir.InsertionPoint(block):
-            linalg.YieldOp([body(*block.arguments)])
+            finish([body(*block.arguments)])
         return op.results[0]
 
     def pad(

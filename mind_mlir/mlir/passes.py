@@ -82,7 +82,11 @@ def survey(root: Operation, *wanted: str) -> tuple[set[str], dict[str, list[Oper
 
 def find_all(root: Operation, *op_classes: type) -> list[Operation]:
     """Return all operations of ``op_classes`` nested in ``root``, in order."""
-    wanted = {op_class.OPERATION_NAME for op_class in op_classes}  # type: ignore[attr-defined]  # of an OpView
+    return find_named(root, *(op_class.OPERATION_NAME for op_class in op_classes))  # type: ignore[attr-defined]  # of an OpView
+
+
+def find_named(root: Operation, *wanted: str) -> list[Operation]:
+    """Return all operations nested in ``root`` that are called one of ``wanted``, in order."""
     found: list[Operation] = []
 
     def collect(op: Operation) -> object:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
+from mind_mlir.support.lazy_dataclass import dataclass
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tables:
     """The constants of tanh and erf for a format.
 

@@ -9,7 +9,7 @@ point and location are the caller's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

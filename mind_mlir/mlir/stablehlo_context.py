@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.stablehlo_builder import StablehloBuilder
 from mind_mlir.mlir.stablehlo_structured import StructuredBuilder
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

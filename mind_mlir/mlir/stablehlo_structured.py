@@ -6,11 +6,11 @@ where StableHLO lets it (branches and loops).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.stablehlo_builder import HloValue
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

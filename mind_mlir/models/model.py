@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from mind_mlir.runtime.extent_ranges import checked_ends
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.staged_values import STAGE, StagedValue
 from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -12,6 +11,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.staging import Unit
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.staged_arguments import distinct
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ Nothing here imports MLIR: `encode` and `decode` are given `mind_mlir.mlir.codec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral, complex_literal, complex_parts
 from mind_mlir.ir.types import DType, dtype_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

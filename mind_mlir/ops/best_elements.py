@@ -43,7 +43,7 @@ def place_of_best(
         else:
             x = arith.extui(context.element(computed), x) if source.dtype is DType.I1 else x
             better = context.arithmetic(computed).compare("Less" if least else "Greater", x, best)
-        index = arith.index_cast(context.element(index_dtype), mlir.linalg.IndexOp(axis).result)
+        index = arith.index_cast(context.element(index_dtype), context.iteration(axis))
         return [arith.select(better, x, best), arith.select(better, index, place)]
 
     dims = [mlir.ir.AffineDimExpr.get(dim) for dim in range(source.rank) if dim != axis]
@@ -74,7 +74,7 @@ def best_element(context: LoweringContext, axis: int, *, least: bool) -> list[An
     identity = mlir.ir.AffineMap.get_identity(kept.rank)
 
     def body(index: Any, _: Any) -> Any:
-        at = [mlir.linalg.IndexOp(dim).result for dim in range(kept.rank)]
+        at = [context.iteration(dim) for dim in range(kept.rank)]
         at.insert(axis, mlir.arith.index_cast(mlir.ir.IndexType.get(), index))
         return mlir.tensor.extract(operand, at)
 

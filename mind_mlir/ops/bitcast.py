@@ -80,7 +80,7 @@ def _taken_apart(context: LoweringContext) -> Any:
     last = result.rank - 1
 
     def body(x: Any, _: Any) -> Any:
-        number = mlir.arith.index_cast(whole, mlir.linalg.IndexOp(last).result)
+        number = mlir.arith.index_cast(whole, context.iteration(last))
         width = mlir.arith.ConstantOp(whole, mlir.ir.IntegerAttr.get(whole, result.dtype.bits)).result
         moved = mlir.arith.shrui(_bits(context, x, whole), mlir.arith.muli(number, width))
         return _as(context, mlir.arith.trunci(part, moved), result.dtype)
@@ -103,7 +103,7 @@ def _put_together(context: LoweringContext) -> Any:
     index = mlir.ir.IndexType.get()
 
     def body(_: Any) -> Any:
-        places = [mlir.linalg.IndexOp(axis).result for axis in range(result.rank)]
+        places = [context.iteration(axis) for axis in range(result.rank)]
         found = None
         for number in range(source.extents[-1]):
             place = mlir.arith.ConstantOp(index, number).result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -10,6 +10,7 @@ from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence

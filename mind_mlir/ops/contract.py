@@ -8,7 +8,6 @@ says how one is had from the other.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -17,6 +16,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ops.contract import MAP_KINDS
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,6 @@ It reads its operands as they lie where a product can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
@@ -14,6 +13,7 @@ from mind_mlir.ops.complex_parts import products_of_parts
 from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.reassociation import transposed
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

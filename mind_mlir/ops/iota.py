@@ -85,7 +85,7 @@ def _lower_iota(context: LoweringContext) -> Any:
     part = dtype.part
 
     def body(_: Any) -> Any:
-        position = mlir.linalg.IndexOp(axis).result
+        position = context.iteration(axis)
         if dtype.is_integer:
             return mlir.arith.index_cast(context.element(dtype), position)
         # Vectors of conversions from 32 bits are one instruction.

@@ -133,7 +133,7 @@ def _moved_along(context: LoweringContext, parts: Sequence[tuple[Any, TensorType
         return mlir.arith.constant(index, number)
 
     def body(_: Any) -> Any:
-        places = [mlir.linalg.IndexOp(dim).result for dim in range(result.rank)]
+        places = [context.iteration(dim) for dim in range(result.rank)]
         place, distance = places[axis], constant(distances[-1])
         for end, before in reversed(list(zip(ends[:-1], distances, strict=False))):
             is_before = mlir.arith.cmpi(mlir.arith.CmpIPredicate.ult, place, constant(end))

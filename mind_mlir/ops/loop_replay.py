@@ -16,11 +16,11 @@ never wrong: a longer loop only takes more replays. Each of the three loops hold
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.loop_state import INDEX, buffer_type, put, take
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,12 @@ what is not zero is added where it belongs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ir.value import Value
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

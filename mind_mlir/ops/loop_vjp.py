@@ -14,7 +14,7 @@ The number of iterations is counted by the loop itself. All of this takes memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Result
@@ -32,6 +32,7 @@ from mind_mlir.ops.loop_state import (
     take,
 )
 from mind_mlir.ops.trip_count import trip_count
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

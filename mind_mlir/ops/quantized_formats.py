@@ -6,13 +6,13 @@ share a scale. Scales stand within the blocks (the formats of GGUF files), or in
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ SCALE_BYTES = 2
 EIGHT_BITS = (DType.FP8_E4M3, DType.FP8_E5M2)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WeightFormat:
     """A format of weights.
 

@@ -125,9 +125,7 @@ def _lower(context: LoweringContext, number: Callable[[LoweringContext, Any], An
 
     def body(seed: Any, _: Any) -> Any:
         emitter = BlockEmitter(mlir)
-        position = (
-            mlir.arith.index_cast(i64, mlir.linalg.IndexOp(0).result) if flat.rank else emitter.constant(0)
-        )
+        position = mlir.arith.index_cast(i64, context.iteration(0)) if flat.rank else emitter.constant(0)
         of_element = _two_words if is_wide else _one_word
         return number(context, of_element(emitter, position, stream, seed))
 

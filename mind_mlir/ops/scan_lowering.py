@@ -81,7 +81,7 @@ def _scanned(context: LoweringContext, x: Any, type_: TensorType, neutral: float
     relation = relation or ("uge" if attributes["reverse"] else "ule")
 
     def body(element: Any, so_far: Any) -> Any:
-        places = [mlir.linalg.IndexOp(dim).result for dim in (rank, 1)]
+        places = [context.iteration(dim) for dim in (rank, 1)]
         is_before = arith.cmpi(getattr(arith.CmpIPredicate, relation), *places)
         return arith.select(is_before, combine(so_far, element), so_far)
 

@@ -68,10 +68,7 @@ def _lower_transpose(context: LoweringContext) -> Any:
     moved = [axis for axis in permutation if type_.extents[axis] != 1]
     if moved == sorted(moved) or type_.element_count == 0:  # only extents of 1 change place: nothing moves
         return reshape(context, operand, type_, context.result_type.extents)
-    transposed = context.mlir.linalg.transpose(
-        operand, outs=[context.empty(context.result_type)], permutation=list(permutation)
-    )
-    return transposed.results[0]
+    return context.transposed(operand, context.empty(context.result_type), permutation)
 
 
 def _broadcast_to_type(context: TypeContext) -> TensorType:

@@ -116,7 +116,7 @@ def _lower_slice(context: LoweringContext) -> Any:
 def _read_positions(context: LoweringContext, positions: Sequence[range]) -> Any:
     # `tensor.extract_slice` has no negative strides: it takes what lies in order, and the rest is read by its
     # position. Rows that lie in order are then read in vectors.
-    arith, linalg, result = context.mlir.arith, context.mlir.linalg, context.result_type
+    arith, result = context.mlir.arith, context.result_type
     (operand,), (type_,) = context.operands, context.operand_types
     taken = [r if r.step > 0 else range(extent) for r, extent in zip(positions, type_.extents, strict=True)]
     if taken != [range(extent) for extent in type_.extents]:
@@ -125,7 +125,7 @@ def _read_positions(context: LoweringContext, positions: Sequence[range]) -> Any
         operand = context.mlir.tensor.extract_slice(slice_type, operand, [], [], [], offsets, sizes, strides)
 
     def position(axis: int, r: range) -> Any:
-        place = linalg.IndexOp(axis).result
+        place = context.iteration(axis)
         if r.step > 0:
             return place
         start, step = (arith.constant(context.mlir.ir.IndexType.get(), n) for n in (r.start, r.step))

@@ -7,7 +7,6 @@ apart, each a stride after the one before (ptir-v0.4.md, "Windowed ops").
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.attributes import PaddingMode
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.windows import row_form
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

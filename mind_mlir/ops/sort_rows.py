@@ -75,7 +75,7 @@ class SortRows:
 
         def body(*values: Any) -> Any:
             pairs, count = values[:-1], values[-1]
-            places = [self._mlir.linalg.IndexOp(dim).result for dim in (2, 1)]
+            places = [self._c.iteration(dim) for dim in (2, 1)]
             before = arith.cmpi(arith.CmpIPredicate.ult, *places)
             for own, their in reversed(list(zip(pairs[::2], pairs[1::2], strict=True))):
                 less = arith.cmpi(arith.CmpIPredicate.ult, their, own)

@@ -161,7 +161,7 @@ def _gathered(context: LoweringContext, keys: Any, order: Any, type_: TensorType
 
     def body(index: Any, _: Any) -> Any:
         at = mlir.arith.index_cast(mlir.ir.IndexType.get(), index)
-        return mlir.tensor.extract(keys, [mlir.linalg.IndexOp(axis).result, at])
+        return mlir.tensor.extract(keys, [context.iteration(axis), at])
 
     (values,) = context.generic(
         [order], [identity, identity], [context.empty(type_)], ["parallel"] * type_.rank, body

@@ -13,7 +13,6 @@ that do not lie within the operand is one of `Bounds`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +22,7 @@ from mind_mlir.diagnostics.checks import NOTHING_SEEN, window_check
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.dimension_numbers import SCATTER
 from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
@@ -232,7 +232,7 @@ class Windows:
         mlir, found = context.mlir, []
         for dim in range(rank):
             terms = [
-                mlir.linalg.IndexOp(source).result
+                context.iteration(source)
                 for source in (self.sources[dim], self.batched[dim])
                 if source is not None and self.shape[source] > 1
             ]

@@ -6,12 +6,13 @@ The header and the code of the entry points are both made of what stands here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.names import RESERVED
 from mind_mlir.languages.mind.elaboration.wording import SUFFIX, reworded
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

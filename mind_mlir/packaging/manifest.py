@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mind_mlir.image.entry import Entry, count, item, items
 from mind_mlir.image.errors import CodeError
 from mind_mlir.packaging.weights import WeightsFile
 from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

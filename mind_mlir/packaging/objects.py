@@ -7,7 +7,7 @@ that it makes has zeros in the place of large constants, and the data is copied 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.options import checked_options
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.interrupts import held
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target import required_features, runs_here
 from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 

@@ -13,13 +13,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir.image.loading import host_machine
 from mind_mlir.outputs.errors import refused
 from mind_mlir.packaging.errors import failed_tool, missing_tool
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

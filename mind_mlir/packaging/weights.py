@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from mind_mlir.models.weights.mapped_file import MappedFile
 from mind_mlir.models.weights.safetensors import header_of
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +22,7 @@ from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.options import CodeOptions, options_of, takes
 from mind_mlir.support import argument_checks
 from mind_mlir.support.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.version import VERSION
 from mind_mlir.target import NATIVE, TARGETS, artefact_target
 

@@ -8,7 +8,7 @@ take part through a summary of the function that they call: which parameters rea
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.region_flow import pairs_of
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -19,7 +19,6 @@ derivative rules of `Cond`, `While` and `Call` stand in their records as those o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir.builders.builder import Builder
@@ -37,6 +36,7 @@ from mind_mlir.passes.unselected import Unselected
 from mind_mlir.passes.verify import verify as verify_module
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

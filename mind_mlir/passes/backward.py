@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
@@ -16,6 +16,7 @@ from mind_mlir.ops.vjp import VjpContext, summed
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
 from mind_mlir.passes.unselected import NOTHING, keeps_zeros
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

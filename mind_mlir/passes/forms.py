@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +18,7 @@ from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.interrupts import allowed, deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import stages_after
 

@@ -8,7 +8,7 @@ It computes what `f` does once more, as far as it is needed, and goes back throu
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.builder import Builder
@@ -17,6 +17,7 @@ from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.unselected import Unselected
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ Where the modules differ in more than what follows the extents, or an operation 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +38,7 @@ from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.forms import without_custom_calls
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.module import structure_function
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

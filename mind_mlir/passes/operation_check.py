@@ -5,7 +5,7 @@ An operation in error is taken to have its declared types, so that one mistake i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
 from mind_mlir.support.argument_checks import counted
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

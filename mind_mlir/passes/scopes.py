@@ -7,7 +7,7 @@ visible in that region only, and in those within it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.builders.type_rules import usable
@@ -15,6 +15,7 @@ from mind_mlir.ir.analysis.dominance import DominatorTree, successors
 from mind_mlir.ir.module import CoreOperation, Parameter
 from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

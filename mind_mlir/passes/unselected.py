@@ -12,7 +12,7 @@ the same way, once for all of these: so they are zero again.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.regions import captured_values
@@ -21,6 +21,7 @@ from mind_mlir.ops.opdef import Movement
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.simplify.known import Known
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ What modules of functions obey besides stands in `mind_mlir.passes.verify_functi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from mind_mlir.ir.types import MAX_RANK, TensorType
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.support import argument_checks
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import functools
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from mind_mlir.cache.fingerprint import machine_fingerprint
 from mind_mlir.outputs.files import write_file
 from mind_mlir.profiling.native_loops import STEP, NativeLoops
 from mind_mlir.runtime.threads import get_num_threads
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target import host_target
 

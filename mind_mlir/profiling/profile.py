@@ -5,11 +5,11 @@ from __future__ import annotations
 import bisect
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.profiling.stamps import CHUNK
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

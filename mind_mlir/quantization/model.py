@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +29,7 @@ from mind_mlir.quantization.products import Finder, Product, Weight, walk, weigh
 from mind_mlir.quantization.report import LeftLayer, QuantizedLayer, QuantizedModel
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.suggestions import did_you_mean
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.regions import reads, value_types
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,6 +16,7 @@ from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.forms import FrontHalf, reducible, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
 from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.loading import loading
 from mind_mlir.support.resources import usable_cores
 from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target import named_target, runs_here
@@ -85,8 +86,9 @@ def _compiled(
     observer: Observer | None = None,
     stamps: Stamps | None = None,
 ) -> Compilation:
-    attempted(lambda: begin_pool(threads))
-    from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
+    with loading():
+        attempted(lambda: begin_pool(threads))
+        from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
 
     return compile_module(
         module,

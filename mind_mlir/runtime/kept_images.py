@@ -53,7 +53,8 @@ def _find(text: str, cache: Choice) -> Image | None:
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
 
-    store, key = store_for(cache), key_of_text(text)
+    store = store_for(cache)
+    key = None if store is None else key_of_text(text)
     found = None if store is None or key is None else find_code(store, key, bytes)
     return None if found is None else found.image
 
@@ -64,6 +65,7 @@ def _keep(text: str, cache: Choice, image: Image) -> None:
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
     from mind_mlir.image.compiled import CompiledCode  # noqa: PLC0415 -- as above
 
-    store, key = store_for(cache), key_of_text(text)
+    store = store_for(cache)
+    key = None if store is None else key_of_text(text)
     if store is not None and key is not None:
         keep_code(store, key, bytes, CompiledCode(image, ()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
 

@@ -23,7 +23,6 @@ import sys
 import weakref
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ import numpy as np
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.releasing import at_release
 from mind_mlir.support.resources import memory_left, memory_limit
 from mind_mlir.target.abi import ALIGNMENT

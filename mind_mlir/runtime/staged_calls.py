@@ -7,7 +7,6 @@ its results together. Whatever does not fit is a `Mismatch`, and the function lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.staged_method import StagedMethod
 from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import NUMBERS, WeakType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ where it is not.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import field
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics.tracebacks import WRITTEN
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

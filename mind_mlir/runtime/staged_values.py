@@ -8,12 +8,12 @@ on.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.pytrees import register_leaf
 
 if TYPE_CHECKING:

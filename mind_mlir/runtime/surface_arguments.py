@@ -6,7 +6,7 @@ comes back as what came in for it, else as a dict. A tuple is given as a tuple o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
@@ -16,6 +16,7 @@ from mind_mlir.languages.mind.elaboration.resolve import fits, shown
 from mind_mlir.languages.mind.elaboration.types import DTYPES, StructOf, SurfaceType, TupleOf, spell
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support import pytrees
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:

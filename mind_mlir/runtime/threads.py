@@ -7,7 +7,6 @@ import functools
 import os
 import sys
 import threading
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.releasing import for_ever
 from mind_mlir.support.resources import usable_cores
 from mind_mlir.target.abi import PARALLEL_SYMBOL

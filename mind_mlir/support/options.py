@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 DEFAULT_OPT_LEVEL = 3
 #: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.

@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from mind_mlir.support.lazy_dataclass import dataclass
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclass(frozen=True)
 class Rates:
     """How long a core takes for what schedules consist of, in nanoseconds.
 

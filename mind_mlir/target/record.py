@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE, Rates
 
 #: The architectures that code is made for.
 X86_64, AARCH64 = "x86_64", "aarch64"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Target:
     """A processor as the schedules see it.
 

@@ -6,7 +6,7 @@ and since its rounding adds up over iterations, its results may differ by more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,6 +29,7 @@ from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.optimize import ALL_PASSES
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ is for `Gather` (E6001). Truth values that are known now are the places where th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.conversion import as_array, as_value
 from mind_mlir.tracing.operators import broadcast, broadcast_to
 from mind_mlir.tracing.places import refuse

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.runtime.staged_values import WeakType
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.pytrees import Form, flatten
 from mind_mlir.tracing.conversion import as_value, node_of, type_of
 from mind_mlir.tracing.places import refuse

@@ -9,7 +9,7 @@ Nothing can be written.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,6 +26,7 @@ from mind_mlir.runtime.staged_reads import (
 )
 from mind_mlir.runtime.staged_values import Captured, StagedValue
 from mind_mlir.support.argument_checks import describe
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.pytrees import STANDS_FOR
 from mind_mlir.tracing.places import refuse
 

@@ -6,7 +6,6 @@ that it shows is the one that the compiled function asks for. For people, it is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from mind_mlir.lowering.buffers.placement import Lifetime, most_alive
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.references import References
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import TARGETS, named_target
 from mind_mlir.target.abi import ALIGNMENT, symbol_of

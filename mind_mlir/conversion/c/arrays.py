@@ -6,13 +6,13 @@ Accesses of linalg are affine expressions; they become terms of addresses here.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.conversion.c.nodes import AffineIndex, Element, Expr
 from mind_mlir.conversion.c.operations import unsupported
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import label_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

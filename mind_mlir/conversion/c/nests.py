@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.conversion.c.arrays import (
@@ -28,6 +28,7 @@ from mind_mlir.conversion.c.nodes import (
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
 from mind_mlir.mlir.bindings import linalg
 from mind_mlir.mlir.locations import label_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY  # noqa: TC003 -- `dataclass` looks for it where the class stands
 from functools import partial
 from typing import Literal, TypeAlias
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: What the examples of an entry are written in. All of them are run by the tests.
 Language: TypeAlias = Literal["core", "surface", "python"]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NoReturn
 
 from mind_mlir.ir.names import Names
 from mind_mlir.languages.core.tokens import COMMENT, LONGEST_VALUE, STRING, VALUE
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location

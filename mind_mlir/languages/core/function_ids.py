@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 from mind_mlir.ir.names import NO_NAMES, Names
 from mind_mlir.languages.core.syntax import spans
 from mind_mlir.languages.core.tokens import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE
+from mind_mlir.support.distinct import distinct
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -223,8 +225,8 @@ def _distinct(numbers: array[int]) -> Sequence[int]:
     """Return the numbers that are ids of names otherwise, ascending."""
     if not numbers:
         return ()
-    distinct = np.unique(np.frombuffer(numbers, np.int64))
-    return array("q", distinct[distinct >= 0].tobytes())
+    ascending = distinct(np.frombuffer(numbers, np.int64))
+    return array("q", ascending[ascending >= 0].tobytes())
 
 
 def _makes_alias(match: re.Match[str]) -> bool:

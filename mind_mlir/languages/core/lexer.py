@@ -13,7 +13,6 @@ of its own; some words, where a statement begins with them, are tokens of their 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.core.tokens import (
@@ -34,6 +33,7 @@ from mind_mlir.languages.core.tokens import (
     Statement,
 )
 from mind_mlir.languages.text.cursor import Token, token_pattern
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
@@ -17,6 +17,7 @@ from mind_mlir.languages.core.values import ValueReader, read_ranges, read_type,
 from mind_mlir.languages.text.cursor import Token
 from mind_mlir.ops import registry
 from mind_mlir.ops.unknown import fixed_attribute, unknown_operation
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,10 +7,11 @@ only offsets are kept, the start and end of each in turn.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.languages.text.cursor import Token
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ function; what callers name them is their spelling without the ``%``, or the str
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import ParseError
@@ -50,6 +50,7 @@ from mind_mlir.languages.core.operations import OperationReader, name_of
 from mind_mlir.languages.core.syntax import Closing, Definition, Exit, Head, Label, Outputs, ValueAlias, spans
 from mind_mlir.languages.core.tokens import FUNCTION_LINE, HEAD
 from mind_mlir.languages.text.report import Report
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import Padding, PaddingMode
@@ -14,6 +13,7 @@ from mind_mlir.languages.core.numbers import float_value, integer_value
 from mind_mlir.languages.core.syntax import PaddingSyntax
 from mind_mlir.languages.core.tokens import ESCAPE, MAX_ELEMENTS, NUMBER, NUMBER_WORDS
 from mind_mlir.languages.text.cursor import Token
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import nearest
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import SourceText, VerificationError
@@ -21,6 +20,7 @@ from mind_mlir.languages.mind.expressions import Expression, as_expression, iden
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ the number of objects, however often each of them is used; nothing recurses alon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,6 +30,7 @@ from mind_mlir.languages.mind.expressions import (
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING
 from mind_mlir.languages.mind.syntax.slips import COMPARISON, LEVELS
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

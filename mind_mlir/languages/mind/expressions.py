@@ -12,7 +12,6 @@ several times is evaluated once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -25,6 +24,7 @@ from mind_mlir.languages.mind.elaboration.types import spell_dtype
 from mind_mlir.languages.mind.syntax.slips import LEVELS
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

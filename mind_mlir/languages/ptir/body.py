@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders import flow_rules
@@ -24,6 +24,7 @@ from mind_mlir.languages.ptir.program import TupleElement, ValueRef
 from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.values import LoweredValue, all_leaves, leaf_paths, leaves, too_deep
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.diagnostics import ParseError
@@ -17,6 +17,7 @@ from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.schema import compact_names
 from mind_mlir.languages.ptir.text import TextReader
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

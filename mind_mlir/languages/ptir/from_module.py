@@ -21,7 +21,7 @@ then on both ways lead to the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: Values nest no deeper. A tuple type of 64 levels takes 130.
 MAX_DEPTH = 200

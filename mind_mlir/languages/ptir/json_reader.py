@@ -6,7 +6,7 @@ path, and so that no more than one of them is there as plain data; `ValueConvert
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
@@ -18,6 +18,7 @@ from mind_mlir.languages.ptir.program import Function, Instruction, Operation, P
 from mind_mlir.languages.ptir.reading import Path, Problem, ValueConverter, clip, path_text
 from mind_mlir.languages.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import json
 import math
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir.json_faults import JsonFault, first_fault, is_too_deep
 from mind_mlir.languages.ptir.literals import ByteList
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
@@ -11,6 +10,7 @@ from mind_mlir.languages.ptir.reading import Path, ValueConverter, clip, describ
 from mind_mlir.languages.ptir.schema import OPTIONAL, form_of, forms
 from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind, Tagged
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:

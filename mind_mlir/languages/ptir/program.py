@@ -14,12 +14,13 @@ is used as it may be, is a matter of the module that a program becomes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
 from mind_mlir.languages.ptir.literals import ByteList
 from mind_mlir.languages.ptir.schema import DTYPES
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:

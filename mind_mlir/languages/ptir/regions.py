@@ -6,7 +6,7 @@ holds, and its size counts as often as it is run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from mind_mlir.languages.ptir.fields import record_of
 from mind_mlir.languages.ptir.program import TupleElement, ValueRef
 from mind_mlir.ops.contract import FieldKind
 from mind_mlir.support import argument_checks
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:

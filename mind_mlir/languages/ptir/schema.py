@@ -6,7 +6,6 @@ An operation that a record adds is read and written in every format without a ch
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contract import FieldKind
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

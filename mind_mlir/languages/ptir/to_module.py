@@ -16,7 +16,6 @@ of the declared type, so that one mistake is reported once. Linear in the progra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
@@ -35,6 +34,7 @@ from mind_mlir.passes.verify import check as check_module
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

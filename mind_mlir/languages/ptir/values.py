@@ -6,11 +6,12 @@ that are in it, from left to right, however deep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.operation import Parameter
 from mind_mlir.ir.types import TensorType, TupleType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,7 +8,7 @@ read is reported all at once: one finding for each operation and reason, with ev
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver, held
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

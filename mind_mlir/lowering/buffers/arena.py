@@ -14,7 +14,7 @@ provides, at an offset that is a multiple of 64 bytes. Buffers whose lifetimes d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.ir.allocation import allocation_failed
@@ -27,6 +27,7 @@ from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import constant_of, name_of
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.buffers.aliases import Accesses, BufferUse, Uses, buffer_uses, input_count, within
 from mind_mlir.lowering.buffers.destination import reshaped
-from mind_mlir.mlir.bindings import ir, linalg, memref
+from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import is_result_of
@@ -180,7 +180,7 @@ def _reads(use: BufferUse) -> bool:
 
 def _is_in_place(op: Operation, source: Value, target: Value) -> bool:
     """Return whether ``op`` reads ``target`` element by element, where it writes it to ``source``."""
-    if op.block != source.owner.operation.block or not isinstance(op.opview, linalg.GenericOp):
+    if op.block != source.owner.operation.block or op.name != "linalg.generic":
         return False
     if any(iterator != _parallel() for iterator in ir.ArrayAttr(op.attributes["iterator_types"])):
         return False

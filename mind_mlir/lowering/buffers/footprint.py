@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.buffers.spans import Span
@@ -10,6 +9,7 @@ from mind_mlir.lowering.kernels.product import PRODUCT_ARGUMENTS
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, root_of
 from mind_mlir.mlir.values import callee_of, constant_of, definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.aliases import buffer_uses
@@ -12,6 +12,7 @@ from mind_mlir.lowering.emission.emitter import PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import labels_of, place_of
 from mind_mlir.mlir.memory import byte_size
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,11 +7,11 @@ place: the number of the operation that the scheduler had come to when the nest'
 
 from __future__ import annotations
 
-import dataclasses
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.mlir.locations import label_of, place_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
     """One thing that was chosen.
 
@@ -41,7 +41,7 @@ def chosen(*rows: tuple[str, str, str] | bool) -> tuple[Choice, ...]:
     return tuple(Choice(*row) for row in rows if isinstance(row, tuple))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Computed:
     """An operation that a nest computes, or that a region belongs to: its name, and where it is from."""
 
@@ -49,7 +49,7 @@ class Computed:
     location: MLIRLocation
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The decision on the computation of one nest.
 
@@ -66,7 +66,7 @@ class Decision:
     choices: tuple[Choice, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Region:
     """The head of a region, which is a function, a branch or a loop: the nests in the region follow it.
 

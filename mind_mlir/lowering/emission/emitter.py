@@ -35,6 +35,8 @@ PARALLEL_ATTRIBUTE = "mind.parallel"
 BRIEF_ATTRIBUTE = "mind.brief"
 #: Marks a product, and an `scf.for` over its macro-tiles that works on each of them, with the same number.
 EPILOGUE_ATTRIBUTE = "mind.epilogue"
+#: The schedule of an attention, a dictionary.
+ATTENTION_ATTRIBUTE = "mind.attention"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
 APART_ATTRIBUTE = "mind.apart"

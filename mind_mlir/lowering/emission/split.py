@@ -7,11 +7,11 @@ over sooner than its threads have met stays one chunk.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import CHUNK_NS, MOST_CHUNKS, WAKING_NS, WORTHWHILE_NS
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Value
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Split:
     """A loop cut in chunks.
 

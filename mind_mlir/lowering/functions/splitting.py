@@ -9,14 +9,15 @@ pointer, to a table of the pointers to them.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.functions.captures import Closure
+from mind_mlir.mlir import llvm_operations
 from mind_mlir.mlir.bindings import func, ir, llvm
 from mind_mlir.mlir.memory import VIEWS, is_contiguous
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import callee_of
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -170,21 +171,20 @@ def add_table_functions(module: Module, tables: Iterable[TableFunction]) -> None
 @contextmanager
 def _body_of(module: Module, name: str, *, private: bool = False) -> Iterator[Value]:
     """Add LLVM function ``name`` of one pointer to ``module``; what is emitted inside is its body."""
-    type_ = ir.TypeAttr.get(ir.Type.parse("!llvm.func<void (ptr)>"))
+    type_ = ir.Type.parse("!llvm.func<void (ptr)>")
     with ir.InsertionPoint(module.body):
-        function = llvm.LLVMFuncOp(name, type_, sym_visibility="private" if private else None)
+        function = llvm_operations.function(name, type_, private=private)
     (given,) = function.regions[0].blocks.append(llvm.PointerType.get()).arguments
     with ir.InsertionPoint(given.owner):
         yield given
-        llvm.ReturnOp()
+        llvm_operations.give_back()
 
 
 def _load(table: Value, number: int) -> Value:
     """Return pointer ``number`` of ``table``."""
     pointer = table.type
-    place = llvm.GEPOp(pointer, table, [], [number], pointer, None)
-    return llvm.LoadOp(pointer, place).result
+    return llvm_operations.load(pointer, llvm_operations.element(table, [number], pointer))
 
 
 def _call(function: str, operands: list[Value]) -> None:
-    llvm.CallOp(None, operands, [], [], callee=function)
+    llvm_operations.call(function, operands)

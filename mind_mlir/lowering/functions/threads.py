@@ -17,6 +17,7 @@ from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.buffers.private import own_size
 from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.lowering.functions.captures import Closure, SharedFunctions
+from mind_mlir.mlir import llvm_operations
 from mind_mlir.mlir.bindings import func, ir, llvm, memref
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import constant_of, name_of
@@ -152,38 +153,38 @@ def define_launches(module: Module, launches: Iterable[Launch], limit: int) -> N
             thunk = _function(launch.thunk, [pointer, number, pointer])
         with _body(thunk, [pointer, number, pointer]) as (data, current, own):
             words = [
-                llvm.LoadOp(type_, _place(frame, data, place)).result for place, type_ in enumerate(captured)
+                llvm_operations.load(type_, _place(frame, data, place))
+                for place, type_ in enumerate(captured)
             ]
             if PRIVATE_ATTRIBUTE in chunk.attributes:
                 _bring_own(words, own, list(ir.DenseI64ArrayAttr(chunk.attributes[PRIVATE_ATTRIBUTE])))
-            llvm.CallOp(None, [current, *words], [], [], callee=launch.chunk)
+            llvm_operations.call(launch.chunk, [current, *words])
         with _body(functions[launch.name], [number, *captured]) as (count, *values):
-            data = llvm.AllocaOp(pointer, _word(1), ir.TypeAttr.get(frame)).result
+            data = llvm_operations.stack_memory(_word(1), frame, pointer)
             for place, value in enumerate(values):
-                llvm.StoreOp(value, _place(frame, data, place))
-            address = llvm.AddressOfOp(pointer, launch.thunk).result
+                llvm_operations.store(value, _place(frame, data, place))
+            address = llvm_operations.address_of(launch.thunk, pointer)
             most = limit + BRIEF if launch.brief else limit
-            llvm.CallOp(None, [address, data, count, _word(most)], [], [], callee=PARALLEL_SYMBOL)
+            llvm_operations.call(PARALLEL_SYMBOL, [address, data, count, _word(most)])
 
 
 def _bring_own(words: list[Value], own: Value, sizes: Sequence[int]) -> None:
     """Let the private buffers among ``words`` lie at ``own`` one after the other, unless that is null."""
-    is_callers = llvm.ICmpOp(0, own, llvm.ZeroOp(own.type).result).result
-    byte = ir.TypeAttr.get(ir.IntegerType.get_signless(8))
+    is_callers = llvm_operations.equal(own, llvm_operations.zero(own.type))
+    byte = ir.IntegerType.get_signless(8)
     offset = 0
     for number, size in enumerate(sizes):
         if size:
-            there = llvm.GEPOp(own.type, own, [], [offset], byte, None).result
-            words[number] = llvm.SelectOp(is_callers, words[number], there).result
+            there = llvm_operations.element(own, [offset], byte)
+            words[number] = llvm_operations.select(is_callers, words[number], there)
             offset += size
 
 
 def _function(name: str, arguments: Sequence[Type]) -> Operation:
     """Declare LLVM function ``name``, which returns nothing."""
     spelled = ", ".join(str(type_) for type_ in arguments)
-    type_ = ir.TypeAttr.get(ir.Type.parse(f"!llvm.func<void ({spelled})>"))
-    visibility = None if name == PARALLEL_SYMBOL else "private"
-    return llvm.LLVMFuncOp(name, type_, sym_visibility=visibility)
+    type_ = ir.Type.parse(f"!llvm.func<void ({spelled})>")
+    return llvm_operations.function(name, type_, private=name != PARALLEL_SYMBOL)
 
 
 @contextmanager
@@ -192,14 +193,13 @@ def _body(function: Operation, arguments: Sequence[Type]) -> Iterator[Sequence[V
     block = function.regions[0].blocks.append(*arguments)
     with ir.InsertionPoint(block):
         yield block.arguments
-        llvm.ReturnOp()
+        llvm_operations.give_back()
 
 
 def _word(value: int) -> Value:
-    type_ = ir.IntegerType.get_signless(64)
-    return llvm.ConstantOp(type_, ir.IntegerAttr.get(type_, value)).result
+    return llvm_operations.constant(ir.IntegerType.get_signless(64), value)
 
 
 def _place(frame: Type, data: Value, number: int) -> Value:
     """Return where in the frame at ``data`` value ``number`` is."""
-    return llvm.GEPOp(data.type, data, [], [0, number], frame, None).result
+    return llvm_operations.element(data, [0, number], frame)

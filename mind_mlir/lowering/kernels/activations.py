@@ -7,19 +7,19 @@ each lane of an accumulator is multiplied with, the scale of its block, and by w
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text
 from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: Added to a number of magnitude up to 2**22, it leaves the nearest integer in the lowest bits: and its bits.
 _TO_INTEGER, _TO_INTEGER_BITS = 1.5 * 2.0**23, 0x4B400000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Step:
     """What a kernel of products reads of a row of activations at once.
 
@@ -44,7 +44,7 @@ class Step:
         return self.numbers + (8 * self.lanes if self.integers else 0)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ActivationsKernel(MicroKernel):
     """Writes rows of f32 as `Step` has them.
 

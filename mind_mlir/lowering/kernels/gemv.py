@@ -7,10 +7,10 @@ by row, and the results of its parts are added up; or, where columns are contigu
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, add_where, store_sums
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ JOINED = 32
 _BESIDE = 4, 8
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AxpyKernel(MicroKernel):
     """``out[i, j] = sum over k of left[i, k] * right[k, j]``, some rows of the right factor after others.
 
@@ -87,7 +87,7 @@ class AxpyKernel(MicroKernel):
             single.next(there + t["right_step"])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class JoinKernel(MicroKernel):
     """``out[i, j] (+)= sum over p of source[p, i, j]``: adds up partial results, in their order."""
 
@@ -129,7 +129,7 @@ class JoinKernel(MicroKernel):
         return total
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DotKernel(MicroKernel):
     """``out[i, j] (+)= sum over k of left[i, k] * right[j, k]``, some columns after others, for all rows.
 

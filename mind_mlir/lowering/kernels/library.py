@@ -19,9 +19,9 @@ from mind_mlir.lowering.kernels.quantized import QuantizedKernel
 from mind_mlir.lowering.kernels.quantized_tiles import PanelKernel, TileKernel
 from mind_mlir.lowering.kernels.tile_product import TileProductKernel
 from mind_mlir.lowering.kernels.vnni import are_normal
-from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, linalg, memref
+from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value, func, ir, memref
 from mind_mlir.mlir.memory import metadata_of
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.passes import find_named
 from mind_mlir.mlir.records import read_record, record_attribute
 from mind_mlir.mlir.values import name_of
 from mind_mlir.target.abi import ALIGNMENT
@@ -48,7 +48,9 @@ def marked_operations(module: Module, attribute: str) -> Iterator[tuple[Emitter,
     """Iterate over functions on memory with operations that ``attribute`` marks: what emits, and these."""
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and function.regions[0].blocks:
-            ops = [op.operation for op in find_all(function, linalg.GenericOp) if attribute in op.attributes]
+            ops = [
+                op.operation for op in find_named(function, "linalg.generic") if attribute in op.attributes
+            ]
             if ops:
                 yield Emitter(function), ops
 

@@ -10,6 +10,7 @@ from mind_mlir.lowering.kernels.packing_info import PackingInfo, vnni_steps
 from mind_mlir.lowering.kernels.packing_transposed import TransposingPack, transposed
 from mind_mlir.lowering.kernels.tile_operations import LEFT_TILES
 from mind_mlir.mlir.records import spelled
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_text import TextValue
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _LARGEST_SQUARE = 16
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PackKernel(MicroKernel):
     """A right factor on its way into panels ``[column / columns][step][columns]`` of accumulator elements.
 

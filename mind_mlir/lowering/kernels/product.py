@@ -7,13 +7,13 @@ of a process.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, symbol
 from mind_mlir.lowering.kernels.llvm_text import TextValue, byte_width, stored
 from mind_mlir.lowering.kernels.product_results import Panel, Results, ResultTile
 from mind_mlir.lowering.kernels.vnni import I8, WORD, dot_products
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
 COPIED_STEPS = 256
@@ -54,7 +54,7 @@ class PanelProductKernel(MicroKernel):
         return self.vectors * self.lanes
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ProductKernel(PanelProductKernel):
     """Sums of products in tiles of vector registers.
 

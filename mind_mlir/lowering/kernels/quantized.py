@@ -6,13 +6,13 @@ registers: for all rows of activations, which `activations` has arranged.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.activations import Step
 from mind_mlir.lowering.kernels.quantized_weights import StepWeights, WeightKernel, Weights
 from mind_mlir.lowering.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import FORMATS
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_function import Text
@@ -25,7 +25,7 @@ FOUR, TWO, ONE = "four", "two", "one"
 _STEPS = 256
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class QuantizedKernel(WeightKernel):
     """``out[i, j] = sum over k of left[i, k] * weight[j, k]``, some columns at a time, for all rows.
 

@@ -9,7 +9,6 @@ block of bytes are exact; then they are multiplied by the scales of its column a
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.shuffles import exchange
@@ -18,6 +17,7 @@ from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text, add_wher
 from mind_mlir.lowering.kernels.quantized_weights import WeightKernel, Weights
 from mind_mlir.lowering.kernels.vnni import I8, dot_products
 from mind_mlir.ops.quantized_formats import BLOCK
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def block_bytes(lanes: int, *, zeros: bool) -> int:
     return lanes * (BLOCK + 4 + 4 * zeros)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PanelKernel(WeightKernel):
     """Packs ``blocks`` blocks of a strip, from block ``first`` on; columns past the last one repeat it.
 
@@ -98,7 +98,7 @@ def _turned(rows: list[TextValue]) -> list[TextValue]:
     return exchange(rows, lambda left, right, lanes: left.shuffle(right, lanes), rows[0].lanes)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TileKernel(MicroKernel):
     """``out[i, j] (+)= sum over k of left[i, k] * weight[j, k]`` for some rows, strip after strip.
 

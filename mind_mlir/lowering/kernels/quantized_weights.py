@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
 from mind_mlir.lowering.kernels.llvm_function import MicroKernel, Text
 from mind_mlir.lowering.kernels.llvm_text import TextValue, stored
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: Words of 16 bits that one load brings, of which a shuffle takes the scales of several blocks.
 _WORDS = 32
@@ -17,7 +17,7 @@ _LINE = 64
 _RAISED = 128
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WeightKernel(MicroKernel):
     """A kernel that reads weights of few bits.
 

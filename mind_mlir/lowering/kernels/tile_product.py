@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.llvm_function import Text, symbol
@@ -11,12 +10,13 @@ from mind_mlir.lowering.kernels.product_results import Panel, Results, ResultTil
 from mind_mlir.lowering.kernels.summands import PRODUCTS
 from mind_mlir.lowering.kernels.tile_operations import SIDE, SUMS, TILES, tile_operations
 from mind_mlir.lowering.kernels.vnni import WIDENED, WORD
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.llvm_text import TextValue
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TileProductKernel(PanelProductKernel):
     """Sums of products in tiles, of factors that are packed into words, as `ProductKernel` computes them.
 

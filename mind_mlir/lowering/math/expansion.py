@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.math.atan2 import emit_atan2
@@ -32,8 +32,10 @@ from mind_mlir.lowering.math.rounding import (
     emit_round_even,
 )
 from mind_mlir.lowering.math.trigonometry import emit_cos, emit_sin, emit_tan
-from mind_mlir.mlir.bindings import ir, llvm, vector
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir import llvm_operations
+from mind_mlir.mlir.bindings import ir, vector
+from mind_mlir.mlir.passes import find_named
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -124,7 +126,7 @@ def expand_math(
             )
             with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
                 type_ = ir.Type.parse(f"!llvm.func<{row} ({', '.join([str(row)] * len(operands))})>")
-                llvm.LLVMFuncOp(symbols[key], ir.TypeAttr.get(type_), sym_visibility="private")
+                llvm_operations.function(symbols[key], type_, private=True)
         with ir.InsertionPoint(op), op.location:
             result, calls = _call(symbols[key], operands, row, shape)
         expansions.calls += calls
@@ -150,7 +152,9 @@ def define_expansions(module: Module, expansions: Expansions) -> None:
     if expansions.calls <= MOST_INLINED:
         return
     for op in module.body.operations:
-        found = [call for call in find_all(op, llvm.CallOp) if _callee(call) in expansions.functions]
+        found = [
+            call for call in find_named(op, llvm_operations.CALL) if _callee(call) in expansions.functions
+        ]
         if len(found) > MOST_INLINED:
             for call in found:
                 call.attributes["no_inline"] = ir.UnitAttr.get()
@@ -174,12 +178,12 @@ def _parts(type_: Type) -> tuple[list[int], Type | None]:
 def _call(symbol: str, operands: list[Value], row: Type, shape: list[int]) -> tuple[Value, int]:
     """Emit calls for ``operands``, one for each row of a vector; return the result and how many there are."""
     if operands[0].type == row:
-        return llvm.CallOp(row, operands, [], [], callee=symbol).results[0], 1
+        return llvm_operations.call(symbol, operands, row).result, 1
     result = operands[0]
     places = list(itertools.product(*map(range, shape[:-1])))
     for place in places:
         parts = [vector.ExtractOp(operand, [], place).result for operand in operands]
-        called = llvm.CallOp(row, parts, [], [], callee=symbol).results[0]
+        called = llvm_operations.call(symbol, parts, row).result
         result = vector.InsertOp(called, result, [], place).result
     return result, len(places)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES, TANH_SPLIT
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.math.float_emitter import FloatEmitter
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Format:
     """A binary floating-point format, and the polynomials that are precise enough for it.
 

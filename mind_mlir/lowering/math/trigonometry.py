@@ -8,9 +8,10 @@ of f32; tangents, which have three roundings more, are computed in f64, with no 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.math.float_emitter import FloatEmitter
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Angles:
     """Constants of the functions of angles in f64, for results of one format.
 

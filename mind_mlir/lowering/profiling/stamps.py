@@ -7,7 +7,7 @@ processor's clock, and the thread. What is between two stamps is the code that r
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.buffers.merging import is_parallel
@@ -18,6 +18,7 @@ from mind_mlir.mlir.bindings import arith, func, ir
 from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.memory import METADATA, VIEWS
 from mind_mlir.mlir.values import define, name_of
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target import AARCH64, X86_64
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ each operation gets before it is scheduled says of every loop on memory what tha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import SLOW
@@ -19,6 +18,7 @@ from mind_mlir.mlir.memory import bytes_of, element_bytes
 from mind_mlir.mlir.values import is_defined_inside
 from mind_mlir.ops.gather_scatter import SCATTER_ATTRIBUTE
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.decision import Choice, Decision, Decisions, computed
 from mind_mlir.lowering.emission.emitter import Emitter
-from mind_mlir.lowering.schedule.attention.marked import mark_attentions
 from mind_mlir.lowering.schedule.contraction.constant_factors import constants_for_products
 from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
 from mind_mlir.lowering.schedule.contraction.grouped import group_products
@@ -32,7 +31,6 @@ from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.order import bring_together
 from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
-from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
 from mind_mlir.mlir.bindings import Block, Module, Operation, Value, ir
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.options import CompileOptions
@@ -92,7 +90,11 @@ class FunctionScheduler:
         views = Views()
         absorbs, constants = partial(is_factor, views), set[Value]()
         self._scope = Scope(Emitter(function), target, views, decisions, kernels, constants, absorbs)
-        self._winograd = WinogradRewriter(self._scope.emitter, target) if options.winograd else None
+        self._winograd: WinogradRewriter | None = None
+        if options.winograd:
+            from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter  # noqa: PLC0415 -- else not needed
+
+            self._winograd = WinogradRewriter(self._scope.emitter, target)
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
@@ -124,7 +126,10 @@ class FunctionScheduler:
         erase_unused(block)
         bring_together(block)
         made = {} if self._winograd is None else dict(self._winograd.made)
-        made |= mark_attentions(block, views, scope.target, scope.kernels)
+        if any(_may_attend(operation.operation) for operation in block.operations):
+            from mind_mlir.lowering.schedule.attention.marked import mark_attentions  # noqa: PLC0415 -- others do without
+
+            made |= mark_attentions(block, views, scope.target, scope.kernels)
         transpose_products(block, views, scope.absorbs)
         nests = NestEmission(scope.emitter, self._nests, scope.target, scope.decisions)
         groups = Grouping(nests, scope.decisions)
@@ -140,7 +145,7 @@ class FunctionScheduler:
                 continue
             view = views.of(op)
             site = Site(op, view if _fits_vectors(view) else None, scope, groups)
-            if any(self._takes(kind, site) for kind in KINDS):
+            if any(self._takes(kind, nest, site) for kind in KINDS if (nest := kind.match(site)) is not None):
                 continue
             dims = () if site.view is None else vector_dims(site.loops)
             if dims:
@@ -160,11 +165,9 @@ class FunctionScheduler:
         group_products(block, views, scope.target, scope.decisions)
         self._fills(block, groups, fills)
 
-    def _takes(self, kind: Kind[NestT, ScheduleT], site: Site) -> bool:
-        """Let ``kind`` compute the operation, now or as part of a group; return whether it does."""
-        op, nest = site.op, kind.match(site)
-        if nest is None:
-            return False
+    def _takes(self, kind: Kind[NestT, ScheduleT], nest: NestT | Refusal, site: Site) -> bool:
+        """Let ``kind`` compute what it has found, now or as part of a group; return whether it does."""
+        op = site.op
         if not isinstance(nest, Refusal) and nest.reads:  # what takes the place of these is another operand
             site.groups.close(nest.reads)
             site = site.current()
@@ -202,6 +205,20 @@ _REGIONS = {
     "scf.if": ("then", "else"),
     "scf.while": ("condition", "body"),
 }
+
+
+#: What the names of products end with.
+_PRODUCTS = ("matmul", "matvec", "vecmat", "dot")
+
+
+def _may_attend(op: Operation) -> bool:
+    """Return whether ``op`` may be a product, as what an attention ends with is."""
+    name = op.name
+    if not name.startswith("linalg.") or len(op.operands) != 3:
+        return False
+    return name.endswith(_PRODUCTS) or (
+        name == "linalg.generic" and "reduction" in str(op.attributes["iterator_types"])
+    )
 
 
 def _region_names(op: Operation) -> Sequence[str]:

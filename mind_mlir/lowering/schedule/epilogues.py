@@ -7,7 +7,6 @@ while that is in the cache: a bias, an activation, a residual, a conversion, an 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import unreshaped
 from mind_mlir.lowering.schedule.linalg_view.view import Views
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Ending:
     """A product, and how a group runs over its macro-tiles.
 

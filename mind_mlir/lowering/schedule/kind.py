@@ -14,6 +14,7 @@ from mind_mlir.lowering.emission.decision import Choice, Decision, Decisions, co
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.linalg_view.values import read_values
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -47,7 +48,7 @@ class Nest(Protocol):
         """The extents of its loops."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ViewNest:
     """What one linalg operation computes.
 
@@ -78,7 +79,7 @@ class ViewNest:
         return ir.RankedTensorType(self.view.inits[0].type).element_type
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OperationNest:
     """What one operation computes, with what is in its regions."""
 
@@ -108,7 +109,7 @@ class OpenGroups(Protocol):
         """Emit what is open and computes ``values``."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Scope:
     """What kinds work with in one function.
 
@@ -131,7 +132,7 @@ class Scope:
     absorbs: Callable[[OpOperand], bool]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Site:
     """An operation where it stands.
 
@@ -158,7 +159,7 @@ class Site:
         return self if self.view is None else dataclasses.replace(self, view=self.view.current())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Refusal:
     """The answer of a kind that does not compute what it has found.
 
@@ -175,7 +176,7 @@ NestT = TypeVar("NestT", bound=Nest)
 ScheduleT = TypeVar("ScheduleT", bound=Schedule)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Kind(Generic[NestT, ScheduleT]):
     """One kind of schedule, a row of the driver's table.
 

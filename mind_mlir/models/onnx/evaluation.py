@@ -6,7 +6,7 @@ shapes compute with arrays of numpy, all others are traced by themselves and int
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from mind_mlir.models.onnx.graphs.scope import NOTHING, GraphScope
 from mind_mlir.models.onnx.graphs.use import NodeUse
 from mind_mlir.models.onnx.rules import RULES
 from mind_mlir.support import pytrees
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,6 +9,7 @@ from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, O
 from mind_mlir.models.onnx.graphs.refusals import unreadable
 from mind_mlir.models.onnx.graphs.tensors import Tensors, dtype_of
 from mind_mlir.models.ports import Extent, Port
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, MindError, UnsupportedError
@@ -15,6 +15,7 @@ from mind_mlir.models.torch.guards import Guards
 from mind_mlir.models.torch.plain_graphs import made_plain
 from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

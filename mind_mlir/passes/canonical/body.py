@@ -5,7 +5,7 @@ In the end, values get dense ids in the order of the text, and blocks labels in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import (
@@ -23,6 +23,7 @@ from mind_mlir.ir.module import (
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

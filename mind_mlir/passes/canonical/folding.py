@@ -8,7 +8,7 @@ one that raises a floating-point exception or an error, and never into a constan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId

@@ -7,7 +7,7 @@ nothing needs goes with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ from mind_mlir.ir.regions import blocks_within
 from mind_mlir.ops.region_flow import flow_of, only_read, pairs_of
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.body import FunctionBlocks
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -14,6 +14,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.passes.structure.graph import Constant
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,12 +6,13 @@ function, and new ones of the parameters that multiplexers have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import strong_components
 from mind_mlir.ir.module import Branch, CondBranch, Parameter, Return
 from mind_mlir.ir.regions import reads, value_types
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

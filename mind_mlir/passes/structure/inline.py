@@ -14,7 +14,7 @@ work is in proportion to what is written.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of
@@ -22,6 +22,7 @@ from mind_mlir.ir.module import Block, Functions, Return
 from mind_mlir.ir.regions import MAX_NESTING, value_types
 from mind_mlir.passes.structure.emission import Emission
 from mind_mlir.support.interrupts import deliver
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -6,7 +6,7 @@ Where edges would lead to several places, a multiplexer is put before these: one
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -14,6 +14,7 @@ from mind_mlir.ir.module import CoreOperation
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.passes.structure.graph import Constant, Edge, Node, components, is_loop
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,13 +13,14 @@ of loops every edge is followed once, so all this is linear in the size of the f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Parameter
 from mind_mlir.passes.structure.emission import Emission
 from mind_mlir.passes.structure.graph import Constant, Edge
 from mind_mlir.passes.structure.level import FLAG, Level, live_outs
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.c_interface import library_name
 from mind_mlir.packaging.writing import artefact_module, artefact_of, default_name
 from mind_mlir.support.artefact_kinds import BUNDLE, HEADER
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target import artefact_target
 from mind_mlir.tools.cli.output import STDOUT
 from mind_mlir.tools.cli.programs import declared, gradient_module, read_program, refuse_extents, with_extents

@@ -11,7 +11,7 @@ An option is one of
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from mind_mlir.languages.core.numbers import convert_elements
 from mind_mlir.languages.ptir.seeding import is_seed
 from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.models.weights.loading import load_weights
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.cli.fills import FILLS, filled
 from mind_mlir.tools.cli.literals import LiteralError, looks_like_literal, parse_literal

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -23,6 +22,7 @@ from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
 from mind_mlir.diagnostics.findings import limited
 from mind_mlir.diagnostics.render import render
 from mind_mlir.outputs.errors import ReaderGoneError, refused
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tools.cli.reproducer import write_reproducer
 from mind_mlir.tools.cli.streams import prepare_streams, use_color
 from mind_mlir.tools.interruption import EXIT_INTERRUPTED, Interrupted, raising_on_interrupt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from mind_mlir.ir.module import Module
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.outputs.files import make_directory, write_file
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.stages import suffix
 from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents
 

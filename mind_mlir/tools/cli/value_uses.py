@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.module import Return
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ops.region_flow import pairs_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mind_mlir.diagnostics.display import excerpt, visible
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import file_location
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Context, MLIRError, MLIRLocation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import InternalError, MindError
@@ -11,6 +11,7 @@ from mind_mlir.lowering import dialect
 from mind_mlir.lowering.tiling import BufferizationError
 from mind_mlir.mlir.bindings import MLIRError, PassManager, new_context
 from mind_mlir.support.interrupts import deliver, held
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tools.cli.supervisor import tell_stage
 from mind_mlir.tools.opt.diagnostics import DiagnosticPrinter
 from mind_mlir.tools.opt.ir_printing import Dumper, Dumps, Printing

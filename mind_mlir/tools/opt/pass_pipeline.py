@@ -9,11 +9,12 @@ them is handed to MLIR as it is written.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,11 +7,11 @@ each pass is a step of its own.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics.display import well_formed
 from mind_mlir.mlir.bindings import PassManager
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.opt.mlir_names import known_passes
 from mind_mlir.tools.opt.pass_pipeline import (

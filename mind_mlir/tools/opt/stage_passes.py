@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.dialect import PREFIX
 from mind_mlir.lowering.pipeline import STEPS, Lowering
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:

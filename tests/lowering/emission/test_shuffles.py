@@ -11,8 +11,9 @@ from mind_mlir.codegen.library import NativeCode
 from mind_mlir.image.loading import Loaded
 from mind_mlir.lowering.emission.shuffles import exchange
 from mind_mlir.lowering.llvm_hints import fence_shuffles
-from mind_mlir.mlir.bindings import ir, llvm, new_context
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir import llvm_operations
+from mind_mlir.mlir.bindings import ir, new_context
+from mind_mlir.mlir.passes import find_named
 
 FENCE = "llvm.arithmetic.fence"
 ALIGNED = "{alignment = 1 : i64}"
@@ -50,11 +51,11 @@ def test_a_fence_stands_between_any_two_shuffles(element: str) -> None:
         module = ir.Module.parse(network(16, element))
         fence_shuffles(module)
         assert module.operation.verify()
-        shuffles = find_all(module, llvm.ShuffleVectorOp)
+        shuffles = find_named(module, llvm_operations.SHUFFLE)
         assert len(shuffles) == 64
         for shuffle in shuffles:
             assert all(operand.owner.name != "llvm.shufflevector" for operand in shuffle.operands)
-        fences = find_all(module, llvm.CallIntrinsicOp)
+        fences = find_named(module, "llvm.call_intrinsic")
         assert [fence.attributes["intrin"].value for fence in fences] == [FENCE] * 48
         loaded = Loaded(NativeCode(module, opt_level=0).image())
     data = np.arange(256).astype(dtype).reshape(16, 16)

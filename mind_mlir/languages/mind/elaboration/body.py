@@ -7,7 +7,7 @@ records say what is wrong with them. What has been reported is worth `BAD`, of w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.builders.type_rules import size
@@ -16,6 +16,7 @@ from mind_mlir.languages.mind.elaboration.blocks import Blocks
 from mind_mlir.languages.mind.elaboration.scopes import Scopes
 from mind_mlir.languages.mind.elaboration.values import BAD, SurfaceValue
 from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reworded
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,6 @@ first, then their attributes, in the order of the record, or by name. Modules gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.mind.elaboration.values import Builtin
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ without a name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import MindError
@@ -19,6 +19,7 @@ from mind_mlir.languages.mind.elaboration.routines import InstanceUse
 from mind_mlir.languages.mind.elaboration.types import StructOf, TupleOf, parts
 from mind_mlir.languages.mind.elaboration.values import StructValue, SurfaceValue, TupleValue, is_bad, type_of
 from mind_mlir.support import pytrees
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

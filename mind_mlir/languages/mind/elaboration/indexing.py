@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.elaboration.body import rule
@@ -19,6 +19,7 @@ from mind_mlir.languages.mind.elaboration.values import (
     type_of,
 )
 from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.value import Value
@@ -25,6 +24,7 @@ from mind_mlir.languages.mind.elaboration.values import (
     type_of,
 )
 from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.blocks import PendingBlock

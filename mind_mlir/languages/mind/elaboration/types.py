@@ -7,10 +7,10 @@ A scalar is a tensor of rank 0, and unit the tuple of nothing. Types compare by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

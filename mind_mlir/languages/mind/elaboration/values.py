@@ -9,13 +9,14 @@ function that captures it, as the tensors that it holds (`leaves`), and is put t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.types import StructOf, SurfaceType, TupleOf
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping

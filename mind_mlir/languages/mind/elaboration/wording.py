@@ -8,12 +8,13 @@ they are; only what the words of Core IR stand for is named as the surface langu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops import registry
 from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

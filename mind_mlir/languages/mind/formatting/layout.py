@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.languages.mind.formatting.documents import (
@@ -16,6 +16,7 @@ from mind_mlir.languages.mind.formatting.documents import (
     Line,
     Remark,
 )
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,8 +17,10 @@ Whoever walks one goes down its left sides in a loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 #: Offsets of the first character and behind the last one.
 Span: TypeAlias = tuple[int, int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
@@ -11,6 +10,7 @@ from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.languages.mind.syntax.braces import mended
 from mind_mlir.languages.mind.syntax.items import ItemReader
 from mind_mlir.languages.mind.syntax.lexer import Lexer
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText

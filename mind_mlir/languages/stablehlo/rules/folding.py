@@ -6,7 +6,7 @@ find. Nothing is replaced: the operations stay, and are pruned where nothing nee
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

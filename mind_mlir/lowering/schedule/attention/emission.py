@@ -10,10 +10,10 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.emission.emitter import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.kernels.library import Library, marked_operations
 from mind_mlir.lowering.schedule.attention.block import QueryBlock
 from mind_mlir.lowering.schedule.attention.heads import HeadsTogether, Tiles, write_elements
-from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.nest import AttentionNest
 from mind_mlir.lowering.schedule.attention.outputs import all_finite, clear, finish, shrink, visible_keys
 from mind_mlir.lowering.schedule.attention.words import WordBlock

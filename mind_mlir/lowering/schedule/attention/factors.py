@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 OperandT = TypeVar("OperandT", bound="Source | Buffer")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScoreFactors(Generic[OperandT]):
     """The factors of a kind of scores.
 
@@ -40,7 +41,7 @@ class ScoreFactors(Generic[OperandT]):
     depth: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OutputFactors(Generic[OperandT]):
     """The operands of an output.
 

@@ -15,6 +15,7 @@ from mind_mlir.lowering.schedule.scalars.axes import Axes, Source, SplitError, s
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError, Scalar, ordered
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.attention.match import Root
@@ -28,7 +29,7 @@ _MOST = 2
 _FEWEST_SCORES = 2
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Product:
     """A product that is an output.
 
@@ -112,7 +113,7 @@ class Kept(NamedTuple):
     source: Source
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Attention:
     """Outputs that are computed together.
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.decision import Decision, computed
+from mind_mlir.lowering.emission.emitter import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.program import AttentionProgram, Output
@@ -21,8 +22,9 @@ from mind_mlir.lowering.schedule.linalg_view.values import erase_unused, repeat,
 from mind_mlir.lowering.schedule.linalg_view.view import Access, emit_generic
 from mind_mlir.lowering.schedule.scalars.axes import Source, axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars, body_reader, ordered
-from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, linalg, tensor
+from mind_mlir.mlir.bindings import Block, Operation, Type, Value, arith, ir, tensor
 from mind_mlir.mlir.records import attribute_of, record_attribute
+from mind_mlir.mlir.structured import finish, iteration, reduction, structured
 from mind_mlir.mlir.values import integer_of, terminator_of
 from mind_mlir.support.interrupts import deliver
 
@@ -105,11 +107,11 @@ def _summed(value: Value, product: Product, graphs: ScoreGraphs) -> Value:
         return flat
     shape = [extent for place, extent in enumerate(outer) if place not in places]
     zero = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
-    init = linalg.fill(zero, outs=[tensor.EmptyOp(shape, element).result])
-    op = linalg.ReduceOp([ir.RankedTensorType.get(shape, element)], [flat], [init], places)
+    init = structured("fill", [zero], tensor.EmptyOp(shape, element).result).result
+    op = reduction(flat, init, places)
     block = ir.Block.create_at_start(op.regions[0], [element] * 2, [op.location] * 2)
     with ir.InsertionPoint(block):
-        linalg.YieldOp([arith.AddFOp(*block.arguments).result])
+        finish([arith.AddFOp(*block.arguments).result])
     return op.results[0]
 
 
@@ -129,8 +131,7 @@ def _rounded(value: Value, element: Type) -> Value:
     if value.type.element_type == element:
         return value
     init = tensor.EmptyOp(list(value.type.shape), element).result
-    found: Value = linalg.copy(value, outs=[init])
-    return found
+    return structured("copy", [value], init).result
 
 
 def _reshaped(value: Value, shape: list[int]) -> Value:
@@ -140,8 +141,6 @@ def _reshaped(value: Value, shape: list[int]) -> Value:
     return expand_value(collapse_value(value, [extent for extent in shape if extent != 1]), shape)
 
 
-#: The schedule of an attention, a dictionary.
-ATTENTION_ATTRIBUTE = "mind.attention"
 #: Marks what stands for a score, with its number.
 _SCORE = "mind.score"
 #: Marks what stands for a reduction along a row, with the name of what combines two terms.
@@ -193,7 +192,7 @@ def _body(factors: Factors[Source], block: Block) -> None:
         term, type_ = done[output.program.node], output.out.element
         sums = arith.RemFOp(term, _widened(next(arguments), term.type)).result
         results.append(sums if sums.type == type_ else arith.TruncFOp(type_, sums).result)
-    linalg.YieldOp([*results, *(done[node] for node in program.kept)])
+    finish([*results, *(done[node] for node in program.kept)])
 
 
 def _widened(value: Value, type_: Type) -> Value:
@@ -212,7 +211,7 @@ def _emitted(node: Scalar, operands: Sequence[Value]) -> Value:
         row.operation.attributes[_ROW] = ir.StringAttr.get(node.combiner)
         return row.result
     if node.kind == "index":
-        return linalg.IndexOp(node.number).result
+        return iteration(node.number)
     if node.kind == "constant":
         return arith.ConstantOp(node.type, node.value).result
     assert node.op is not None

@@ -11,7 +11,6 @@ ones are; sums over batches alone are added up as elements.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from mind_mlir.lowering.schedule.attention.reading import BlockViews, match_prod
 from mind_mlir.lowering.schedule.attention.schedule import FEWEST, WIDEST
 from mind_mlir.mlir.bindings import Operation, Value
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -175,7 +175,7 @@ def _is_closed(attention: Attention, covered: set[Operation]) -> bool:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Root:
     """An output: a product of what is computed from scores with other values, or sums of it.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.lowering.emission.constants import ACCUMULATED
+from mind_mlir.lowering.emission.emitter import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.emission.split import emit_ranges
 from mind_mlir.lowering.kernels.library import KernelCalls, private_memory
 from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.attention.factors import Factors
 from mind_mlir.lowering.schedule.attention.kernels import AttentionKernels
-from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
+from mind_mlir.lowering.schedule.attention.marked import read
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer, Lanes
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir, memref

@@ -7,7 +7,6 @@ that a mask hides from queries, whatever their scores, may be left out.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from mind_mlir.lowering.schedule.folds.reductions import Combiner, combiner_name
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, levels, ordered
 from mind_mlir.lowering.schedule.scalars.limits import hides, is_lowest, limits
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SUM, _MAX = "arith.addf", "arith.maximumf"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Scaling:
     """A product that is scaled once it is complete: what its terms have in common is left out of them.
 
@@ -42,7 +42,7 @@ class Scaling:
         return right if left is self.term else left
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Output:
     """A sum of products of ``node`` and something: along ``j`` for each row, or else along ``i``."""
 
@@ -60,7 +60,7 @@ class Output:
         return self.node if self.scaling is None else self.scaling.term
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScorePass:
     """A pass over the scores.
 
@@ -86,7 +86,7 @@ class ScorePass:
         return {**{each: at for each, at in self.before.items() if at not in taken}, **self.stores}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AttentionProgram:
     """Outputs as graphs over dimensions.
 

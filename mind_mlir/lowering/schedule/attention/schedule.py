@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import WAKING_NS
@@ -12,6 +11,7 @@ from mind_mlir.lowering.kernels.tile_operations import EMULATED, INSTRUCTIONS, S
 from mind_mlir.lowering.schedule.contraction.costs import tile_cost
 from mind_mlir.lowering.schedule.contraction.schedule import instructions
 from mind_mlir.ops.accumulation import roundings
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AttentionSchedule:
     """The schedule of an attention: some queries at a time, by calls of kernels for products.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import even_block, round_up
 from mind_mlir.ops.accumulation import BLOCK
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.target.rates import Rates
 
 
-@dataclasses.dataclass
+@dataclass
 class ProductCase:
     """A product whose schedule is to be chosen.
 

@@ -7,7 +7,6 @@ these compare with are in `costs`.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from mind_mlir.lowering.schedule.contraction.schedule import (
     round_up,
 )
 from mind_mlir.lowering.schedule.contraction.tiling import tiled
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Strategy:
     """A way to compute products, by how the right factor, which is the large one, is read.
 

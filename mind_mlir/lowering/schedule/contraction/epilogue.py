@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.kernels.library import macro_tile_memory
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.memory import erase_unread
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import TiledLoop
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Epilogue:
     """The epilogue of a product: a loop whose body runs on each macro-tile of it once that is complete.
 

@@ -14,6 +14,7 @@ from mind_mlir.lowering.schedule.contraction.kernel_choice import packing_of
 from mind_mlir.lowering.schedule.linalg_view.buffers import Buffer
 from mind_mlir.mlir.bindings import Operation, Value, ir, memref
 from mind_mlir.mlir.values import is_defined_inside
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _LOOPS = ("scf.for", "scf.while")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Run:
     """The state with which products that are computed together, or one by itself, are emitted.
 

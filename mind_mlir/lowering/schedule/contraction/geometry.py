@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, strides_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.linalg_view.view import Access
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Loop:
     """A loop, and by how many elements a step of it moves in each operand."""
 
@@ -38,7 +39,7 @@ class Loop:
 ONCE = Loop(1, 0, 0, 0)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Geometry:
     """The loops of a contraction by their roles, neighbours merged where memory allows.
 
@@ -141,7 +142,7 @@ def _stride(access: Access, strides: Sequence[int], dim: int) -> int:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TiledLoop:
     """A loop over the elements of a result, in macro-tiles.
 

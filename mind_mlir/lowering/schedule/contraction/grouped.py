@@ -6,7 +6,6 @@ the factor is then packed once for all of them, and their macro-tiles are one lo
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, unreshaped
 from mind_mlir.mlir.memory import VIEWS, element_bytes, root_of
 from mind_mlir.mlir.records import attribute_of
 from mind_mlir.mlir.values import attributes_of, definition, integer_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOVABLE = (*RESHAPES, "arith.constant", "tensor.empty")
 
 
-@dataclasses.dataclass
+@dataclass
 class _Group:
     """Products that are computed together.
 

@@ -20,6 +20,7 @@ from mind_mlir.lowering.kernels.vnni import NOTHING_SEEN, SUMS, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE
 from mind_mlir.lowering.schedule.contraction.schedule import COPIED, DOTS, SWEEP, TILES
 from mind_mlir.lowering.schedule.contraction.words import conversions, words_of
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def product_kernel(product: Product, *, streams: bool, dot: str = "") -> Product
 Axis: TypeAlias = "tuple[int, int]"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Packing:
     """The elements of a factor that are packed, and their order: ``[batch][panel][outer][step][column]``.
 

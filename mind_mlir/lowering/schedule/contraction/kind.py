@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.emitter import zero
@@ -30,6 +29,7 @@ from mind_mlir.lowering.schedule.movement.transposition import (
     with_few_loops,
 )
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ProductNest:
     """A sum of products.
 
@@ -73,7 +73,7 @@ class ProductNest:
         return self.view.extents
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RowSums:
     """The schedule of a product that is a group of its own, with sums along rows.
 

@@ -19,6 +19,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import copied, filling_const
 from mind_mlir.lowering.schedule.linalg_view.view import View, Views, emit_generic
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ STRIDES_ATTRIBUTE = "mind.strides"
 START_ATTRIBUTE = "mind.start"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Product:
     """A marked operation, read.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd, match_multiply_add
 from mind_mlir.mlir.bindings import Operation, OpOperand, Type, Value, ir
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.linalg_view.view import Access, View, Views
@@ -17,7 +17,7 @@ _COMPUTED = {"i8", "i16", "i32", "i64", "f32", "f64"}
 STORED = {*_COMPUTED, "f16", "bf16"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Operand:
     """One factor: a tensor, how it is indexed, and the conversions of its elements to accumulators."""
 
@@ -40,7 +40,7 @@ class Operand:
         return any(index.uses(dim) for index in self.access)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Contraction:
     """``out[..., n] += sum over k of left[..., m, k] * right[..., k, n]``, by the roles of the dimensions.
 

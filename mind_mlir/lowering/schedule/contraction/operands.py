@@ -29,9 +29,10 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, e
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
 from mind_mlir.lowering.schedule.linalg_view.values import filler, permutation_of, transposed
 from mind_mlir.lowering.schedule.movement.transposition import match_transposition
-from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, linalg, memref, tensor
+from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, memref, tensor
 from mind_mlir.mlir.memory import reinterpreted
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.passes import find_all, find_named
+from mind_mlir.mlir.structured import structured
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand]
         assert start is not None
         with ir.InsertionPoint(product.op), product.op.location:
             empty = tensor.EmptyOp(list(new.shapes[2]), start.type).result
-            init = linalg.fill(start, outs=[empty])
+            init = structured("fill", [start], empty).result
             result = emit_view(dataclasses.replace(new, operands=(*product.inputs, init))).results[0]
         op.results[0].replace_all_uses_with(result)
         op.erase()
@@ -103,7 +104,7 @@ def split_transposes(function: Operation, views: Views) -> None:
     would read rows of W elements, W being 3. So the first step brings the last axis of the result behind the
     others, which is a transposition of a matrix, and products read that in another order.
     """
-    for op in find_all(function, linalg.TransposeOp):
+    for op in find_named(function, "linalg.transpose"):
         transpose = op.operation
         value = transpose.results[0]
         source = transpose.operands[0]
@@ -157,8 +158,8 @@ def _copy(value: Value) -> None:
     op = value.owner.operation
     with ir.InsertionPoint.after(op), op.location:
         empty = tensor.EmptyOp(list(value.type.shape), value.type.element_type).result
-        copy = linalg.copy(value, outs=[empty])
-    value.replace_all_uses_except(copy, copy.owner.operation)
+        copy = structured("copy", [value], empty)
+    value.replace_all_uses_except(copy.result, copy)
 
 
 def laid_out(op: Operation, views: Views) -> Product:

@@ -12,6 +12,7 @@ from mind_mlir.lowering.kernels.tile_operations import SIDE
 from mind_mlir.lowering.schedule.contraction.costs import WINDOW_SUM
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.mlir.records import spelled
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.target import Target
@@ -28,7 +29,7 @@ def instructions(target: Target) -> dict[str, bool]:
     return {"fma": target.fma, "masks": target.masks, "half": target.half}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class MatmulSchedule:
     """The schedule of a contraction: in macro-tiles of the result, by calls of a kernel.
 
@@ -168,7 +169,7 @@ class MatmulSchedule:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Reduction:
     """The reductions as a kernel runs through them.
 

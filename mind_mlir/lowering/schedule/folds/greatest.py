@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.folds.reductions import combiner_named
 from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Type, Value, arith, ir, vector
 from mind_mlir.mlir.bindings import math as math_
 from mind_mlir.mlir.values import definition, integer_of, terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Greatest:
     """The fold: a term, and an index that grows from term to term.
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from mind_mlir.lowering.emission.constants import RADIX
 from mind_mlir.lowering.schedule.folds.fold import by_parts
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES
-from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, linalg, vector
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Operation, Type, Value, ir, vector
+from mind_mlir.mlir.passes import find_named
 from mind_mlir.mlir.values import terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _INFINITY = float("inf")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Combiner:
     """An associative, commutative operation (for floats up to rounding).
 
@@ -228,7 +229,7 @@ _CASTS = ("arith.extf", "arith.truncf")
 
 def ignore_signs_of_zeros(function: Operation) -> None:
     """Mark the reductions in ``function``, linalg operations on tensors, that may give either zero."""
-    for reduction in find_all(function, linalg.ReduceOp):
+    for reduction in find_named(function, "linalg.reduce"):
         *_, combined, _yield = (op.operation for op in reduction.regions[0].blocks[0].operations)
         if combined.name == _MAXIMUM and not _is_seen(reduction.results[0], subtracted=False):
             combined.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<nsz>")

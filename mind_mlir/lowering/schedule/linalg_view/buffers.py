@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Value, memref, vector
 from mind_mlir.mlir.memory import metadata_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Type
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Buffer:
     """An operand in memory.
 

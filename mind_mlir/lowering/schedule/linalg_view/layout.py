@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from typing import TYPE_CHECKING
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Window:
     """A tensor whose element ``i`` is element ``i + first`` of ``source``, and ``margin`` outside of that.
 

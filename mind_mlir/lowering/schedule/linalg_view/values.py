@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir, linalg, tensor
+from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value, ir, tensor
+from mind_mlir.mlir.structured import transposed_into
 from mind_mlir.mlir.values import attributes_of, definition, terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,8 +77,7 @@ def transposed(value: Value, order: Sequence[int]) -> Value:
     """Emit the tensor ``value`` with its dimensions in another order: ``order`` says which ones."""
     type_ = ir.RankedTensorType(value.type)
     empty = tensor.EmptyOp([type_.shape[axis] for axis in order], type_.element_type).result
-    found: Value = linalg.transpose(value, outs=[empty], permutation=list(order)).results[0]
-    return found
+    return transposed_into(value, empty, order)
 
 
 def permutation_of(transpose: Operation) -> list[int]:
@@ -145,7 +145,7 @@ CASTS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class MultiplyAdd:
     """A body that yields ``accumulator + cast(left) * cast(right)``.
 

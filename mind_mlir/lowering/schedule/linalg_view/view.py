@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
+from mind_mlir.mlir.structured import generic
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter, Index
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Linear:
     """The index ``sum(coefficient * dimension) + constant`` with non-negative coefficients."""
 
@@ -55,7 +57,7 @@ Env: TypeAlias = "dict[int, Index]"
 Access: TypeAlias = tuple[Linear, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class View:
     """A linalg operation with one or more tensor results, or one on memory with one output.
 
@@ -129,6 +131,10 @@ class View:
         return self.op.regions[0].blocks[0]
 
 
+#: What stands for an affine map that has not been translated yet.
+_UNSEEN: Any = object()
+
+
 class Views:
     """Makes views; remembers affine maps already translated, of which a program has few."""
 
@@ -137,11 +143,13 @@ class Views:
 
     def of(self, op: Operation) -> View | None:
         """Return the view of ``op``, or None when ``op`` is not of the kind described by :class:`View`."""
-        if not op.name.startswith("linalg.") or len(op.regions) != 1:
+        if not op.name.startswith("linalg."):
             return None
-        if not len(op.results) and not _has_one_output(op):
+        regions, results = op.regions, len(op.results)
+        if len(regions) != 1 or (not results and not _has_one_output(op)):
             return None
-        if len(op.regions[0].blocks) != 1:
+        blocks = regions[0].blocks
+        if len(blocks) != 1:
             return None
         operands, translated = tuple(op.operands), self._translated(op)
         if len(translated) != len(operands):
@@ -151,11 +159,10 @@ class Views:
         extents = _extents(shapes, accesses, dims)
         if extents is None:
             return None
-        written = accesses[len(operands) - (len(op.results) or 1) :]
+        written = accesses[len(operands) - (results or 1) :]
         indexed = {dim for access in written for index in access for dim, _ in index.terms}
         reductions = tuple(dim for dim in range(dims) if dim not in indexed)
-        body = op.regions[0].blocks[0]
-        live = tuple(any(True for _ in argument.uses) for argument in body.arguments)
+        live = tuple(any(True for _ in argument.uses) for argument in blocks[0].arguments)
         return View(op, operands, accesses, shapes, extents, reductions, live)
 
     def accesses(self, op: Operation) -> tuple[Access, ...]:
@@ -164,13 +171,13 @@ class Views:
 
     def _translated(self, op: Operation) -> list[tuple[Access, int]]:
         """Return such accesses of ``op``, each with the number of loops."""
-        found = (self._translate(attribute) for attribute in linalg.get_indexing_maps(op) or ())
-        return [each for each in found if each is not None]
-
-    def _translate(self, attribute: Attribute) -> tuple[Access, int] | None:
-        if attribute not in self._accesses:
-            self._accesses[attribute] = _translate(attribute.value)
-        return self._accesses[attribute]
+        found = []
+        for attribute in linalg.get_indexing_maps(op) or ():
+            each = self._accesses.get(attribute, _UNSEEN)
+            if each is _UNSEEN:
+                each = self._accesses[attribute] = _translate(attribute.value)
+            found += [each] if each is not None else []
+        return found
 
 
 def emit_generic(
@@ -184,16 +191,8 @@ def emit_generic(
 ) -> tuple[Operation, Block]:
     """Emit a `linalg.generic` on tensors, ``outputs`` of them last, and return it with its empty body."""
     maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
-    kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
-    types = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-    attributes = {
-        "indexing_maps": ir.ArrayAttr.get(maps),
-        "iterator_types": ir.ArrayAttr.get(types),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(accesses) - outputs, outputs]),
-        **others,
-    }
-    results = [operand.type for operand in operands[-outputs:]]
-    op = ir.Operation.create("linalg.generic", results, list(operands), attributes, regions=1)
+    kinds = ["reduction" if dim in reductions else "parallel" for dim in range(loops)]
+    op = generic(operands[:-outputs], operands[-outputs:], maps, kinds, others)
     elements = [operand.type.element_type for operand in operands]
     return op, op.regions[0].blocks.append(*elements, arg_locs=[op.location] * len(elements))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.decision import Choice
@@ -11,6 +10,7 @@ from mind_mlir.lowering.schedule.kind import Kind, OperationNest, Site
 from mind_mlir.mlir.values import constant_of, integer_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE, ROWS_ATTRIBUTE
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Operation, Value
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LoopSchedule:
     """How threads share a marked loop.
 
@@ -36,7 +36,7 @@ class LoopSchedule:
         return (Choice("chunks", f"{self.split.count} of the {self.shared}", self.split.reason),)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RowLoop(OperationNest):
     """A loop over rows, each of which is computed by itself, and about how long all of them take."""
 

@@ -16,6 +16,7 @@ from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.mlir.bindings import Value, ir, tensor
 from mind_mlir.mlir.memory import element_bytes
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.emission.emitter import Emitter, Index
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NarrowSchedule:
     """The schedule of a transposition of narrow matrices.
 

@@ -9,7 +9,6 @@ the result in the end (see `scatter_tables`).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from mind_mlir.mlir.bindings import Operation, Type, Value, arith, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import constant_of, is_result_of
 from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Scatter(OperationNest):
     """A loop over rows of updates, as ScatterAdd is lowered to, on flat tensors.
 
@@ -82,7 +82,7 @@ def _match(op: Operation) -> Scatter | None:
 _LINE = 64
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScatterSchedule:
     """How threads share a scatter.
 

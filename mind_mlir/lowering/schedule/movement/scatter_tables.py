@@ -8,13 +8,13 @@ many tables there are depends on shapes and target alone, and so does the order 
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.movement.scatter_blocks import BLOCK, UpdateBlocks
 from mind_mlir.mlir.bindings import Value, ir
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NOTHING: dict[str | None, float] = {"arith.addi": 0, "arith.addf": -0.0}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tables:
     """How updates are added in tables.
 

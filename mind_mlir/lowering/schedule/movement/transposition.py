@@ -23,6 +23,7 @@ from mind_mlir.lowering.schedule.movement.narrow import NarrowEmitter, NarrowSch
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import is_result_of, terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _Body: TypeAlias = "Callable[[Env, list[Value]], list[Value]]"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Transposition(ViewNest):
     """A copy whose source is contiguous along loop ``row``, and whose result is along another, ``column``.
 
@@ -66,7 +67,7 @@ def match_transposition(view: View) -> Transposition | None:
     return Transposition(view, row, column)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TranspositionSchedule:
     """The schedule of a transposition.
 

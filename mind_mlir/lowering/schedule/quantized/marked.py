@@ -6,7 +6,6 @@ calls of it once it is on memory.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.kernels.activations import ActivationsKernel
@@ -21,6 +20,7 @@ from mind_mlir.mlir.bindings import Operation, Type, ir
 from mind_mlir.mlir.records import read_record, record_attribute
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, WeightFormat
 from mind_mlir.ops.quantized_lowering import ACTIVATIONS_ATTRIBUTE, FORMAT_ATTRIBUTE
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.kernels.library import Kernel
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 QUANTIZED_ATTRIBUTE = "mind.quantized_schedule"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class QuantizedProduct(OperationNest):
     """A product with weights of few bits: an operation, read.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import LINE, WAKING_NS
@@ -12,6 +11,7 @@ from mind_mlir.lowering.kernels.quantized import FOUR, ONE, TWO
 from mind_mlir.lowering.schedule.contraction import costs
 from mind_mlir.lowering.schedule.contraction.schedule import instructions
 from mind_mlir.ops.quantized_formats import BLOCK
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.record import X86_64
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mind_mlir.target.rates import Rates
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class QuantizedSchedule:
     """The schedule of a product with weights of few bits.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class SplitError(Exception):
         self.extents = extents
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Source:
     """A tensor in memory, and how it is indexed."""
 
@@ -54,7 +54,7 @@ class Source:
         return Source(self.value, substituted(self.access, env))
 
 
-@dataclasses.dataclass
+@dataclass
 class Axes:
     """The axes of a nest.
 

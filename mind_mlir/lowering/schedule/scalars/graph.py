@@ -5,12 +5,12 @@ Bodies of linalg operations are read as such.
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import attributes_of, integer_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -22,7 +22,7 @@ class OpaqueError(Exception):
     """A value that no graph can be made of."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scalar:
     """A value of a graph; equal ones are one object.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +14,7 @@ from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import definition, terminator_of
 from mind_mlir.ops.scan_lowering import EXCLUSIVE, REVERSE, SCAN_ATTRIBUTE
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Scan(ViewNest):
     """Combinations of the elements along an axis up to each one.
 
@@ -86,7 +86,7 @@ _ALONG_BYTES = 32
 _NARROW_BYTES = 16
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScanSchedule:
     """The schedule of a scan.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.linalg_view.layout import Window
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ def image_within(value: Value, padding: Window | None) -> Window:
     return Window(value, (0,) * value.type.rank, None)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WindowAxis:
     """The windows along one axis of space.
 

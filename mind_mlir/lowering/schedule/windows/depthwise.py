@@ -26,13 +26,14 @@ from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within, w
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.linalg_view.view import View
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Depthwise(ViewNest):
     """A convolution of an image ``[N, space..., C]`` with a filter ``[window..., channels, F]``, in groups.
 
@@ -67,7 +68,7 @@ class Depthwise(ViewNest):
         return (*shape[:outer], math.prod(shape[outer:]))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DepthwiseSchedule:
     """The schedule of a depthwise convolution.
 

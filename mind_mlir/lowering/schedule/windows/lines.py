@@ -19,6 +19,7 @@ from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within, w
 from mind_mlir.lowering.schedule.windows.depthwise import match_convolution, multiply_add
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.ops.accumulation import BLOCK
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _SHARE = 3 / 8
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Lines(ViewNest):
     """A convolution of an image ``[N, space..., C]`` with a filter ``[window..., C]``, channel by channel.
 
@@ -64,7 +65,7 @@ class Lines(ViewNest):
         return math.prod(axis.window for axis in self.axes)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LinesSchedule:
     """The schedule of such a convolution.
 

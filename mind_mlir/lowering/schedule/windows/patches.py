@@ -18,15 +18,16 @@ from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_
 from mind_mlir.lowering.schedule.linalg_view.layout import reassociation
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, erase_unused
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View, Views
-from mind_mlir.mlir.bindings import Block, Operation, Value, ir, linalg, tensor
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Block, Operation, Value, ir, tensor
+from mind_mlir.mlir.passes import find_all, find_named
 from mind_mlir.mlir.values import definition, terminator_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Division:
     """A tensor whose dimensions each stand for several loops, as those of reshaped windows do.
 
@@ -192,7 +193,7 @@ def _rewritten(
 def compute_on_patches(function: Operation, views: Views) -> None:
     """Let operations of ``function`` that compute something of patches, and no product, read the image."""
     blocks: dict[Block, None] = {}
-    for operation in find_all(function, linalg.GenericOp):
+    for operation in find_named(function, "linalg.generic"):
         view = copied_windows(operation.operation, views)
         if view is None:
             continue

@@ -33,9 +33,10 @@ from mind_mlir.lowering.schedule.windows.axis import image_within
 from mind_mlir.lowering.schedule.windows.margins import padded_tensor
 from mind_mlir.lowering.schedule.windows.winograd_emission import Tiles, WinogradEmitter
 from mind_mlir.lowering.schedule.windows.winograd_transforms import TAPS, both_axes, filter_transform
-from mind_mlir.mlir.bindings import Operation, Value, arith, ir, linalg
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.bindings import Operation, Value, arith, ir
+from mind_mlir.mlir.passes import find_named
 from mind_mlir.mlir.references import reference
+from mind_mlir.mlir.structured import structured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +114,8 @@ class WinogradRewriter:
     def run(self, function: Operation, views: Views) -> None:
         """Rewrite the convolutions of ``function``, in place."""
         seen = [
-            views.of(op.operation) for op in find_all(function, linalg.GenericOp, linalg.Conv2DNhwcHwcfOp)
+            views.of(op.operation)
+            for op in find_named(function, "linalg.generic", "linalg.conv_2d_nhwc_hwcf")
         ]
         found = [match_convolution(view, self._target) for view in seen if view is not None]
         for contraction, tiles in (each for each in found if each is not None):
@@ -138,8 +140,8 @@ class WinogradRewriter:
             first = e.minimum(row, tiles.rows - tiles.block) if tiles.rows % tiles.block else row
             data = self._note(what, "image", tiles, emitter.data(window, first))
             empty = e.empty([tiles.products, tiles.count, tiles.shape[3]], element)
-            start = linalg.fill(e.number(element, 0), outs=[empty])
-            products = linalg.batch_matmul(data, factor, outs=[start])
+            start = structured("fill", [e.number(element, 0)], empty).result
+            products = structured("batch_matmul", [data, factor], start).result
             return [self._note(what, "result", tiles, emitter.output(products, first, carried[0]))]
 
         return e.loop((0, tiles.rows, tiles.block), [e.empty(tiles.shape, element)], block)[0]

@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     output_transform,
 )
 from mind_mlir.mlir.bindings import Type, Value, arith
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ Places: TypeAlias = "list[list[list[Index]]]"
 _OPERATIONS = 6
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tiles:
     """The tiles of a convolution's result.
 
@@ -75,7 +76,7 @@ class Tiles:
         return self.block * self.grid[1]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Vector:
     """A vector of floats, as the transforms compute with it."""
 

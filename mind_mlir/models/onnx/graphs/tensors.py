@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import mmap
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from mind_mlir.models.onnx.graphs.refusals import unreadable
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from mind_mlir.models.needed import Needed
 from mind_mlir.models.onnx.graphs.graph import Reference
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
 from mind_mlir.models.onnx.graphs.tensors import dtype_of
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:

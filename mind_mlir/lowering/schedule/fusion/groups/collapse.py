@@ -6,7 +6,6 @@ is broadcast or reduced do loops stay apart.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from typing import TYPE_CHECKING
@@ -15,12 +14,13 @@ from mind_mlir.lowering.schedule.fusion.groups.group import Group, runs_along
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
 from mind_mlir.mlir.bindings import Value, ir, tensor
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Loops:
     """New loops as runs of old ones.
 

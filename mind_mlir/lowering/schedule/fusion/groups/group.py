@@ -15,13 +15,14 @@ from mind_mlir.lowering.emission.constants import GROUP_LIMIT
 from mind_mlir.lowering.schedule.folds.matching import folds_of, folds_pairs
 from mind_mlir.mlir.bindings import Operation, Type, Value, ir
 from mind_mlir.mlir.values import integer_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.groups.row_program import RowProgram
     from mind_mlir.lowering.schedule.linalg_view.view import Access, View
 
 
-@dataclasses.dataclass(eq=False)
+@dataclass(eq=False)
 class Group:
     """Operations over the same loops, in the order of their block.
 

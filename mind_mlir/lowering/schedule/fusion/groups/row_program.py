@@ -32,6 +32,7 @@ from mind_mlir.lowering.schedule.fusion.groups.group import (
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
 from mind_mlir.lowering.schedule.scalars.axes import substituted
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Operation, Value
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RowSpace:
     """The loops over a tensor of rows.
 

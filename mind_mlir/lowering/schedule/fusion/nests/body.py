@@ -14,6 +14,7 @@ from mind_mlir.lowering.schedule.fusion.nests.elements import Beside, Chunk, Ele
 from mind_mlir.lowering.schedule.fusion.nests.program import Folded, folded
 from mind_mlir.mlir.bindings import Value, vector
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.linalg_view.view import Access, Env
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Prefetch:
     """A tensor of which each step of the vector loop prefetches what is soon to be read or written.
 

@@ -11,6 +11,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import filler, repeat
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Env, Linear
 from mind_mlir.mlir.bindings import Attribute, Value, arith, ir, vector
 from mind_mlir.mlir.memory import bytes_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.scalars.graph import Scalar
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Chunk:
     """A step of the vector loop.
 
@@ -33,7 +34,7 @@ class Chunk:
     mask: Value | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Known:
     """The elements computed so far, as scalars and as vectors."""
 
@@ -41,7 +42,7 @@ class Known:
     vectors: dict[Root, Value] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Beside:
     """One of several rows side by side.
 

@@ -17,6 +17,7 @@ from mind_mlir.lowering.schedule.fusion.nests.body import NestBody
 from mind_mlir.lowering.schedule.fusion.nests.partial_results import PartialResults
 from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram, Place, Range
 from mind_mlir.lowering.schedule.fusion.nests.vector_loops import columns, rows
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     PlaceBody: TypeAlias = Callable[[Place, list[Value]], list[Value]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Chunks:
     """Emits chunks of a nest, and the loops within one.
 

@@ -6,7 +6,6 @@ does not depend on.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.linalg_view.layout import window_of
@@ -14,6 +13,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import constant_value, fille
 from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.lowering.schedule.scalars.graph import Scalar, Scalars
 from mind_mlir.mlir.values import integer_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Operation, Value
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Read:
     """The elements of an operand that lies in memory.
 

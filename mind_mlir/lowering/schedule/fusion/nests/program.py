@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.lowering.schedule.folds.greatest import Greatest
 from mind_mlir.lowering.schedule.folds.matching import folds_of, term_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     Totals: TypeAlias = Callable[["Folded"], list[Value]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Output:
     """A result that leaves the nest.
 
@@ -83,7 +84,7 @@ class Output:
         return [index.emit(e, env) for index in self.access]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Folded:
     """The results of a reduction that one fold gives, one for each of its parts."""
 
@@ -149,7 +150,7 @@ def reductions_of(views: Iterable[View]) -> list[Folded]:
     return folded(Output(*each, start=filler(each[-1])) for each in inits)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Range:
     """Iterations of one loop.
 
@@ -166,7 +167,7 @@ class Range:
     last: Index | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Place:
     """The place of a computation in the nest.
 
@@ -195,7 +196,7 @@ class Place:
         return dataclasses.replace(self, ranges={**self.ranges, dim: range_})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NestProgram:
     """All that a nest is emitted from.
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.stores import past_caches
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.work import Work
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Cut:
     """A loop in parts.
 
@@ -36,7 +37,7 @@ class Cut:
     count: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FusedSchedule:
     """The schedule of a group's nest.
 

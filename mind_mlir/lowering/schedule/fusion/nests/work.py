@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from mind_mlir.lowering.schedule.scalars.axes import axes_of
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import bytes_of
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.rates import REFERENCE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Work:
     """A group's nest in numbers.
 

@@ -7,13 +7,13 @@ is kept in memory of one row, as an exponential is, or read from the result that
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.constants import NARROWING, REPEATED, REPEATED_LONG
 from mind_mlir.lowering.schedule.fusion.groups.row_program import RowSpace
 from mind_mlir.lowering.schedule.fusion.nests.work import operations_of
 from mind_mlir.mlir.locations import label_of
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Value
 
 
-@dataclasses.dataclass
+@dataclass
 class Pass:
     """One loop along the row.
 
@@ -62,7 +62,7 @@ class Pass:
         return ", ".join(text.format(names) for text, names in named if names)
 
 
-@dataclasses.dataclass
+@dataclass
 class Passes:
     """All that a row program does with a row.
 
@@ -126,7 +126,7 @@ def _cost_of(view: View) -> int:
     return operations_of(view) + NARROWING * narrowings
 
 
-@dataclasses.dataclass(eq=False)
+@dataclass(eq=False)
 class _Node:
     """An operation of a row program.
 

@@ -8,12 +8,12 @@ with the mean of the block for `k`, nothing large cancels. So they need no pass 
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.folds.reductions import combined_value, match_combiners
 from mind_mlir.lowering.schedule.fusion.nests.plan import Plan
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class RelativeKind(enum.Enum):
     SQUARES = "squares"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Relative:
     """A sum of elements relative to a number of the row, which may be another one at first.
 
@@ -57,7 +57,7 @@ class Relative:
     difference: Value
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Stage:
     """Passes that go along a long row together.
 

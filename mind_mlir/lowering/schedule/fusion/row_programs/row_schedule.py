@@ -18,6 +18,7 @@ from mind_mlir.lowering.schedule.fusion.nests.work import read_by
 from mind_mlir.lowering.schedule.fusion.row_programs.passes import Passes, passes_of
 from mind_mlir.lowering.schedule.fusion.row_programs.relative import Stage, stages_of
 from mind_mlir.lowering.schedule.fusion.row_programs.row_work import RowWork, pays
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SegmentSchedule:
     """How a stage goes along a long row.
 
@@ -42,7 +43,7 @@ class SegmentSchedule:
     split: Split
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RowProgramSchedule(FusedSchedule):
     """The schedule of a row program: how the rows are cut in chunks, if they are what threads share.
 
