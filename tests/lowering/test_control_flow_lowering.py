@@ -255,7 +255,7 @@ def test_each_public_function_has_its_own_scratch_size() -> None:
     b = Builder()
     x = b.parameter(f32(64, 64), "x")
     product = b.emit("MatMul", x, x)
-    large = b.function("main", [b.emit("MatMul", product, x)])
+    large = b.function("main", [b.emit("MatMul", x, product)])
     b = Builder()
     small = b.function("small", [b.emit("Neg", b.parameter(f32(3), "x"))])
     program = module(large, small)
