@@ -45,9 +45,28 @@ _TOPICS = {
 _WIDTH = 100
 
 
+class _Dataclasses(griffe.Extension):
+    """Has griffe take the package's decorator of dataclasses for the standard library's, which it knows."""
+
+    def on_class_members(self, *, cls: griffe.Class, **_: object) -> None:
+        """Give the decorator of a class the name that it goes by elsewhere."""
+        known = griffe.ExprName("dataclasses.dataclass")
+        for decorator in cls.decorators:
+            value = decorator.value
+            if isinstance(value, griffe.ExprCall) and str(value.function) == "dataclass":
+                decorator.value = griffe.ExprCall(known, value.arguments)
+            elif str(value) == "dataclass":
+                decorator.value = known
+
+
 def page() -> str:
     """Return the page, as Markdown."""
-    package = griffe.load("mind_mlir", search_paths=[ROOT], docstring_parser="google")
+    package = griffe.load(
+        "mind_mlir",
+        search_paths=[ROOT],
+        docstring_parser="google",
+        extensions=griffe.load_extensions(_Dataclasses()),
+    )
     by_topic: dict[str, list[Documented]] = {topic: [] for topic in _TOPICS}
     for name in sorted(mind_mlir.__all__, key=str.lower):
         found = package[name]

@@ -19,6 +19,7 @@ import numpy as np
 
 from mind_mlir.cache.directory import cache_directory, store_for
 from mind_mlir.cache.fingerprint import machine_fingerprint
+from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target.host import host_target
 from mind_mlir.target.rates import FIGURES, Rates
@@ -98,6 +99,7 @@ def _file() -> Path | None:
     return Path(directory) / f"rates-{_VERSION}-{machine_fingerprint().hex()[:16]}.json"
 
 
+@fixed()
 def _read(file: Path) -> Rates | None:
     """Return the rates that are kept; None where they cannot be such."""
     kept = json.loads(file.read_bytes())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.lazy_dataclass import dataclass
 
 
@@ -68,6 +69,7 @@ FIGURES = tuple(each.name for each in dataclasses.fields(Rates) if each.name != 
 REFERENCE = Rates()
 
 
+@fixed()
 def per_cycle(
     ghz: float,
     multiply_adds: float,

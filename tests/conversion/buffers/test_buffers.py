@@ -32,9 +32,9 @@ def test_values_and_lives() -> None:
     text = """
         %x = Input {name="x"} : tensor<f32[64, 64]>
         %a = MatMul (%x, %x) : tensor<f32[64, 64]>
-        %b = MatMul (%a, %x) : tensor<f32[64, 64]>
-        %c = MatMul (%b, %x) : tensor<f32[64, 64]>
-        %d = MatMul (%c, %x) : tensor<f32[64, 64]>
+        %b = MatMul (%x, %a) : tensor<f32[64, 64]>
+        %c = MatMul (%x, %b) : tensor<f32[64, 64]>
+        %d = MatMul (%x, %c) : tensor<f32[64, 64]>
         outputs: %d
     """
     (function,) = mind_mlir.plan_buffers(mind_mlir.parse(text)).functions.values()
