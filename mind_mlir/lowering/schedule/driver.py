@@ -144,8 +144,8 @@ class FunctionScheduler:
                 scope.decisions.add(said)
                 continue
             view = views.of(op)
-            site = Site(op, view if _fits_vectors(view) else None, scope, groups)
-            if any(self._takes(kind, nest, site) for kind in KINDS if (nest := kind.match(site)) is not None):
+            site = self._left(Site(op, view if _fits_vectors(view) else None, scope, groups))
+            if site is None:
                 continue
             dims = () if site.view is None else vector_dims(site.loops)
             if dims:
@@ -164,6 +164,16 @@ class FunctionScheduler:
         erase_unused(block)
         group_products(block, views, scope.target, scope.decisions)
         self._fills(block, groups, fills)
+
+    def _left(self, site: Site) -> Site | None:
+        """Let the first kind that can compute the operation; return the site where none does."""
+        for kind in KINDS:
+            nest = kind.match(site)
+            if nest is not None:
+                if self._takes(kind, nest, site):
+                    return None
+                site = site.current()  # what it reads may have been computed for the kind that refused
+        return site
 
     def _takes(self, kind: Kind[NestT, ScheduleT], nest: NestT | Refusal, site: Site) -> bool:
         """Let ``kind`` compute what it has found, now or as part of a group; return whether it does."""

@@ -106,3 +106,13 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     assert one.tobytes() == two.tobytes()
     expected = np.convolve(x[0, :, 0].astype(np.float64), w[::-1, 0, 0].astype(np.float64), "valid")
     np.testing.assert_allclose(one[0, :, 0], expected, atol=1e-4)
+
+
+def test_what_lines_refuse_reads_what_has_been_computed_for_them() -> None:
+    def function(x: mind_mlir.Array, w: mind_mlir.Array) -> mind_mlir.Array:
+        return mnp.convolution(mnp.abs(x) + 1, w)
+
+    rng = np.random.default_rng(3)
+    x, w = (rng.integers(-3, 4, each).astype(np.float32) for each in ((1, 9, 8, 1), (3, 3, 1, 1)))
+    (expected,) = interpret(convolution(x.shape, (3, 3)), {"x": np.abs(x) + 1, "w": w})
+    np.testing.assert_array_equal(np.asarray(mind_mlir.jit(function)(x, w)), expected)
