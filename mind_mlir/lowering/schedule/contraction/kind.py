@@ -140,9 +140,10 @@ PRODUCT: Kind[ProductNest, Product | RowSums] = Kind("product", _match, _choose,
 
 
 def _has_few_columns(contraction: Contraction, site: Site) -> bool:
-    """Return whether the right factor of a product has few columns, which had better be rows."""
+    """Return whether the right factor of a product has few columns, but several, which had better be rows."""
     plain = [index.dim for index in contraction.right.access] == [contraction.k, contraction.n]
-    return plain and is_narrow(contraction, site.scope.target)
+    several = contraction.extent(contraction.n) > 1
+    return plain and several and is_narrow(contraction, site.scope.target)
 
 
 def _with_columns_as_rows(view: View, right: Operand, site: Site) -> View:

@@ -123,3 +123,12 @@ def test_few_columns_are_sums_along_rows(m: int, n: int, k: int, dtype: DType, t
     assert ". product" not in compiled.as_text("schedule")
     (found,) = compiled(**given)
     np.testing.assert_array_equal(found, given["x"] @ (given["y"].T if transposed else given["y"]))
+
+
+def test_one_column_of_a_part_of_a_tensor() -> None:
+    def function(x: mind_mlir.Array, y: mind_mlir.Array) -> mind_mlir.Array:
+        return x[1:, 1:] @ y[1:, 1:2]
+
+    rng = np.random.default_rng(5)
+    x, y = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((40, 101), (101, 3)))
+    np.testing.assert_array_equal(np.asarray(mind_mlir.jit(function)(x, y)), function(x, y))
