@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import mind_mlir
 from benchmarks.atlas.__main__ import main
-from benchmarks.atlas.measuring import Found, measured
+from benchmarks.atlas.measuring import Found, measured, work_of
 from benchmarks.atlas.page import page
 from benchmarks.atlas.points import CLASSES, ODD, SIZES, pairs, points
 from mind_mlir.ops.registry import all_ops
@@ -54,6 +54,14 @@ def test_a_point_is_measured() -> None:
     assert found.compile_ms > 0
     assert 0 <= found.scratch < 1
     assert found.fraction > 0
+
+
+def test_loops_of_marked_operations_are_no_more_work_than_they_do() -> None:
+    for opcode in ("Cumulate", "QuantizedDot"):
+        point = next(points(every_dtype=False, sizes=("L2",), only=(opcode,)))
+        work, by_value = work_of(point)
+        assert not by_value
+        assert 10**4 < work.operations < 10**7
 
 
 def test_the_page() -> None:

@@ -42,6 +42,15 @@ def chosen(options: argparse.Namespace) -> Iterator[Point]:
             yield point
 
 
+def _command(options: argparse.Namespace) -> str:
+    """Return the command that measures the same again and writes the page."""
+    words = ["python -m benchmarks.atlas", *(["--quick"] if options.quick else [])]
+    words += ["--every-dtype"] if options.every_dtype else []
+    words += [f'--only "{options.only}"'] if options.only else []
+    words += [f"--threads {options.threads}"] if options.threads > 1 else []
+    return " ".join([*words, "--page docs/atlas.md"])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(
@@ -69,8 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.json.write_text(
             json.dumps([asdict(each) for each in found], indent=0) + "\n", encoding="utf-8"
         )
-    given = " ".join(sys.argv[1:] if arguments is None else arguments)
-    text = page(found, f"python -m benchmarks.atlas {given}".strip())
+    text = page(found, _command(options))
     if options.page is None:
         print(text)
     else:

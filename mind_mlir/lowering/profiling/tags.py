@@ -17,7 +17,9 @@ from mind_mlir.mlir.locations import within
 from mind_mlir.mlir.memory import bytes_of, element_bytes
 from mind_mlir.mlir.values import is_defined_inside
 from mind_mlir.ops.gather_scatter import SCATTER_ATTRIBUTE
+from mind_mlir.ops.quantized_lowering import FORMAT_ATTRIBUTE
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
+from mind_mlir.ops.scan_lowering import SCAN_ATTRIBUTE
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -111,11 +113,12 @@ class Tags:
             number = self._number(value)
             reads[number] = max(reads.get(number, 0), size)
         names = [str(each.operation.name) for each in view.body.operations]
-        each = sum(_operations_of(name) for name in names)
+        marked = FORMAT_ATTRIBUTE in op.attributes  # whose body undoes the quantization besides
+        each = 2 if marked else sum(_operations_of(name) for name in names)
         is_product = bool(view.reductions) and len(view.inputs) > 1 and any("mul" in name for name in names)
         added = view.inits if is_product else ()  # factors may be shorter than what products are added to
         element = next(filter(None, map(_element, (*added, *view.operands))), "")
-        return _Tagged(reads, writes, each * math.prod(view.extents), element, is_product=is_product)
+        return _Tagged(reads, writes, each * math.prod(_steps(view)), element, is_product=is_product)
 
     def _number(self, value: Value) -> int:
         return self._numbers.setdefault(_root(value), len(self._numbers))
@@ -143,6 +146,14 @@ def _operations(module: Module) -> Iterator[Operation]:
             continue
         inside = [each.operation for region in op.regions for block in region for each in block.operations]
         pending += reversed(inside)
+
+
+def _steps(view: View) -> tuple[int, ...]:
+    """Return the extents of what is done; loops of marked operations say what is read instead."""
+    attributes = view.op.attributes
+    if SCAN_ATTRIBUTE in attributes:
+        return view.shapes[0]
+    return view.extents[:3] if FORMAT_ATTRIBUTE in attributes else view.extents  # rows, columns and terms
 
 
 def _starts(view: View) -> list[Value]:
