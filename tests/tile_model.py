@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from mind_mlir.lowering.schedule.contraction.schedule import even_block
+from mind_mlir.target import named_target
 
+AMX = named_target("amx")
+#: Vector code takes the place of the instructions.
+TILES = dataclasses.replace(AMX, cpu="", features=(), emulates_tiles=True)
+#: Small caches give small products several blocks and pieces each way.
+SMALL = dataclasses.replace(TILES, l1_bytes=1024, l2_bytes=4096)
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 

@@ -20,7 +20,7 @@ from product_harness import (
     with_constant,
 )
 from schedule_harness import Array, compiled, lowered, scheduled
-from tile_model import by_tiles
+from tile_model import AMX, SMALL, TILES, by_tiles
 
 from mind_mlir.lowering.schedule.contraction import emission, words
 from mind_mlir.lowering.schedule.driver import schedule
@@ -28,12 +28,8 @@ from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.mlir.bindings import Value, arith, ir, new_context
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.runtime import threads
-from mind_mlir.target import Target, host_target, named_target
+from mind_mlir.target import Target, host_target
 
-AMX = named_target("amx")
-TILES = dataclasses.replace(AMX, cpu="", features=(), emulates_tiles=True)
-#: Small caches give small products several blocks and pieces each way.
-SMALL = dataclasses.replace(TILES, l1_bytes=1024, l2_bytes=4096)
 pytestmark = pytest.mark.skipif(not host_target().masks, reason="the machine has no masks")
 
 SUMMANDS = {np.dtype(np.float32): 3, np.dtype(np.float16): 2}

@@ -23,7 +23,7 @@ from mind_mlir.lowering.schedule.linalg_view.values import (
     match_multiply_add,
 )
 from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within, window_axes
-from mind_mlir.mlir.bindings import Value, arith, ir, vector
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.values import definition
 from mind_mlir.ops.accumulation import BLOCK
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -123,13 +123,6 @@ def match_convolution(site: Site) -> Convolution | None:
         return None
     found = ((place, _roles(view, place)) for place in (0, 1))
     return next((Convolution(view, body, place, roles) for place, roles in found if roles is not None), None)
-
-
-def multiply_add(left: Value, right: Value, total: Value, *, fma: bool) -> Value:
-    """Emit ``total + left * right`` on vectors, rounded once where the target fuses."""
-    if fma:
-        return vector.FMAOp(left, right, total).result
-    return arith.AddFOp(total, arith.MulFOp(left, right).result).result
 
 
 def match_depthwise(site: Site) -> Depthwise | Refusal | None:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.kind import Kind, Scope
-from mind_mlir.lowering.schedule.linalg_view.values import cast
 from mind_mlir.lowering.schedule.windows.axis import where_inside
-from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule, match_depthwise, multiply_add
-from mind_mlir.mlir.bindings import Value, ir, vector
+from mind_mlir.lowering.schedule.windows.depthwise import depthwise_schedule, match_depthwise
+from mind_mlir.lowering.schedule.windows.terms import multiply_add, read_factor
+from mind_mlir.mlir.bindings import Value, vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +128,7 @@ class DepthwiseEmitter:
     def _weight(self, taps: Sequence[Index], channel: int, c: Index, mask: Value | None) -> Value:
         """Return the weights of a channel of each group, for a vector of features."""
         place = [*taps, *([channel] if self._d.channels > 1 else []), c]
-        return self._read(self._d.filter, 1, self._lanes, place, mask)
+        return read_factor(self._e, self._d.filter, self._d.body.casts[1], self._lanes, place, mask)
 
     def _elements(
         self, pixel: Sequence[Index], c: Index, mask: Value | None, inside: Value | None
@@ -142,7 +142,7 @@ class DepthwiseEmitter:
             live = self._d.shape[-1] % self._lanes * channels // features
             mask = e.mask(self._loaded, live)
         place = [*pixel, e.floordiv(c, features // channels)]
-        value = self._read(self._d.image, 0, self._loaded, place, mask)
+        value = read_factor(e, self._d.image, self._d.body.casts[0], self._loaded, place, mask)
         if inside is not None:
             value = e.select(inside, value, e.number(value.type, 0))
         if channels == features == 1:
@@ -152,15 +152,6 @@ class DepthwiseEmitter:
             vector.ShuffleOp(value, value, [first + channel for first in firsts]).result
             for channel in range(channels)
         ]
-
-    def _read(
-        self, source: Value, operand: int, lanes: int, place: Sequence[Index], mask: Value | None
-    ) -> Value:
-        """Return a vector of an operand as accumulators have it."""
-        element = ir.RankedTensorType(source.type).element_type
-        type_ = self._e.vector_type(lanes, element)
-        value = self._e.read(type_, source, place, self._e.number(element, 0), mask)
-        return cast(self._d.body.casts[operand], value, [lanes])
 
 
 #: Convolutions in groups of one channel, or of few.

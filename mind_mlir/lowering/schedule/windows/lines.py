@@ -14,9 +14,9 @@ from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Scope, Site, ViewNest
-from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd, cast
 from mind_mlir.lowering.schedule.windows.axis import WindowAxis, image_within, window_axes
-from mind_mlir.lowering.schedule.windows.depthwise import match_convolution, multiply_add
+from mind_mlir.lowering.schedule.windows.depthwise import match_convolution
+from mind_mlir.lowering.schedule.windows.terms import multiply_add, read_factor
 from mind_mlir.mlir.bindings import Value, arith, ir, vector
 from mind_mlir.ops.accumulation import BLOCK
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.emission.emitter import Index
+    from mind_mlir.lowering.schedule.linalg_view.values import MultiplyAdd
     from mind_mlir.target import Target
 
 #: Registers that hold sums, of all that there are.
@@ -176,7 +177,7 @@ class LinesEmitter:
             for axis, place, tap in zip(n.axes[:-1], places[1:], outer, strict=True)
         ]
         column = e.add(start, e.mul(along, n.axes[-1].spacing * n.channels))
-        pixel = self._read(self._filter, 1, n.channels, [number, 0])
+        pixel = read_factor(e, self._filter, n.body.casts[1], n.channels, [number, 0])
         weights = [
             vector.ShuffleOp(
                 pixel, pixel, [(phase * lanes + lane) % n.channels for lane in range(lanes)]
@@ -185,19 +186,15 @@ class LinesEmitter:
         ]
         return [
             multiply_add(
-                self._read(self._image, 0, lanes, [places[0], *rows, e.add(column, place * lanes)]),
+                read_factor(
+                    e, self._image, n.body.casts[0], lanes, [places[0], *rows, e.add(column, place * lanes)]
+                ),
                 weights[place % self._s.period],
                 total,
                 fma=self._fma,
             )
             for place, total in enumerate(sums)
         ]
-
-    def _read(self, source: Value, operand: int, lanes: int, place: Sequence[Index]) -> Value:
-        """Return a vector of an operand as accumulators have it."""
-        element = ir.RankedTensorType(source.type).element_type
-        value = self._e.read(self._e.vector_type(lanes, element), source, place, self._e.number(element, 0))
-        return cast(self._n.body.casts[operand], value, [lanes])
 
 
 #: Convolutions of few channels, each by itself.

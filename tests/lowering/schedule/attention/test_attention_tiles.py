@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from typing import TYPE_CHECKING
@@ -10,17 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from attention_cases import CAUSAL, arguments_of, attention, check, plain
+from tile_model import AMX, TILES
 
 import mind_mlir
 from mind_mlir.ir.types import DType
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.target import host_target, named, named_target
+from mind_mlir.target import host_target, named
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
 
-AMX = named_target("amx")
-TILES = dataclasses.replace(AMX, cpu="", features=(), emulates_tiles=True)
 CASES = {
     "one block": lambda: attention((1, 2, 32, 32, 32, 32), dtype=DType.BF16),
     "ragged": lambda: attention((2, 1, 67, 96, 64, 40), dtype=DType.BF16),
