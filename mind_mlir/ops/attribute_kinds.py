@@ -116,10 +116,6 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
-def _are_integers(value: Any) -> bool:
-    return isinstance(value, tuple) and all(map(_is_integer, value))
-
-
 def _is_string(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -184,7 +180,7 @@ AttrKind.F64 = AttrKind(
 )
 AttrKind.I64_LIST = AttrKind(
     phrase="list of integers",
-    accepts=_are_integers,
+    accepts=lambda value: isinstance(value, tuple) and all(map(_is_integer, value)),
     irdl=("#builtin.dense_array",),
     encode=lambda codec, value: codec.ir.DenseI64ArrayAttr.get(list(value)),
     decode=_decoder("DenseI64ArrayAttr", tuple),
@@ -231,10 +227,6 @@ AttrKind.DTYPE = AttrKind(
 )
 
 
-def _read_literal(written: Written, dtype: DType) -> AttributeValue | None:
-    return written.literal(dtype) if written.is_numeric else None
-
-
 def _literal_from_python(value: object, dtype: DType | None) -> AttributeValue | None:
     if dtype is None or isinstance(value, TensorLiteral):
         return None
@@ -266,7 +258,7 @@ AttrKind.LITERAL = AttrKind(
     irdl=("#builtin.dense_typed_elements", "#builtin.array"),
     encode=_encode_literal,
     decode=_decode_literal,
-    read=_read_literal,
+    read=lambda written, dtype: written.literal(dtype) if written.is_numeric else None,
     from_python=_literal_from_python,
 )
 

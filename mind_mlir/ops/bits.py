@@ -64,10 +64,6 @@ def _right_with_sign(value: Array, amount: Array, dtype: DType) -> Array:
     return signed >> np.minimum(amount, dtype.bits - 1).astype(signed.dtype)
 
 
-def _lower_left(arithmetic: Arithmetic, context: LoweringContext, value: Any, amount: Any) -> Any:
-    return _or_nothing(arithmetic, context, context.mlir.arith.shli, value, amount)
-
-
 def _lower_right(arithmetic: Arithmetic, context: LoweringContext, value: Any, amount: Any) -> Any:
     arith = context.mlir.arith
     if arithmetic.dtype.bits == 4 and not arithmetic.is_unsigned:
@@ -208,7 +204,9 @@ OPERATIONS = (
         "to the left",
         "0",
         _left,
-        _lower_left,
+        lambda arithmetic, context, value, amount: _or_nothing(
+            arithmetic, context, context.mlir.arith.shli, value, amount
+        ),
         stablehlo="shift_left",
         in_numpy=("shift_left", "left_shift", "bitwise_left_shift"),
     ),

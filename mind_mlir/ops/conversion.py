@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -47,10 +47,6 @@ def _cast_type(context: TypeContext) -> TensorType:
             dtype=dtype.core_name,
         )
     return context.operands[0].with_dtype(dtype)
-
-
-def _cast(context: EvalContext) -> Array:
-    return cast_array(context.operands[0], context.result_type.dtype)
 
 
 def cast_array(x: Array, target: DType) -> Array:
@@ -197,7 +193,7 @@ OPERATIONS = (
         operands=(OperandDef("input", _DTYPES),),
         attributes=(AttributeDef("dtype", AttrKind.DTYPE, "the dtype of the result"),),
         type_rule=_cast_type,
-        evaluate=_cast,
+        evaluate=lambda context: cast_array(context.operands[0], context.result_type.dtype),
         derivative=_cast_vjp,
         lower=_lower_cast,
         stablehlo=hlo.cast,

@@ -32,16 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
     count = math.prod(shapes[1][:-1])
     return 2 * count if attributes["accum_dtype"] in COMPLEX else count
-
-
-def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
-    return complete_lists(attributes, result.rank - 2)
 
 
 def _form(dtype: DType, out: DType | None = None, groups: int = 1, **lists: Any) -> dict[str, Any]:
@@ -93,7 +88,7 @@ OPERATIONS = (
         evaluate=evaluate_convolution,
         derivative=convolution_vjp,
         open_axes=untouched(lambda context: range(1, len(context.operands[0].axes))),
-        normalize=_normalize,
+        normalize=lambda attributes, result: complete_lists(attributes, result.rank - 2),
         contracts=True,
         lower=lower_convolution,
         in_contract=convolution_form,

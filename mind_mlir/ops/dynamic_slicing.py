@@ -228,10 +228,6 @@ def _without_sizes(fields: Mapping[str, Any], operands: Sequence[TensorType]) ->
     return {}
 
 
-def _with_sizes(_attributes: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
-    return {"sizes": operands[1].extents}
-
-
 OPERATIONS = (
     OpDef(
         opcode="DynamicSlice",
@@ -297,7 +293,7 @@ OPERATIONS = (
             "DynamicUpdateSlice",
             fields=(Field("sizes", FieldKind.INTEGERS),),
             read=_without_sizes,
-            write=_with_sizes,
+            write=lambda _attributes, operands: {"sizes": operands[1].extents},
         ),
         examples=(
             Example(("T[7, 5]", "T[2, 3]", "i64[2]")),

@@ -41,10 +41,6 @@ if TYPE_CHECKING:
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-def _relu(x: Array) -> Array:
-    return np.where(x > 0, x, np.zeros((), x.dtype))
-
-
 def _relu_vjp(context: VjpContext) -> Sequence[Value | None]:
     # The result is positive exactly where the operand is. Testing the result lets the operand's memory go:
     # a following contraction keeps the result alive anyway.
@@ -119,7 +115,7 @@ OPERATIONS = (
         description="`result[i] = input[i] if input[i] > 0 else 0`. Since NaN is not greater than 0, it "
         "gives 0, and so does `-0.0` (the result is `+0.0`). The gradient at 0 is 0.",
         spec=_CORE,
-        function=_relu,
+        function=lambda x: np.where(x > 0, x, np.zeros((), x.dtype)),
         derivative=_relu_vjp,
         lower=_lower_relu,
         stablehlo=hlo.relu,

@@ -19,11 +19,10 @@ from mind_mlir.ops.vjp import summed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
 #: The fewest elements of a row that is read where it lies, rather than copied with those behind it.
@@ -62,10 +61,6 @@ def _concat_type(context: TypeContext) -> TensorType:
     context.stop_if_reported()
     extent = sum(operand.extents[axis] for operand in context.operands)
     return first.with_shape((*first.shape[:axis], extent, *first.shape[axis + 1 :]))
-
-
-def _evaluate_concat(context: EvalContext) -> Array:
-    return np.concatenate(context.operands, axis=context.attributes["axis"])
 
 
 def _concat_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -161,10 +156,6 @@ def _tile_type(context: TypeContext) -> TensorType:
     )
 
 
-def _evaluate_tile(context: EvalContext) -> Array:
-    return np.tile(context.operands[0], context.attributes["repeats"])
-
-
 def _split(extents: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the result's shape with repeats as axes of their own, and which of its axes these are."""
     shape: list[int] = []
@@ -224,7 +215,7 @@ OPERATIONS = (
         operands=(OperandDef("input", MOVABLE), OperandDef("inputs", MOVABLE, variadic=True)),
         attributes=(AttributeDef("axis", AttrKind.I64, "the axis along which they lie next to one another"),),
         type_rule=_concat_type,
-        evaluate=_evaluate_concat,
+        evaluate=lambda context: np.concatenate(context.operands, axis=context.attributes["axis"]),
         derivative=_concat_vjp,
         open_axes=joining,
         lower=_lower_concat,
@@ -253,7 +244,7 @@ OPERATIONS = (
         operands=(OperandDef("input", MOVABLE),),
         attributes=(AttributeDef("repeats", AttrKind.I64_LIST, "how often it is repeated along each axis"),),
         type_rule=_tile_type,
-        evaluate=_evaluate_tile,
+        evaluate=lambda context: np.tile(context.operands[0], context.attributes["repeats"]),
         derivative=_tile_vjp,
         movement=Movement.REPETITION,
         lower=_lower_tile,

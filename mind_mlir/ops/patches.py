@@ -167,14 +167,6 @@ def _lower(context: LoweringContext) -> Any:
     return reshape(context, found, apart, result.extents)
 
 
-def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
-    return of_scalar(of_pairs(fields, operands), operands)
-
-
-def _write(attributes: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
-    return to_scalar(to_pairs(attributes, operands), operands)
-
-
 def _form(
     window: tuple[int, ...], value: float = 0, dtype: DType = DType.F32, **lists: Any
 ) -> dict[str, Any]:
@@ -226,8 +218,8 @@ OPERATIONS = (
                 Field("padding", FieldKind.PAIRS),
                 Field("pad_value", FieldKind.SCALAR),
             ),
-            read=_read,
-            write=_write,
+            read=lambda fields, operands: of_scalar(of_pairs(fields, operands), operands),
+            write=lambda attributes, operands: to_scalar(to_pairs(attributes, operands), operands),
         ),
         examples=(
             Example(("f32[2, 5, 6, 3]",), _form((2, 3), strides=(2, 1))),

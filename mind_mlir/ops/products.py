@@ -35,7 +35,7 @@ from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -77,10 +77,6 @@ def _evaluate(context: EvalContext) -> Array:
     axes = kept_axes(context.attributes, operand.ndim)
     total = _UFUNCS[kind].reduce(wide, axis=axes, dtype=wide.dtype, initial=initial)
     return numbers.rounded(np.asarray(total), result.dtype).reshape(result.extents)
-
-
-def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    return math.prod(shapes[0][axis] for axis in kept_axes(attributes, len(shapes[0])))
 
 
 def _magnitude(operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
@@ -200,7 +196,9 @@ OPERATIONS = (
         derivative=_vjp,
         stablehlo=hlo.reduce_with("Prod"),
         rounding=Rounding.ACCUMULATING,
-        terms=_terms,
+        terms=lambda shapes, attributes: math.prod(
+            shapes[0][axis] for axis in kept_axes(attributes, len(shapes[0]))
+        ),
         magnitude=_magnitude,
         choices=(
             _NEGATIVE,

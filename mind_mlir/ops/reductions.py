@@ -100,10 +100,6 @@ def _reduced_count(shape: Sequence[int], axes: Sequence[int]) -> int:
     return math.prod(shape[axis] for axis in reduced_axes(axes, len(shape)))
 
 
-def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    return _reduced_count(shapes[0], cast("tuple[int, ...]", attributes["axes"]))
-
-
 def _numpy_sum(context: EvalContext, dtype: np.dtype[Any]) -> Array:
     (operand,) = context.operands
     axes = reduced_axes(context.attributes["axes"], operand.ndim)
@@ -114,10 +110,6 @@ def _numpy_sum(context: EvalContext, dtype: np.dtype[Any]) -> Array:
         operand, axes = np.ascontiguousarray(operand.transpose(*kept, *axes)).reshape(-1, count), (-1,)
     total = np.sum(operand, axis=axes, dtype=dtype, initial=dtype.type(0))
     return np.asarray(total).reshape(context.result_type.extents)
-
-
-def _sum(context: EvalContext) -> Array:
-    return _numpy_sum(context, context.operands[0].dtype)
 
 
 def _mean(context: EvalContext) -> Array:
@@ -149,10 +141,6 @@ def spread_along(context: VjpContext, value: Value, axes: Sequence[int], like: V
     return value if ones == like.shape else context.emit("BroadcastTo", value, result_shape=like.shape)
 
 
-def _sum_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return (_spread(context, context.cotangent),)
-
-
 def _mean_vjp(context: VjpContext) -> Sequence[Value | None]:
     count = _reduced_count(context.operands[0].shape, context.attributes["axes"])
     # Scaled before it is spread, where it is smallest. Of no elements at all, any scale will do.
@@ -180,10 +168,6 @@ def _restore_axes(context: LoweringContext, value: Any) -> Any:
     """Insert the reduced axes with extent 1 where the result keeps them."""
     reduced = context.result_type.with_shape(tuple(value.type.shape))
     return reshape(context, value, reduced, context.result_type.extents)
-
-
-def _lower_sum(context: LoweringContext) -> Any:
-    return _restore_axes(context, _reduce(context, context.result_type.dtype))
 
 
 def _lower_mean(context: LoweringContext) -> Any:
@@ -242,7 +226,7 @@ _reduction = partial(
     type_rule=_reduction_type,
     normalize=_normalize,
     rounding=Rounding.ACCUMULATING,
-    terms=_terms,
+    terms=lambda shapes, attributes: _reduced_count(shapes[0], cast("tuple[int, ...]", attributes["axes"])),
     examples=_EXAMPLES,
 )
 
@@ -251,10 +235,10 @@ OPERATIONS = (
         opcode="Sum",
         summary="Computes the sum of elements along axes.",
         description=f"Adds the elements along `axes`. {_SHAPE} The sum of no elements is 0.",
-        evaluate=_sum,
-        derivative=_sum_vjp,
+        evaluate=lambda context: _numpy_sum(context, context.operands[0].dtype),
+        derivative=lambda context: (_spread(context, context.cotangent),),
         open_axes=reducing(lambda *_: 0, all_of_none=True),
-        lower=_lower_sum,
+        lower=lambda context: _restore_axes(context, _reduce(context, context.result_type.dtype)),
         stablehlo=hlo.sum_,
         in_contract=sum_form,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),

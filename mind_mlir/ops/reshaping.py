@@ -19,11 +19,10 @@ from mind_mlir.ops.reassociation import reshape
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
-    from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -73,19 +72,11 @@ def _reshape_type(context: TypeContext) -> TensorType:
     return operand.with_shape(tuple(count // known if extent == -1 else extent for extent in new_shape))
 
 
-def _evaluate_reshape(context: EvalContext) -> Array:
-    return np.reshape(context.operands[0], context.result_type.extents)
-
-
 def _reshape_vjp(context: VjpContext) -> Sequence[Value | None]:
     (operand,) = context.operands
     if 0 in operand.shape:  # no list of positive extents spells this shape, and there is nothing to carry
         return (context.emit("BroadcastTo", context.scalar(0.0), result_shape=operand.shape),)
     return (context.emit("Reshape", context.cotangent, new_shape=operand.shape),)
-
-
-def _lower_reshape(context: LoweringContext) -> Any:
-    return reshape(context, context.operands[0], context.operand_types[0], context.result_type.extents)
 
 
 def inserted_axes(axes: Sequence[int]) -> tuple[int, ...]:
@@ -184,9 +175,11 @@ _reshape = partial(
     OpDef,
     spec="core-ir.md, Shape manipulation",
     operands=_INPUT,
-    evaluate=_evaluate_reshape,
+    evaluate=lambda context: np.reshape(context.operands[0], context.result_type.extents),
     movement=Movement.RESHAPE,
-    lower=_lower_reshape,
+    lower=lambda context: reshape(
+        context, context.operands[0], context.operand_types[0], context.result_type.extents
+    ),
     stablehlo=hlo.reshape,
 )
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext
     from mind_mlir.ops.rules import ExpandRule
     from mind_mlir.ops.vjp import VjpContext
 
@@ -115,10 +114,6 @@ def _lower_sign(context: LoweringContext) -> Any:
         return select(arithmetic.compare("Greater", x, zero), one, rest)
 
     return context.elementwise(body)
-
-
-def _is_finite(context: EvalContext) -> Array:
-    return np.asarray(np.isfinite(numbers.widened(context.operands[0])))
 
 
 def _lower_is_finite(context: LoweringContext) -> Any:
@@ -210,7 +205,7 @@ OPERATIONS = (
         summary="Computes elementwise whether numbers are finite.",
         description="`result[i]` is the i1 value of `input[i]` being neither an infinity nor NaN.",
         type_rule=lambda context: context.operands[0].with_dtype(DType.I1),
-        evaluate=_is_finite,
+        evaluate=lambda context: np.asarray(np.isfinite(numbers.widened(context.operands[0]))),
         derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),
         lower=_lower_is_finite,
         stablehlo=lambda context: context.emit("is_finite", list(context.operands), context.result_type),

@@ -41,9 +41,9 @@ from mind_mlir.ops.reduce import reduce_rows
 from mind_mlir.ops.windows import clamped_position, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -101,10 +101,6 @@ def _evaluate(context: EvalContext) -> Array:
         columns = chosen.reshape(chosen.shape[0], -1).T
         total[segment] = reduce_rows(columns, kind, accumulator).reshape(total.shape[1:])
     return cast_array(total, result.dtype)
-
-
-def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    return max(shapes[0][0], 1) if attributes["kind"] == "Sum" else 1
 
 
 def _vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -201,7 +197,7 @@ OPERATIONS = (
         stablehlo=hlo.segment_reduce,
         same_dtype=False,
         rounding=Rounding.ACCUMULATING,
-        terms=_terms,
+        terms=lambda shapes, attributes: max(shapes[0][0], 1) if attributes["kind"] == "Sum" else 1,
         choices=(
             POLICY,
             NARROW,

@@ -81,10 +81,6 @@ def _select_type(context: TypeContext) -> TensorType:
     return on_true
 
 
-def _select(context: EvalContext) -> Array:
-    return np.where(*context.operands)
-
-
 def _select_vjp(context: VjpContext) -> Sequence[Value | None]:
     pred, _, _ = context.operands
     zeros = zeros_like(context, context.result)
@@ -139,7 +135,7 @@ OPERATIONS = (
             OperandDef("on_false", EVERY),
         ),
         type_rule=_select_type,
-        evaluate=_select,
+        evaluate=lambda context: np.where(*context.operands),
         derivative=_select_vjp,
         lower=lambda context: lower_named(context, "select"),
         stablehlo=lambda context: context.select(*context.operands),

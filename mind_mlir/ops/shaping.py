@@ -15,11 +15,10 @@ from mind_mlir.ops.reassociation import reshape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
 
@@ -50,10 +49,6 @@ def _permutation_violation(permutation: tuple[int, ...], rank: int) -> str | Non
         if axis in permutation[:position]:
             return f"axis {axis} is given twice"
     return None
-
-
-def _evaluate_transpose(context: EvalContext) -> Array:
-    return np.transpose(context.operands[0], context.attributes["permutation"])
 
 
 def _transpose_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -112,14 +107,6 @@ def _broadcasting_failed(
     )
 
 
-def _evaluate_broadcast_to(context: EvalContext) -> Array:
-    return np.broadcast_to(context.operands[0], context.attributes["result_shape"])
-
-
-def _broadcast_to_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return (context.cotangent,)
-
-
 def _lower_broadcast_to(context: LoweringContext) -> Any:
     (operand,), (type_,) = context.operands, context.operand_types
     if type_.element_count == context.result_type.element_count:  # only extents of 1 are added
@@ -149,7 +136,7 @@ OPERATIONS = (
         operands=_INPUT,
         attributes=(AttributeDef("permutation", AttrKind.I64_LIST, "the input axis of each result axis"),),
         type_rule=_transpose_type,
-        evaluate=_evaluate_transpose,
+        evaluate=lambda context: np.transpose(context.operands[0], context.attributes["permutation"]),
         derivative=_transpose_vjp,
         movement=Movement.PERMUTATION,
         lower=_lower_transpose,
@@ -174,8 +161,8 @@ OPERATIONS = (
         operands=_INPUT,
         attributes=(AttributeDef("result_shape", AttrKind.I64_LIST, "the shape of the result"),),
         type_rule=_broadcast_to_type,
-        evaluate=_evaluate_broadcast_to,
-        derivative=_broadcast_to_vjp,
+        evaluate=lambda context: np.broadcast_to(context.operands[0], context.attributes["result_shape"]),
+        derivative=lambda context: (context.cotangent,),
         movement=Movement.BROADCAST,
         lower=_lower_broadcast_to,
         stablehlo=lambda c: c.broadcast(c.operands[0], c.result_type.extents),

@@ -63,14 +63,6 @@ def _svd_sides(rows: int, columns: int, attributes: Mapping[str, Any]) -> tuple[
     return (rows, columns) if attributes["full"] else (least, least)
 
 
-def _eigh_length(rows: int, _columns: int, _attributes: Mapping[str, Any]) -> int:
-    return rows * rows + rows + 1
-
-
-def _eig_length(rows: int, _columns: int, _attributes: Mapping[str, Any]) -> int:
-    return rows + 2 * rows * rows + 1
-
-
 def _svd_length(rows: int, columns: int, attributes: Mapping[str, Any]) -> int:
     left, right = _svd_sides(rows, columns, attributes)
     return rows * left + min(rows, columns) + right * columns + 1
@@ -99,14 +91,14 @@ def _rows(
 _TARGETS: Mapping[str, tuple[Any, Any, bool, Mapping[str, CustomAttribute], str]] = {
     "mind.eigh.v1": (
         _eigh,
-        _eigh_length,
+        lambda rows, _columns, _attributes: rows * rows + rows + 1,
         False,
         {"lower": CustomAttribute("Bool", "whether the lower half is looked at", default=True)},
         "eigenvectors as columns and ascending eigenvalues of Hermitian matrices",
     ),
     "mind.eig.v1": (
         _eig,
-        _eig_length,
+        lambda rows, _columns, _attributes: rows + 2 * rows * rows + 1,
         True,
         {"left": CustomAttribute("Bool", "whether left eigenvectors are computed", default=False)},
         "eigenvalues, left and right eigenvectors as columns, of square matrices",

@@ -79,10 +79,6 @@ def _string(reader: TextReader, token: Token, depth: int) -> Item:
     return Item("string", text, token.start, token.end)
 
 
-def _region(reader: TextReader, token: Token, _depth: int) -> Item:
-    return Item("region", reader.identifier(token.text.lstrip("^r"), token), token.start, token.end)
-
-
 def _word(reader: TextReader, token: Token, depth: int) -> Item:
     word, start = token.text, token.start
     if reader.accept("="):
@@ -105,7 +101,9 @@ def _named(reader: TextReader, name: str, start: int, depth: int) -> Item:
 _ATOMS: dict[str, Callable[[TextReader, Token, int], Item]] = {
     "NUMBER": _number,
     "STRING": _string,
-    "REGION": _region,
+    "REGION": lambda reader, token, _depth: Item(
+        "region", reader.identifier(token.text.lstrip("^r"), token), token.start, token.end
+    ),
     "WORD": _word,
 }
 
@@ -150,14 +148,6 @@ def _attributes(items: list[Item]) -> Any:
     )
 
 
-def _shape(items: list[Item]) -> Any:
-    return {"dims": list(map(_dim, items))}
-
-
-def _new_shape(items: list[Item]) -> Any:
-    return ["Infer" if item.value == "infer" else {"Explicit": _dim(item)} for item in items]
-
-
 def _plain(item: Item) -> Any:
     if item.look == "word":
         return _CONSTANTS.get(item.value, item.value)
@@ -194,8 +184,10 @@ def _attribute(item: Item) -> dict[str, Any]:
 _LISTS: dict[FieldKind, Callable[[list[Item]], Any]] = {
     FieldKind.INTEGERS: lambda items: list(map(_plain, items)),
     FieldKind.PAIRS: lambda items: list(map(_plain, items)),
-    FieldKind.SHAPE: _shape,
-    FieldKind.NEW_SHAPE: _new_shape,
+    FieldKind.SHAPE: lambda items: {"dims": list(map(_dim, items))},
+    FieldKind.NEW_SHAPE: lambda items: [
+        "Infer" if item.value == "infer" else {"Explicit": _dim(item)} for item in items
+    ],
 }
 
 # Writing.
@@ -207,10 +199,6 @@ def spell_field(field: Field, value: Any) -> str:
     """Return what stands between the brackets."""
     spell = _SPELLED.get(field.kind)
     return spell(value) if spell else _spell_plain(spelling.field(field.kind, value))
-
-
-def _spell_new_shape(value: Any) -> str:
-    return ", ".join("infer" if extent is None else spelled_dim(extent) for extent in value)
 
 
 def _spell_map(value: Any) -> str:
@@ -251,7 +239,9 @@ _SPELLED: dict[FieldKind, Callable[[Any], str]] = {
     FieldKind.WORD: snake,
     FieldKind.TEXT: json.dumps,
     FieldKind.SHAPE: lambda value: ", ".join(map(spelled_dim, value)),
-    FieldKind.NEW_SHAPE: _spell_new_shape,
+    FieldKind.NEW_SHAPE: lambda value: ", ".join(
+        "infer" if extent is None else spelled_dim(extent) for extent in value
+    ),
     FieldKind.INTEGERS: lambda value: ", ".join(map(str, value)),
     FieldKind.PAIRS: lambda value: ", ".join(f"[{low}, {high}]" for low, high in value),
     FieldKind.REGION: lambda value: f"^{value}",

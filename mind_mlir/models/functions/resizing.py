@@ -48,20 +48,8 @@ def coordinates(axis: Axis, how: str) -> npt.NDArray[np.float64]:
     return found
 
 
-def _aligned(axis: Axis, at: Any, whole: float) -> Any:
-    return at * 0.0 if whole == 1 else at * (axis.extent - 1) / (whole - 1)
-
-
 def _half(axis: Axis, at: Any, whole: float) -> Any:
     return (at + 0.5) / axis.scale - 0.5
-
-
-def _half_of_one(axis: Axis, at: Any, whole: float) -> Any:
-    return at * 0.0 - 0.5 if whole == 1 else _half(axis, at, whole)
-
-
-def _half_about_middle(axis: Axis, at: Any, whole: float) -> Any:
-    return axis.extent / 2 * (1 - axis.wanted / whole) + _half(axis, at, whole)
 
 
 def _of_part(axis: Axis, at: Any, whole: float) -> Any:
@@ -72,10 +60,12 @@ def _of_part(axis: Axis, at: Any, whole: float) -> Any:
 #: By the names of coordinate_transformation_mode.
 _WAYS: Mapping[str, Callable[[Axis, Any, float], Any]] = {
     "asymmetric": lambda axis, at, _: at / axis.scale,
-    "align_corners": _aligned,
+    "align_corners": lambda axis, at, whole: at * 0.0 if whole == 1 else at * (axis.extent - 1) / (whole - 1),
     "half_pixel": _half,
-    "pytorch_half_pixel": _half_of_one,
-    "half_pixel_symmetric": _half_about_middle,
+    "pytorch_half_pixel": lambda axis, at, whole: at * 0.0 - 0.5 if whole == 1 else _half(axis, at, whole),
+    "half_pixel_symmetric": lambda axis, at, whole: (
+        axis.extent / 2 * (1 - axis.wanted / whole) + _half(axis, at, whole)
+    ),
     "tf_crop_and_resize": _of_part,
 }
 

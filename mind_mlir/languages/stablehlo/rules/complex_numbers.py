@@ -24,10 +24,6 @@ def _imag(use: Use) -> Value:
     return use.parts(value)[1] if value.type.dtype.is_complex else use.like(0, value)
 
 
-def _complex(use: Use) -> Value:
-    return use.complex_of(*use.operands)
-
-
 #: Functions of complex numbers, by what those of real ones are called.
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "stablehlo.abs": functions.magnitude,
@@ -52,7 +48,7 @@ def or_complex(name: str, emit: Emit) -> Emit:
 
 
 RULES: Mapping[str, Rule] = {
-    "stablehlo.complex": Rule(_complex, lifts=True),
+    "stablehlo.complex": Rule(lambda use: use.complex_of(*use.operands), lifts=True),
     "stablehlo.imag": Rule(_imag, lifts=True),
     "stablehlo.real": Rule(_real, lifts=True),
 }

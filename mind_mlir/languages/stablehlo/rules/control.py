@@ -45,10 +45,6 @@ def _while(use: Use) -> Sequence[Value]:
     return use.builder.emit_all("While", *use.operands, regions=(condition, body), source=use.source)
 
 
-def _if(use: Use) -> Sequence[Value]:
-    return _chosen(use, use.operands[0], 0, 1)
-
-
 def _chosen(use: Use, predicate: Value, then: int, otherwise: int) -> Sequence[Value]:
     if not use.has_results:
         return ()
@@ -76,14 +72,6 @@ def _branch(use: Use, number: int, count: int) -> Sequence[Value]:
     with use.builder.region() as otherwise:
         otherwise.yield_(_branch(use, number + 1, count))
     return use.builder.emit_all("Cond", wanted, regions=(then, otherwise), source=use.source)
-
-
-def _call(use: Use) -> Sequence[Value]:
-    return use.imports.call(str(use.attribute("callee").value), use.operands)
-
-
-def _composite(use: Use) -> Sequence[Value]:
-    return use.imports.call(str(use.attribute("decomposition").value), use.operands)
 
 
 def _custom_call(use: Use) -> Sequence[Value]:
@@ -122,14 +110,16 @@ def _no_values(use: Use) -> Sequence[Value]:
 
 
 RULES: Mapping[str, Rule] = {
-    "func.call": Rule(_call),
+    "func.call": Rule(lambda use: use.imports.call(str(use.attribute("callee").value), use.operands)),
     "stablehlo.after_all": Rule(_no_values),
     "stablehlo.case": Rule(_case),
-    "stablehlo.composite": Rule(_composite),
+    "stablehlo.composite": Rule(
+        lambda use: use.imports.call(str(use.attribute("decomposition").value), use.operands)
+    ),
     "stablehlo.create_token": Rule(_no_values),
     "stablehlo.custom_call": Rule(_custom_call),
     "stablehlo.get_tuple_element": Rule(_tuple_element),
-    "stablehlo.if": Rule(_if),
+    "stablehlo.if": Rule(lambda use: _chosen(use, use.operands[0], 0, 1)),
     "stablehlo.optimization_barrier": Rule(_same, lifts=True),
     "stablehlo.tuple": Rule(_same),
     "stablehlo.while": Rule(_while),

@@ -124,10 +124,6 @@ def _clamp(use: Use) -> Value:
 # Conversion
 
 
-def _convert(use: Use) -> Value:
-    return converted(use, use.operands[0], use.result_type().dtype)
-
-
 def converted(use: Use, value: Value, dtype: DType) -> Value:
     """Append ``value`` as StableHLO converts it: of integers that do not fit, the lowest bits are kept."""
     source = value.type.dtype
@@ -223,10 +219,6 @@ def _reduce_precision(use: Use) -> Value:
     return value
 
 
-def _square(use: Use) -> Value:
-    return use.emit("Mul", use.operands[0], use.operands[0])
-
-
 # Functions whose steps, as StableHLO has them, have slopes out of range where the function has not
 
 
@@ -281,12 +273,12 @@ _EMITS: Mapping[str, Emit] = {
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
     "stablehlo.constant": constant,
-    "stablehlo.convert": _convert,
+    "stablehlo.convert": lambda use: converted(use, use.operands[0], use.result_type().dtype),
     "stablehlo.divide": _divide,
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.select": _select,
-    "chlo.square": _square,
+    "chlo.square": lambda use: use.emit("Mul", use.operands[0], use.operands[0]),
 }
 
 RULES: Mapping[str, Rule] = {

@@ -69,18 +69,6 @@ def _trsm(use: Use) -> Sequence[Value]:
     ]
 
 
-def _getrf(use: Use) -> Sequence[Value]:
-    return lu(use, use.operands[0])
-
-
-def _geqrf(use: Use) -> Sequence[Value]:
-    return qr(use, use.operands[0])
-
-
-def _orgqr(use: Use) -> Sequence[Value]:
-    return [reflected(use, *use.operands)]
-
-
 def _syevd(use: Use) -> Sequence[Value]:
     return eigh(use, use.operands[0], lower=letter(use, "uplo") == "L")
 
@@ -100,10 +88,10 @@ def _gesdd(use: Use) -> Sequence[Value]:
 
 _ROUTINES: Mapping[str, Callable[[Use], Sequence[Value]]] = {
     "geev": _geev,
-    "geqrf": _geqrf,
+    "geqrf": lambda use: qr(use, use.operands[0]),
     "gesdd": _gesdd,
-    "getrf": _getrf,
-    "orgqr": _orgqr,
+    "getrf": lambda use: lu(use, use.operands[0]),
+    "orgqr": lambda use: [reflected(use, *use.operands)],
     "potrf": _potrf,
     "syevd": _syevd,
     "trsm": _trsm,

@@ -36,17 +36,9 @@ def _reshape(use: Use) -> Value:
     return use.reshaped(use.operands[0], use.result_type().extents)
 
 
-def _transpose(use: Use) -> Value:
-    return use.transposed(use.operands[0], use.integers("permutation"))
-
-
 def _slice(use: Use) -> Value:
     names = ("start_indices", "limit_indices", "strides")
     return use.sliced(use.operands[0], *(use.integers(name) for name in names))
-
-
-def _reverse(use: Use) -> Value:
-    return use.reversed(use.operands[0], use.integers("dimensions"))
 
 
 def _concatenate(use: Use) -> Value:
@@ -140,10 +132,6 @@ def numbers(use: Use, value: Value) -> tuple[int, ...]:
     return tuple(int(each) for each in known.reshape(-1))
 
 
-def _dimension_size(use: Use) -> Value:
-    return use.number(use.operands[0].type.extents[use.integer("dimension")], DType.SI32)
-
-
 RULES: Mapping[str, Rule] = {
     "stablehlo.broadcast_in_dim": Rule(_broadcast_in_dim),
     "stablehlo.concatenate": Rule(_concatenate),
@@ -153,12 +141,14 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.dynamic_reshape": Rule(_without_shape(_reshape)),
     "stablehlo.dynamic_slice": Rule(_dynamic_slice),
     "stablehlo.dynamic_update_slice": Rule(_dynamic_update_slice),
-    "stablehlo.get_dimension_size": Rule(_dimension_size),
+    "stablehlo.get_dimension_size": Rule(
+        lambda use: use.number(use.operands[0].type.extents[use.integer("dimension")], DType.SI32)
+    ),
     "stablehlo.iota": Rule(_iota),
     "stablehlo.pad": Rule(_pad),
     "stablehlo.real_dynamic_slice": Rule(_real_dynamic_slice),
     "stablehlo.reshape": Rule(_reshape),
-    "stablehlo.reverse": Rule(_reverse),
+    "stablehlo.reverse": Rule(lambda use: use.reversed(use.operands[0], use.integers("dimensions"))),
     "stablehlo.slice": Rule(_slice),
-    "stablehlo.transpose": Rule(_transpose),
+    "stablehlo.transpose": Rule(lambda use: use.transposed(use.operands[0], use.integers("permutation"))),
 }

@@ -210,12 +210,10 @@ def _along(use: Use, values: list[Value], axis: int, window: int, stride: int, d
     return found
 
 
-def _map(use: Use) -> Sequence[Value]:
-    return use.imports.block(use.body(), use.operands, lift=use.operands[0].type.extents)
-
-
 RULES: Mapping[str, Rule] = {
-    "stablehlo.map": Rule(_map),
+    "stablehlo.map": Rule(
+        lambda use: use.imports.block(use.body(), use.operands, lift=use.operands[0].type.extents)
+    ),
     "stablehlo.reduce": Rule(_reduce),
     "stablehlo.reduce_window": Rule(_reduce_window),
 }

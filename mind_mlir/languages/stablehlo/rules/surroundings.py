@@ -29,14 +29,6 @@ def _converted(use: Use) -> Value:
     return converted(use, use.operands[0], use.result_type().dtype)
 
 
-def _extents(use: Use) -> Value:
-    return use.builder.constant(np.array(use.operands[0].type.extents, np.int64), DType.SI64)
-
-
-def _count(use: Use) -> Value:
-    return use.number(use.operands[0].type.element_count, DType.SI64)
-
-
 def _extent(use: Use) -> Value:
     value, index = use.operands
     known = use.imports.folded(index)
@@ -75,8 +67,10 @@ _EMITS: Mapping[str, Emit] = {
     "arith.subi": _as("Sub"),
     "arith.trunci": _converted,
     "shape.const_shape": _constant_shape,
-    "shape.num_elements": _count,
-    "shape.shape_of": _extents,
+    "shape.num_elements": lambda use: use.number(use.operands[0].type.element_count, DType.SI64),
+    "shape.shape_of": lambda use: use.builder.constant(
+        np.array(use.operands[0].type.extents, np.int64), DType.SI64
+    ),
     "shape.to_extent_tensor": _same,
     "tensor.cast": _same,
     "tensor.dim": _extent,

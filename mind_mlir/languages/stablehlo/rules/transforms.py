@@ -36,10 +36,6 @@ def _fft(use: Use) -> Value:
     return fourier.joined(use, fourier.scaled(use, pair, factor) if kind == "IFFT" else pair)
 
 
-def _cholesky(use: Use) -> Value:
-    return cholesky_of(use, use.operands[0], lower=use.flag("lower"))
-
-
 def _triangular_solve(use: Use) -> Value:
     matrix, right = use.operands
     if 0 in right.shape:
@@ -72,7 +68,7 @@ def _bits(use: Use) -> tuple[Value, Value]:
 
 
 RULES: Mapping[str, Rule] = {
-    "stablehlo.cholesky": Rule(_cholesky),
+    "stablehlo.cholesky": Rule(lambda use: cholesky_of(use, use.operands[0], lower=use.flag("lower"))),
     "stablehlo.fft": Rule(_fft),
     "stablehlo.rng_bit_generator": Rule(_bits),
     "stablehlo.triangular_solve": Rule(_triangular_solve),

@@ -79,10 +79,6 @@ def _sum(use: NodeUse) -> Array:
     return reduce(lambda x, y: x + y, use.all())
 
 
-def _mean(use: NodeUse) -> Array:
-    return _sum(use) / len(use.operands)
-
-
 def _clip(use: NodeUse) -> Array:
     x = use[0]
     low, high = use.attr("min"), use.attr("max")
@@ -117,7 +113,7 @@ RULES = {
     "Pow": OnnxRule(_power, is_elementwise=True),
     "Mod": OnnxRule(_modulo, is_plain=True),
     "Sum": OnnxRule(_sum, is_elementwise=True),
-    "Mean": OnnxRule(_mean, is_elementwise=True),
+    "Mean": OnnxRule(lambda use: _sum(use) / len(use.operands), is_elementwise=True),
     "Max": _extreme(mnp.maximum, np.maximum),
     "Min": _extreme(mnp.minimum, np.minimum),
     "Clip": OnnxRule(_clip, is_elementwise=True),

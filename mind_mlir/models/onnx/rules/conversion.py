@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 _FP8 = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
 
 
-def _cast(use: NodeUse) -> Array:
-    return cast(use, use[0], dtype_for(use, use.needed("to", int)))
-
-
-def _cast_like(use: NodeUse) -> Array:
-    return cast(use, use[0], np.dtype(use[1].dtype))
-
-
 def cast(use: NodeUse, x: Array, dtype: np.dtype[Any]) -> Array:
     """Return the elements of ``x`` as ``dtype``."""
     if use.stays:
@@ -73,8 +65,8 @@ def _bitcast(use: NodeUse) -> Array:
 
 
 RULES = {
-    "Cast": OnnxRule(_cast, is_plain=True),
-    "CastLike": OnnxRule(_cast_like, is_plain=True),
+    "Cast": OnnxRule(lambda use: cast(use, use[0], dtype_for(use, use.needed("to", int))), is_plain=True),
+    "CastLike": OnnxRule(lambda use: cast(use, use[0], np.dtype(use[1].dtype)), is_plain=True),
     "BitCast": OnnxRule(_bitcast),
     "Identity": OnnxRule(lambda use: use.operands[0], is_plain=True),
 }

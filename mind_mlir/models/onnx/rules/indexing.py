@@ -100,10 +100,6 @@ def _reverse_sequence(use: NodeUse) -> Array:
     return mnp.take_along_axis(x, whole, time)
 
 
-def _array_features(use: NodeUse) -> Array:
-    return mnp.take(use[0], use[1].reshape(-1), use[0].ndim - 1)
-
-
 RULES = {
     "Gather": OnnxRule(_gather, is_plain=True),
     "GatherElements": OnnxRule(_gather_elements),
@@ -112,5 +108,7 @@ RULES = {
     "NonZero": OnnxRule(_non_zero, is_plain=True),
     "Unique": OnnxRule(_unique, is_plain=True),
     "ReverseSequence": OnnxRule(_reverse_sequence),
-    ("ai.onnx.ml", "ArrayFeatureExtractor"): OnnxRule(_array_features),
+    ("ai.onnx.ml", "ArrayFeatureExtractor"): OnnxRule(
+        lambda use: mnp.take(use[0], use[1].reshape(-1), use[0].ndim - 1)
+    ),
 }

@@ -40,12 +40,8 @@ def _where(use: NodeUse) -> Array:
     return mnp.where(use[0], use[1], use[2])
 
 
-def _equal(use: NodeUse) -> Array:
-    return use[0] == use[1]
-
-
 RULES = {
-    "Equal": OnnxRule(_equal, is_plain=True),
+    "Equal": OnnxRule(lambda use: use[0] == use[1], is_plain=True),
     "Less": binary(lambda x, y: x < y, is_plain=True),
     "LessOrEqual": binary(lambda x, y: x <= y, is_plain=True),
     "Greater": binary(lambda x, y: x > y, is_plain=True),

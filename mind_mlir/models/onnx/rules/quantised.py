@@ -102,10 +102,6 @@ def _shifted(x: Array, zero: Array | None, *, rows: bool = False) -> Array:
     return wide - zero
 
 
-def _product_of_integers(use: NodeUse) -> Array:
-    return _shifted(use[0], use.get(2), rows=True) @ _shifted(use[1], use.get(3))
-
-
 def _quantised_product(use: NodeUse) -> Array:
     a, b = _shifted(use[0], use[2], rows=True), _shifted(use[3], use[5])
     scale_a, scale_b, scale = use[1], use[4], use[6]
@@ -130,10 +126,6 @@ def _convolved(use: NodeUse, x: Array, x_zero: Array | None, w: Array, w_zero: A
     return mnp.moveaxis(convolve(image, weights, windows, use.attr("group", 1)), -1, 1)
 
 
-def _convolution_of_integers(use: NodeUse) -> Array:
-    return _convolved(use, use[0], use.get(2), use[1], use.get(3))
-
-
 def _quantised_convolution(use: NodeUse) -> Array:
     found = _convolved(use, use[0], use[2], use[3], use[5])
     rank = found.ndim - 2
@@ -149,8 +141,10 @@ RULES = {
     "QuantizeLinear": OnnxRule(_quantize),
     "DequantizeLinear": OnnxRule(_dequantize),
     "DynamicQuantizeLinear": OnnxRule(_dynamic_quantize),
-    "MatMulInteger": OnnxRule(_product_of_integers),
+    "MatMulInteger": OnnxRule(
+        lambda use: _shifted(use[0], use.get(2), rows=True) @ _shifted(use[1], use.get(3))
+    ),
     "QLinearMatMul": OnnxRule(_quantised_product),
-    "ConvInteger": OnnxRule(_convolution_of_integers),
+    "ConvInteger": OnnxRule(lambda use: _convolved(use, use[0], use.get(2), use[1], use.get(3))),
     "QLinearConv": OnnxRule(_quantised_convolution),
 }

@@ -57,24 +57,8 @@ def _extreme(kind: Literal["Max", "Min"]) -> Callable[[Array, tuple[int, ...], b
     return reduce
 
 
-def _product(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return mnp.reduce_prod(x, axes=axes, keepdims=keepdims)
-
-
-def _norm1(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return total(abs(x), axes, keepdims)
-
-
 def _squares(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return total(x * x, axes, keepdims)
-
-
-def _norm2(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return _through_floats(x, lambda y: mnp.sqrt(_squares(y, axes, keepdims)))
-
-
-def _log_sum(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return _through_floats(x, lambda y: mnp.log(total(y, axes, keepdims)))
 
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -111,11 +95,15 @@ RULES = {
     "ReduceMean": _reduction(_mean),
     "ReduceMax": _reduction(_extreme("Max")),
     "ReduceMin": _reduction(_extreme("Min")),
-    "ReduceProd": _reduction(_product),
-    "ReduceL1": _reduction(_norm1),
-    "ReduceL2": _reduction(_norm2),
+    "ReduceProd": _reduction(lambda x, axes, keepdims: mnp.reduce_prod(x, axes=axes, keepdims=keepdims)),
+    "ReduceL1": _reduction(lambda x, axes, keepdims: total(abs(x), axes, keepdims)),
+    "ReduceL2": _reduction(
+        lambda x, axes, keepdims: _through_floats(x, lambda y: mnp.sqrt(_squares(y, axes, keepdims)))
+    ),
     "ReduceSumSquare": _reduction(_squares),
-    "ReduceLogSum": _reduction(_log_sum),
+    "ReduceLogSum": _reduction(
+        lambda x, axes, keepdims: _through_floats(x, lambda y: mnp.log(total(y, axes, keepdims)))
+    ),
     "ReduceLogSumExp": _reduction(_log_sum_exp),
     "ArgMax": _place_of_extreme(least=False),
     "ArgMin": _place_of_extreme(least=True),

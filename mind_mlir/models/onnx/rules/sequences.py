@@ -76,18 +76,10 @@ def _concat(use: NodeUse) -> Array:
     return mnp.stack(arrays, axis) if is_new else mnp.concatenate(arrays, axis)
 
 
-def _is_there(use: NodeUse) -> Array:
-    return np.array(use.has(0))
-
-
 def _element(use: NodeUse) -> Value:
     if not use.has(0):
         broken("it asks an empty optional for its value")
     return use.operands[0]
-
-
-def _optional(use: NodeUse) -> Value:
-    return use.operands[0] if use.operands else None
 
 
 RULES = {
@@ -99,7 +91,7 @@ RULES = {
     "SequenceLength": OnnxRule(lambda use: np.array(len(use.sequence(0)), np.int64), is_plain=True),
     "SplitToSequence": OnnxRule(_split, is_plain=True),
     "ConcatFromSequence": OnnxRule(_concat, is_plain=True),
-    "Optional": OnnxRule(_optional, is_plain=True),
-    "OptionalHasElement": OnnxRule(_is_there, is_plain=True),
+    "Optional": OnnxRule(lambda use: use.operands[0] if use.operands else None, is_plain=True),
+    "OptionalHasElement": OnnxRule(lambda use: np.array(use.has(0)), is_plain=True),
     "OptionalGetElement": OnnxRule(_element, is_plain=True),
 }

@@ -91,10 +91,6 @@ def _shape(use: NodeUse) -> Array:
     return np.array(shape[start:end] if end >= start or end < 0 else (), np.int64)
 
 
-def _size(use: NodeUse) -> Array:
-    return np.array(math.prod(use[0].shape), np.int64)
-
-
 def _expand(use: NodeUse) -> Array:
     x, wanted = use[0], use.ints(1, "the shape")
     if any(extent < 0 for extent in wanted):
@@ -152,7 +148,7 @@ RULES = {
     "Flatten": OnnxRule(_flatten, is_plain=True),
     "Concat": OnnxRule(_concat, is_plain=True),
     "Shape": OnnxRule(_shape, is_plain=True),
-    "Size": OnnxRule(_size, is_plain=True),
+    "Size": OnnxRule(lambda use: np.array(math.prod(use[0].shape), np.int64), is_plain=True),
     "Expand": OnnxRule(_expand, is_plain=True),
     "Tile": OnnxRule(_tile),
     "DepthToSpace": OnnxRule(_depth_to_space),

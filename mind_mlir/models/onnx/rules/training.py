@@ -68,13 +68,11 @@ def _momentum(use: NodeUse, x: Array, slope: Array, states: list[Array]) -> tupl
     return x - direction * rate, velocity
 
 
-def _binarizer(use: NodeUse) -> Array:
-    return (use[0] > use.attr("threshold", 0.0)).astype(use[0].dtype)
-
-
 RULES = {
     (_DOMAIN, "Adagrad"): _each(1, _adagrad),
     (_DOMAIN, "Adam"): _each(2, _adam),
     (_DOMAIN, "Momentum"): _each(1, _momentum),
-    ("ai.onnx.ml", "Binarizer"): OnnxRule(_binarizer),
+    ("ai.onnx.ml", "Binarizer"): OnnxRule(
+        lambda use: (use[0] > use.attr("threshold", 0.0)).astype(use[0].dtype)
+    ),
 }

@@ -88,10 +88,6 @@ def _convolution(
     return found
 
 
-def _max_pool(to: OperatorUse, *args: Any) -> TracedArray:
-    return _first(pooling.RULES["aten.max_pool2d_with_indices"], to, *args)
-
-
 def _adaptive_avg_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> TracedArray:
     found: TracedArray
     if list(sizes) == [1, 1]:
@@ -143,7 +139,9 @@ RULES: Mapping[str, Rule] = {
     "aten.conv1d.default": _convolution,
     "aten.conv2d.default": _convolution,
     "aten.conv3d.default": _convolution,
-    "aten.max_pool2d.default": _max_pool,
+    "aten.max_pool2d.default": lambda to, *args: _first(
+        pooling.RULES["aten.max_pool2d_with_indices"], to, *args
+    ),
     "aten.adaptive_avg_pool2d.default": _adaptive_avg_pool,
     "aten.softmax.int": _softmax,
     "aten.to.dtype": _to_dtype,

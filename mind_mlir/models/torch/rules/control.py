@@ -54,14 +54,6 @@ def _scan(
     return [*last, *every]
 
 
-def _called(to: OperatorUse, graph: FxGraph, *operands: Any) -> list[Any]:
-    return to.shared.run(graph, list(operands))
-
-
-def _subgraph(to: OperatorUse, graph: FxGraph, _name: Any, *operands: Any) -> list[Any]:
-    return to.shared.run(graph, list(operands))
-
-
 def _with_mode(to: OperatorUse, _enabled: Any, graph: Any, *operands: Any) -> list[Any]:
     if not hasattr(graph, "nodes"):
         raise UnreadUse("its graph is not among its arguments")
@@ -77,8 +69,8 @@ RULES: Mapping[str, Rule] = {
     "higher_order.cond": _cond,
     "higher_order.while_loop": _while_loop,
     "higher_order.scan": _scan,
-    "higher_order.invoke_subgraph": _subgraph,
+    "higher_order.invoke_subgraph": lambda to, graph, _name, *operands: to.shared.run(graph, list(operands)),
     "higher_order.wrap_with_set_grad_enabled": _with_mode,
     "higher_order.wrap_with_autocast": _with_autocast,
-    "higher_order.wrap": _called,
+    "higher_order.wrap": lambda to, graph, *operands: to.shared.run(graph, list(operands)),
 }

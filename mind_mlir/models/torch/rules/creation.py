@@ -15,14 +15,10 @@ from mind_mlir.tracing.operators import choose, compare
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
-
-
-def _full(to: OperatorUse, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
-    return full(shape, value, to.dtype)
 
 
 def filled(value: int) -> Rule:
@@ -33,14 +29,6 @@ def filled(value: int) -> Rule:
 def filled_like(value: int) -> Rule:
     """Return the rule of arrays of one number, of the shape of another one."""
     return lambda to, x, *_, **__: full(x.shape, value, to.dtype)
-
-
-def _new_full(to: OperatorUse, _x: TracedArray, shape: Sequence[int], value: Any, **_: Any) -> TracedArray:
-    return full(shape, value, to.dtype)
-
-
-def _full_like(to: OperatorUse, x: TracedArray, value: Any, **_: Any) -> TracedArray:
-    return full(x.shape, value, to.dtype)
 
 
 def new_filled(value: int) -> Rule:
@@ -64,10 +52,6 @@ def line(count: int, start: Any, step: Any, dtype: DType) -> TracedArray:
     if not isinstance(start, (int, float)) or start:
         found = found + number(start, inner)
     return cast(found, dtype)
-
-
-def _iota(to: OperatorUse, count: int, *, start: int, step: int, **_: Any) -> TracedArray:
-    return line(count, start, step, to.dtype)
 
 
 def _linspace(to: OperatorUse, start: Any, end: Any, steps: int, **_: Any) -> TracedArray:
@@ -103,17 +87,9 @@ def _triangle_places(places: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _scalar(to: OperatorUse, value: Any, **_: Any) -> TracedArray:
-    return number(value, to.dtype)
-
-
-def _fill(to: OperatorUse, x: TracedArray, value: Any) -> TracedArray:
-    return full(x.shape, cast(value, dtype_of(x)), to.dtype)
-
-
 RULES: Mapping[str, Rule] = {
-    "aten.full": _full,
-    "aten.full_like": _full_like,
+    "aten.full": lambda to, shape, value, **_: full(shape, value, to.dtype),
+    "aten.full_like": lambda to, x, value, **_: full(x.shape, value, to.dtype),
     "aten.zeros": filled(0),
     "aten.ones": filled(1),
     "aten.empty": filled(0),
@@ -123,17 +99,17 @@ RULES: Mapping[str, Rule] = {
     "aten.ones_like": filled_like(1),
     "aten.empty_like": filled_like(0),
     "aten.empty_permuted": filled(0),
-    "aten.new_full": _new_full,
+    "aten.new_full": lambda to, _x, shape, value, **_: full(shape, value, to.dtype),
     "aten.new_zeros": new_filled(0),
     "aten.new_ones": new_filled(1),
     "aten.new_empty": new_filled(0),
     "aten.new_empty_strided": new_filled(0),
     "aten.arange": _arange,
-    "prims.iota": _iota,
+    "prims.iota": lambda to, count, *, start, step, **_: line(count, start, step, to.dtype),
     "aten.linspace": _linspace,
     "aten.eye": _eye,
     "aten.tril_indices": _triangle_places(np.tril_indices),
     "aten.triu_indices": _triangle_places(np.triu_indices),
-    "aten.scalar_tensor": _scalar,
-    "aten.fill": _fill,
+    "aten.scalar_tensor": lambda to, value, **_: number(value, to.dtype),
+    "aten.fill": lambda to, x, value: full(x.shape, cast(value, dtype_of(x)), to.dtype),
 }

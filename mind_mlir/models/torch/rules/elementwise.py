@@ -175,14 +175,6 @@ def _clamped(
     return found if high is None else operators.binary("Minimum", found, cast(high, to.dtype))
 
 
-def _where(to: OperatorUse, condition: TracedArray, x: Operand, y: Operand) -> TracedArray:
-    return select(condition, x, y, to.dtype)
-
-
-def _masked_fill(to: OperatorUse, x: TracedArray, mask: TracedArray, value: Operand) -> TracedArray:
-    return select(mask, value, x, to.dtype)
-
-
 def logical(opcode: str) -> Rule:
     """Return the rule of a connective of truth values; a number is true where it is not 0."""
     return lambda _, *operands: operators.binary(opcode, *map(truth, operands))
@@ -267,26 +259,14 @@ def _rounded(to: OperatorUse, x: TracedArray, *, decimals: int) -> TracedArray:
     return cast(op("RoundEven", wide_x / factor) * factor, to.dtype)
 
 
-def _to_copy(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
-    return cast(x, to.dtype)
-
-
 def _same(_: OperatorUse, x: TracedArray, *__: Any, **___: Any) -> TracedArray:
     return x
-
-
-def _convert(_: OperatorUse, x: TracedArray, dtype: DType) -> TracedArray:
-    return cast(x, dtype)
 
 
 def _bitcast(to: OperatorUse, x: TracedArray, dtype: DType) -> TracedArray:
     if dtype.itemsize != dtype_of(x).itemsize:
         raise UnreadUse("it takes the bits of numbers of one width as those of another")
     return x if dtype is dtype_of(x) else op("Bitcast", x, dtype=dtype)
-
-
-def _copied(to: OperatorUse, x: TracedArray, y: TracedArray, *_: Any) -> TracedArray:
-    return expanded(cast(y, dtype_of(x)), x.shape)
 
 
 def _nan_to_num(
@@ -306,18 +286,10 @@ def _nan_to_num(
     return x
 
 
-def _is_nan(_: OperatorUse, x: TracedArray) -> TracedArray:
-    return operators.compare("NotEqual", x, x)
-
-
 def _is_inf(_: OperatorUse, x: TracedArray) -> TracedArray:
     if not dtype_of(x).is_float:
         return operators.compare("NotEqual", x, x)
     return operators.compare("Equal", abs(x), number(float("inf"), dtype_of(x)))
-
-
-def _negated(_: OperatorUse, x: TracedArray) -> TracedArray:
-    return op("Neg", x)
 
 
 def _absolute(_: OperatorUse, x: TracedArray) -> TracedArray:
@@ -339,10 +311,6 @@ def _sign(_: OperatorUse, x: TracedArray) -> TracedArray:
     return above - operators.compare("Less", x, zero).astype(dtype)
 
 
-def _remainder(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
-    return operators.remainder(cast(x, to.dtype), cast(y, to.dtype))
-
-
 RULES: Mapping[str, Rule] = {
     "aten.add": _added(1),
     "aten.sub": _added(-1),
@@ -351,7 +319,7 @@ RULES: Mapping[str, Rule] = {
     "aten.div": _divided,
     "aten.true_divide": _divided,
     "aten.floor_divide": lambda to, x, y: _divided(to, x, y, rounding_mode="floor"),
-    "aten.remainder": _remainder,
+    "aten.remainder": lambda to, x, y: operators.remainder(cast(x, to.dtype), cast(y, to.dtype)),
     "aten.fmod": binary("Remainder"),
     "aten.pow": _power,
     "aten.atan2": binary("Atan2"),
@@ -380,18 +348,18 @@ RULES: Mapping[str, Rule] = {
     "aten.bitwise_not": unary("Not"),
     "aten.bitwise_left_shift": _shift("ShiftLeft"),
     "aten.bitwise_right_shift": lambda to, x, y: operators.shift_right(cast(x, to.dtype), cast(y, to.dtype)),
-    "aten.where": _where,
-    "aten.masked_fill": _masked_fill,
+    "aten.where": lambda to, condition, x, y: select(condition, x, y, to.dtype),
+    "aten.masked_fill": lambda to, x, mask, value: select(mask, value, x, to.dtype),
     "aten.addcmul": wide(_addcmul),
     "aten.addcdiv": wide(_addcdiv),
     "prims.fma": wide(lambda x, y, z: x * y + z),
     "aten.lerp": wide(_lerp),
     "aten.abs": _absolute,
-    "aten.neg": _negated,
+    "aten.neg": lambda _, x: op("Neg", x),
     "aten.sign": _sign,
     "aten.sgn": _sign,
     "aten.signbit": lambda _, x: _is_negative(x),
-    "aten.isnan": _is_nan,
+    "aten.isnan": lambda _, x: operators.compare("NotEqual", x, x),
     "aten.isinf": _is_inf,
     "aten.isfinite": lambda _, x: (
         op("IsFinite", x) if dtype_of(x).is_float else operators.compare("Equal", x, x)
@@ -405,7 +373,7 @@ RULES: Mapping[str, Rule] = {
     "aten.fmin": _numbers_first("Minimum"),
     "aten.trunc": lambda _, x: x if dtype_of(x).is_integer else _truncated(x),
     "aten.frac": lambda _, x: x - _truncated(x),
-    "aten._to_copy": _to_copy,
+    "aten._to_copy": lambda to, x, **_: cast(x, to.dtype),
     "aten.clone": _same,
     "aten.alias": _same,
     "aten.detach": _same,
@@ -413,9 +381,9 @@ RULES: Mapping[str, Rule] = {
     "aten.contiguous": _same,
     "aten.resolve_conj": _same,
     "aten.resolve_neg": _same,
-    "prims.convert_element_type": _convert,
+    "prims.convert_element_type": lambda _, x, dtype: cast(x, dtype),
     "prims.device_put": _same,
     "aten.view.dtype": _bitcast,
     "prims.view_of": _same,
-    "aten.copy": _copied,
+    "aten.copy": lambda to, x, y, *_: expanded(cast(y, dtype_of(x)), x.shape),
 }

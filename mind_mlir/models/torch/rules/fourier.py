@@ -80,10 +80,6 @@ def _as_parts(_: OperatorUse, x: TracedArray) -> TracedArray:
     return op("Concat", *parts, axis=x.ndim)
 
 
-def _of_parts(_: OperatorUse, x: TracedArray) -> TracedArray:
-    return op("Complex", x[..., 0], x[..., 1])
-
-
 def _of_two(_: OperatorUse, real: TracedArray, imaginary: TracedArray) -> TracedArray:
     shape = common_shape([real.shape, imaginary.shape])
     return op("Complex", expanded(real, shape), expanded(imaginary, shape))
@@ -102,10 +98,6 @@ def _conjugate(_: OperatorUse, x: TracedArray) -> TracedArray:
     return op("Complex", op("Real", x), -op("Imag", x)) if dtype_of(x).is_complex else x
 
 
-def _polar(_: OperatorUse, size: TracedArray, angle: TracedArray) -> TracedArray:
-    return _of_two(_, size * op("Cos", angle), size * op("Sin", angle))
-
-
 def _angle(to: OperatorUse, x: TracedArray) -> TracedArray:
     if dtype_of(x).is_complex:
         return op("Atan2", op("Imag", x), op("Real", x))
@@ -119,11 +111,11 @@ RULES: Mapping[str, Rule] = {
     "aten._fft_r2c": _real_to_complex,
     "aten._fft_c2r": _complex_to_real,
     "aten.view_as_real": _as_parts,
-    "aten.view_as_complex": _of_parts,
+    "aten.view_as_complex": lambda _, x: op("Complex", x[..., 0], x[..., 1]),
     "aten.real": _part("Real"),
     "aten.imag": _part("Imag"),
     "aten.complex": _of_two,
-    "aten.polar": _polar,
+    "aten.polar": lambda _, size, angle: _of_two(_, size * op("Cos", angle), size * op("Sin", angle)),
     "aten.angle": _angle,
     "aten._conj": _conjugate,
     "aten._conj_physical": _conjugate,

@@ -51,10 +51,6 @@ def _gelu_backward(gradient: TracedArray, x: TracedArray, *, approximate: str = 
     return gradient * (share + x * density)
 
 
-def _silu(x: TracedArray) -> TracedArray:
-    return x * op("Logistic", x)
-
-
 def _silu_backward(gradient: TracedArray, x: TracedArray) -> TracedArray:
     share = op("Logistic", x)
     return gradient * share * (x * (1.0 - share) + 1.0)
@@ -82,10 +78,6 @@ def _elu_backward(
     return gradient * _chosen(_is_above(x, 0.0), scale, bent, x)
 
 
-def _leaky_relu(x: TracedArray, negative_slope: float = 0.01) -> TracedArray:
-    return choose(_is_above(x, 0.0), x, _scaled(x, negative_slope))
-
-
 def _relu(to: OperatorUse, x: TracedArray) -> TracedArray:
     zero = number(0, dtype_of(x))
     if not dtype_of(x).is_float:
@@ -96,14 +88,6 @@ def _relu(to: OperatorUse, x: TracedArray) -> TracedArray:
 def _hardtanh(to: OperatorUse, x: TracedArray, low: float = -1, high: float = 1) -> TracedArray:
     dtype = to.dtype
     return binary("Minimum", binary("Maximum", x, number(low, dtype)), number(high, dtype))
-
-
-def _sigmoid_backward(gradient: TracedArray, share: TracedArray) -> TracedArray:
-    return gradient * (share * (1.0 - share))
-
-
-def _tanh_backward(gradient: TracedArray, bent: TracedArray) -> TracedArray:
-    return gradient * (1.0 - bent * bent)
 
 
 def _threshold_backward(
@@ -117,10 +101,6 @@ def _log_sigmoid(x: TracedArray) -> TracedArray:
     return binary("Minimum", x, number(0.0, dtype_of(x))) - op("Log1p", op("Exp", -abs(x)))
 
 
-def _exp2(x: TracedArray) -> TracedArray:
-    return binary("Power", number(2.0, dtype_of(x)), x)
-
-
 def _sinc(x: TracedArray) -> TracedArray:
     angle = _scaled(x, math.pi)
     is_zero = compare("Equal", x, number(0.0, dtype_of(x)))
@@ -130,7 +110,7 @@ def _sinc(x: TracedArray) -> TracedArray:
 RULES: Mapping[str, Rule] = {
     "aten.exp": unary("Exp"),
     "aten.expm1": unary("Expm1"),
-    "aten.exp2": of_floats(_exp2),
+    "aten.exp2": of_floats(lambda x: binary("Power", number(2.0, dtype_of(x)), x)),
     "aten.log": unary("Log"),
     "aten.log1p": unary("Log1p"),
     "aten.log2": of_floats(lambda x: _scaled(op("Log", x), 1 / _LN2)),
@@ -152,16 +132,18 @@ RULES: Mapping[str, Rule] = {
     "aten.relu": _relu,
     "aten.hardtanh": _hardtanh,
     "aten.gelu": wide(gelu),
-    "aten.silu": wide(_silu),
+    "aten.silu": wide(lambda x: x * op("Logistic", x)),
     "aten.softplus": wide(_softplus),
     "aten.elu": wide(_elu),
-    "aten.leaky_relu": wide(_leaky_relu),
+    "aten.leaky_relu": wide(
+        lambda x, negative_slope=0.01: choose(_is_above(x, 0.0), x, _scaled(x, negative_slope))
+    ),
     "aten.hardswish": wide(lambda x: x * hard_sigmoid(x)),
     "aten.hardsigmoid": wide(hard_sigmoid),
     "aten.gelu_backward": wide(_gelu_backward),
     "aten.silu_backward": wide(_silu_backward),
     "aten.elu_backward": wide(_elu_backward),
-    "aten.sigmoid_backward": wide(_sigmoid_backward),
-    "aten.tanh_backward": wide(_tanh_backward),
+    "aten.sigmoid_backward": wide(lambda gradient, share: gradient * (share * (1.0 - share))),
+    "aten.tanh_backward": wide(lambda gradient, bent: gradient * (1.0 - bent * bent)),
     "aten.threshold_backward": _threshold_backward,
 }

@@ -38,10 +38,6 @@ def indices_of(x: TracedArray) -> TracedArray:
     return x if dtype_of(x) in _INDICES else cast(x, DType.SI64)
 
 
-def _embedding(_: OperatorUse, weight: TracedArray, indices: TracedArray, *__: Any) -> TracedArray:
-    return rows(weight, indices_of(indices))
-
-
 def rows(x: TracedArray, places: TracedArray) -> TracedArray:
     """Return slices of the first dimension."""
     if not places.size or not x.size:
@@ -245,16 +241,6 @@ def _index_add(
     return _along(x, dim, index, values, "add")
 
 
-def _index_copy(
-    to: OperatorUse, x: TracedArray, dim: int, index: TracedArray, source: TracedArray
-) -> TracedArray:
-    return _along(x, dim, index, cast(source, to.dtype), "set")
-
-
-def _index_fill(to: OperatorUse, x: TracedArray, dim: int, index: TracedArray, value: Operand) -> TracedArray:
-    return _along(x, dim, index, cast(value, to.dtype), "set")
-
-
 def _along(x: TracedArray, dim: int, index: TracedArray, values: TracedArray, how: str) -> TracedArray:
     """Write slices of one dimension."""
     if not x.ndim:
@@ -299,7 +285,7 @@ def _take(_: OperatorUse, x: TracedArray, index: TracedArray) -> TracedArray:
 
 
 RULES: Mapping[str, Rule] = {
-    "aten.embedding": _embedding,
+    "aten.embedding": lambda _, weight, indices, *__: rows(weight, indices_of(indices)),
     "aten.embedding_dense_backward": _embedding_backward,
     "aten.index_select": _index_select,
     "aten.index": _index,
@@ -311,8 +297,8 @@ RULES: Mapping[str, Rule] = {
     "aten.scatter_add": _scatter_add,
     "aten.scatter_reduce": _scatter_reduce,
     "aten.index_add": _index_add,
-    "aten.index_copy": _index_copy,
-    "aten.index_fill": _index_fill,
+    "aten.index_copy": lambda to, x, dim, index, source: _along(x, dim, index, cast(source, to.dtype), "set"),
+    "aten.index_fill": lambda to, x, dim, index, value: _along(x, dim, index, cast(value, to.dtype), "set"),
     "aten.index_reduce": _index_reduce,
     "aten.put": _put,
     "aten.take": _take,

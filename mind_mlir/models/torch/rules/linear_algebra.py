@@ -85,18 +85,6 @@ def solved(
     return composed(lambda to, *given: [triangular.triangular_solved(to, *given, **how)], matrix, right)[0]
 
 
-def _solve_triangular(
-    _: OperatorUse,
-    matrix: TracedArray,
-    right: TracedArray,
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-) -> TracedArray:
-    return solved(matrix, right, upper=upper, left=left, unit=unitriangular)
-
-
 def _old_solve_triangular(
     _: OperatorUse,
     right: TracedArray,
@@ -129,10 +117,6 @@ def _cholesky_solved(
     first, second = ("ADJOINT", "NO_TRANSPOSE") if upper else ("NO_TRANSPOSE", "ADJOINT")
     inner = solved(factor, right, upper=upper, transposed=first)
     return solved(factor, inner, upper=upper, transposed=second)
-
-
-def _cholesky_inverse(to: OperatorUse, factor: TracedArray, upper: bool = False) -> TracedArray:
-    return _cholesky_solved(to, identity_like(factor), factor, upper)
 
 
 def identity_like(x: TracedArray) -> TracedArray:
@@ -207,18 +191,6 @@ def lu_solved(
     inner = solved(both, right, upper=True, transposed="ADJOINT")
     found = solved(both, inner, upper=False, unit=True, transposed="ADJOINT")
     return _rows_in(found, _inverse_of(order))
-
-
-def _lu_solve(
-    _: OperatorUse,
-    both: TracedArray,
-    pivots: TracedArray,
-    right: TracedArray,
-    *,
-    left: bool = True,
-    adjoint: bool = False,
-) -> TracedArray:
-    return lu_solved(both, pivots, right, left=left, adjoint=adjoint)
 
 
 def _factors(both: TracedArray, pivots: TracedArray) -> list[TracedArray]:
@@ -410,11 +382,17 @@ RULES: Mapping[str, Rule] = {
     "aten.linalg_cholesky_ex": _cholesky,
     "aten.cholesky": lambda to, x, upper=False: _cholesky(to, x, upper=upper)[0],
     "aten.cholesky_solve": _cholesky_solved,
-    "aten.cholesky_inverse": _cholesky_inverse,
-    "aten.linalg_solve_triangular": _solve_triangular,
+    "aten.cholesky_inverse": lambda to, factor, upper=False: _cholesky_solved(
+        to, identity_like(factor), factor, upper
+    ),
+    "aten.linalg_solve_triangular": lambda _, matrix, right, *, upper, left=True, unitriangular=False: solved(
+        matrix, right, upper=upper, left=left, unit=unitriangular
+    ),
     "aten.triangular_solve": _old_solve_triangular,
     "aten.linalg_lu_factor_ex": _lu_factor,
-    "aten.linalg_lu_solve": _lu_solve,
+    "aten.linalg_lu_solve": lambda _, both, pivots, right, *, left=True, adjoint=False: lu_solved(
+        both, pivots, right, left=left, adjoint=adjoint
+    ),
     "aten.linalg_lu": _lu,
     "aten.lu_unpack": _lu_unpack,
     "aten._linalg_solve_ex": _solve,

@@ -29,10 +29,6 @@ def _softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     return cast(softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype)
 
 
-def _safe_softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
-    return cast(masked_softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype)
-
-
 def masked_softmax(x: TracedArray, axis: int) -> TracedArray:
     """Return the softmax, which is 0 where all numbers along the axis are -Inf."""
     zero, one = number(0.0, dtype_of(x)), number(1.0, dtype_of(x))
@@ -307,7 +303,9 @@ def _weight_norm_backward(
 
 RULES: Mapping[str, Rule] = {
     "aten._softmax": _softmax,
-    "aten._safe_softmax": _safe_softmax,
+    "aten._safe_softmax": lambda to, x, dim, *_: cast(
+        masked_softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype
+    ),
     "aten._log_softmax": _log_softmax,
     "aten._softmax_backward_data": _softmax_backward,
     "aten._log_softmax_backward_data": _log_softmax_backward,

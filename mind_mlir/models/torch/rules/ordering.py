@@ -134,10 +134,6 @@ def _searched(
     return summed(before.astype(to.dtype), [before.ndim - 1], keepdim=False)
 
 
-def _bucketized(to: OperatorUse, x: Any, edges: TracedArray, **how: Any) -> TracedArray:
-    return _searched(to, edges, x, **how)
-
-
 def _histogram(
     to: OperatorUse, x: TracedArray, bins: int = 100, low: float = 0, high: float = 0
 ) -> TracedArray:
@@ -195,7 +191,7 @@ RULES: Mapping[str, Rule] = {
     "aten.kthvalue": _kth_value,
     "aten.median": _median,
     "aten.searchsorted": _searched,
-    "aten.bucketize": _bucketized,
+    "aten.bucketize": lambda to, x, edges, **how: _searched(to, edges, x, **how),
     "aten.histc": _histogram,
     "aten._cdist_forward": _distances,
     "aten.masked_scatter": _masked_scatter,

@@ -42,14 +42,6 @@ def _dropout(to: OperatorUse, x: TracedArray, rate: float, train: bool | None = 
     return list(kept(to, x, rate))
 
 
-def _uniform(to: OperatorUse, shape: Sequence[int], **_: Any) -> TracedArray:
-    return drawn(to, shape, to.dtype)
-
-
-def _normal(to: OperatorUse, shape: Sequence[int], **_: Any) -> TracedArray:
-    return drawn(to, shape, to.dtype, opcode="RngNormal")
-
-
 def _uniform_between(
     to: OperatorUse, x: TracedArray, low: float = 0.0, high: float = 1.0, **_: Any
 ) -> TracedArray:
@@ -119,8 +111,8 @@ def _multinomial(
 
 RULES: Mapping[str, Rule] = {
     "aten.native_dropout": _dropout,
-    "aten.rand": _uniform,
-    "aten.randn": _normal,
+    "aten.rand": lambda to, shape, **_: drawn(to, shape, to.dtype),
+    "aten.randn": lambda to, shape, **_: drawn(to, shape, to.dtype, opcode="RngNormal"),
     "aten.rand_like": lambda to, x, **_: drawn(to, x.shape, to.dtype),
     "aten.randn_like": lambda to, x, **_: drawn(to, x.shape, to.dtype, opcode="RngNormal"),
     "aten.uniform": _uniform_between,

@@ -46,23 +46,11 @@ def _reduced_shape(x: TracedArray, axes: list[int], *, keepdim: bool) -> list[in
     return kept if keepdim else [extent for axis, extent in enumerate(kept) if axis not in axes]
 
 
-def _sum(to: OperatorUse, x: TracedArray, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
-    return summed(cast(x, to.dtype), axes_of(dims, x.ndim), keepdim=keepdim)
-
-
-def _sum_all(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
-    return summed(cast(x, to.dtype), axes_of(None, x.ndim), keepdim=False)
-
-
 def _mean(to: OperatorUse, x: TracedArray, dims: Any = None, keepdim: bool = False, **_: Any) -> TracedArray:
     x, axes = cast(x, to.dtype), axes_of(dims, x.ndim)
     if not x.size:
         return _of_nothing(x, axes, float("nan"), keepdim=keepdim)
     return x.mean(axes, keepdims=keepdim) if axes else x
-
-
-def _mean_all(to: OperatorUse, x: TracedArray, **_: Any) -> TracedArray:
-    return _mean(to, x)
 
 
 def _prod(to: OperatorUse, x: TracedArray, dim: int, keepdim: bool = False, **_: Any) -> TracedArray:
@@ -268,21 +256,13 @@ def _norm(
     return cast(found, dtype)
 
 
-def _count_nonzero(_: OperatorUse, x: TracedArray, dims: Any = None) -> TracedArray:
-    return summed(truth(x).astype(DType.SI64), axes_of(dims, x.ndim), keepdim=False)
-
-
-def _aminmax(
-    _: OperatorUse, x: TracedArray, *, dim: int | None = None, keepdim: bool = False
-) -> list[TracedArray]:
-    return [extremum(kind)(_, x, dim, keepdim) for kind in ("Min", "Max")]
-
-
 RULES: Mapping[str, Rule] = {
-    "aten.sum": _sum,
-    "aten.sum.default": _sum_all,
+    "aten.sum": lambda to, x, dims=None, keepdim=False, **_: summed(
+        cast(x, to.dtype), axes_of(dims, x.ndim), keepdim=keepdim
+    ),
+    "aten.sum.default": lambda to, x, **_: summed(cast(x, to.dtype), axes_of(None, x.ndim), keepdim=False),
     "aten.mean": _mean,
-    "aten.mean.default": _mean_all,
+    "aten.mean.default": lambda to, x, **_: _mean(to, x),
     "aten.prod": _prod,
     "aten.prod.default": _prod_all,
     "aten.amax": extremum("Max"),
@@ -291,7 +271,9 @@ RULES: Mapping[str, Rule] = {
     "aten.min": extremum("Min"),
     "aten.max.dim": _with_places("Max"),
     "aten.min.dim": _with_places("Min"),
-    "aten.aminmax": _aminmax,
+    "aten.aminmax": lambda _, x, *, dim=None, keepdim=False: [
+        extremum(kind)(_, x, dim, keepdim) for kind in ("Min", "Max")
+    ],
     "aten.any": _truths("Max"),
     "aten.all": _truths("Min"),
     "aten.argmax": _argument("Max"),
@@ -311,5 +293,7 @@ RULES: Mapping[str, Rule] = {
     "aten.topk": _topk,
     "aten.logsumexp": _log_sum_exp,
     "aten.linalg_vector_norm": _norm,
-    "aten.count_nonzero": _count_nonzero,
+    "aten.count_nonzero": lambda _, x, dims=None: summed(
+        truth(x).astype(DType.SI64), axes_of(dims, x.ndim), keepdim=False
+    ),
 }

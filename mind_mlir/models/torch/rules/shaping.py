@@ -59,30 +59,11 @@ def _transpose(_: OperatorUse, x: TracedArray, one: int, two: int) -> TracedArra
     return x if first == second else x.swapaxes(first, second)
 
 
-def _t(_: OperatorUse, x: TracedArray) -> TracedArray:
-    return x.T if x.ndim == 2 else x
-
-
-def _unsqueeze(_: OperatorUse, x: TracedArray, dim: int) -> TracedArray:
-    return op("ExpandDims", x, axes=[dim % (x.ndim + 1)])
-
-
 def _squeeze(_: OperatorUse, x: TracedArray, dims: Any = None) -> TracedArray:
     axes = [axis for axis in axes_of(dims, x.ndim) if x.shape[axis] == 1]
     if isinstance(dims, list) and not dims:
         return x
     return op("Squeeze", x, axes=axes) if axes else x
-
-
-def _slice(
-    _: OperatorUse,
-    x: TracedArray,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
-) -> TracedArray:
-    return sliced(x, dim, start, end, step)
 
 
 def sliced(x: TracedArray, dim: int, start: int | None, end: int | None, step: int = 1) -> TracedArray:
@@ -91,10 +72,6 @@ def sliced(x: TracedArray, dim: int, start: int | None, end: int | None, step: i
     if slice(start, end, step).indices(x.shape[axis]) == (0, x.shape[axis], 1):
         return x
     return x[(slice(None),) * axis + (slice(start, end, step),)]
-
-
-def _select(_: OperatorUse, x: TracedArray, dim: int, index: Any) -> TracedArray:
-    return x[(slice(None),) * axis_of(dim, x.ndim) + (index,)]
 
 
 def _split_with_sizes(
@@ -354,11 +331,11 @@ RULES: Mapping[str, Rule] = {
     "aten.expand": _expand,
     "aten.permute": _permute,
     "aten.transpose": _transpose,
-    "aten.t": _t,
-    "aten.unsqueeze": _unsqueeze,
+    "aten.t": lambda _, x: x.T if x.ndim == 2 else x,
+    "aten.unsqueeze": lambda _, x, dim: op("ExpandDims", x, axes=[dim % (x.ndim + 1)]),
     "aten.squeeze": _squeeze,
-    "aten.slice": _slice,
-    "aten.select": _select,
+    "aten.slice": lambda _, x, dim=0, start=None, end=None, step=1: sliced(x, dim, start, end, step),
+    "aten.select": lambda _, x, dim, index: x[(slice(None),) * axis_of(dim, x.ndim) + (index,)],
     "aten.split": _split,
     "aten.split.sizes": _split_with_sizes,
     "aten.split_with_sizes": _split_with_sizes,
