@@ -5,23 +5,12 @@ The first digit is the phase. Codes ``Ex1xx`` and ``E7xxx`` are this compiler's 
 
 from __future__ import annotations
 
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.catalogue import (
-    artefacts,
-    autodiff,
-    functions,
-    lexical,
-    programs,
-    runtime,
-    shapes,
-    surface,
-    tracing,
-    types,
-    verification,
-)
 from mind_mlir.diagnostics.catalogue.entry import Sample
+from mind_mlir.support.families import families
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,27 +28,12 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_FAMILIES = (
-    lexical,
-    types,
-    surface,
-    tracing,
-    shapes,
-    verification,
-    functions,
-    programs,
-    autodiff,
-    runtime,
-    artefacts,
-)
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
+_ENTRIES = families("mind_mlir.diagnostics.catalogue", "ENTRIES")
 #: Every entry by its code, in ascending order.
 CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType(
-    {
-        entry.code: entry
-        for entry in sorted((e for family in _FAMILIES for e in family.ENTRIES), key=lambda entry: entry.code)
-    }
+    {entry.code: entry for entry in sorted(chain(*_ENTRIES), key=lambda entry: entry.code)}
 )
 
 

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.stablehlo.rules import (
-    complex_numbers,
-    contracting,
-    control,
-    elementwise,
-    gathering,
-    movement,
-    normalizing,
-    ordering,
-    reducing,
-    surroundings,
-    transforms,
-)
+from mind_mlir.support.families import families
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -24,20 +12,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.languages.stablehlo.rules.use import Rule
 
-_FAMILIES = (
-    elementwise,
-    movement,
-    control,
-    reducing,
-    ordering,
-    contracting,
-    normalizing,
-    gathering,
-    surroundings,
-    complex_numbers,
-    transforms,
-)
 #: Every rule, by what MLIR calls the operation.
 RULES: Mapping[str, Rule] = FrozenDict(
-    {name: rule for family in _FAMILIES for name, rule in family.RULES.items()}
+    {name: rule for rules in families(__name__, "RULES") for name, rule in rules.items()}
 )

@@ -9,31 +9,9 @@ import inspect
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mind_mlir.models.torch.rules import (
-    attention,
-    composites,
-    control,
-    convolution,
-    creation,
-    elementwise,
-    fourier,
-    functions,
-    images,
-    indexing,
-    linear_algebra,
-    normalisation,
-    ordering,
-    pooling,
-    products,
-    random,
-    recurrent,
-    reductions,
-    scalars,
-    segments,
-    shaping,
-    transformers,
-)
+from mind_mlir.models.torch.rules import random, recurrent
 from mind_mlir.models.torch.rules.lists import rule_of_lists
+from mind_mlir.support.families import families
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -41,14 +19,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.models.torch.rules.use import Rule
 
-_FAMILIES = (
-    *(elementwise, functions, reductions, ordering, shaping, indexing, products, normalisation),
-    *(attention, transformers, composites, recurrent, fourier, linear_algebra, segments),
-    *(convolution, pooling, images, creation, random, scalars, control),
-)
 #: Every rule, by what torch calls the operator.
 RULES: Mapping[str, Rule] = FrozenDict(
-    {name: rule for family in _FAMILIES for name, rule in family.RULES.items()}
+    {name: rule for rules in families(__name__, "RULES") for name, rule in rules.items()}
 )
 _DRAWS = frozenset(random.RULES)
 
