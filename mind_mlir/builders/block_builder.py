@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,8 +19,6 @@ from mind_mlir.support.argument_checks import counted
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import numpy.typing as npt
 
     from mind_mlir.builders.builder import Builder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,8 +36,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import numpy.typing as npt
 
     from mind_mlir.ir.source_info import SourceInfo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from mind_mlir.ir.module import Result, Yield
 from mind_mlir.ir.names import NO_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ir.value import Value

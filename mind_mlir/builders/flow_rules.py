@@ -7,6 +7,7 @@ is reported there.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
@@ -14,8 +15,6 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.support.argument_checks import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.ir.types import ValueType
 

@@ -15,6 +15,7 @@ Types are inferred and checked where an operation, a branch, a return or a call 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,6 @@ from mind_mlir.support.argument_checks import counted
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.value import Value
 

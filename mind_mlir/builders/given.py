@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
@@ -13,8 +14,6 @@ from mind_mlir.ops.constants import literal_dtype
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from mind_mlir.ops.opdef import OpDef
 
 _T = TypeVar("_T")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import field
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.given import listed
@@ -13,9 +15,6 @@ from mind_mlir.ops.contexts import RegionTypes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from types import TracebackType
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import TensorType

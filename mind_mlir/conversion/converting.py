@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.conversion.target import ConversionTarget
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.programs.kinds import AnyProgram

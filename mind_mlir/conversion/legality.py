@@ -6,6 +6,7 @@ breaks no rule of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,6 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from mind_mlir.conversion.target import LegalityTable
     from mind_mlir.conversion.walk import Visit
     from mind_mlir.ir.types import DType, TensorType

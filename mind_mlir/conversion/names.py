@@ -8,6 +8,7 @@ symbolic dimensions are bound to are part of it, so that the code of several bin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import MODULE, Module
@@ -19,8 +20,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.target.abi import symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from mind_mlir.languages.programs.kinds import AnyProgram
 
 #: The keywords of C23 and C++20, and what C starts a program with.

@@ -9,6 +9,7 @@ and dtypes `stablehlo` takes is what the records say of StableHLO.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.stages import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.conversion.walk import Visit
     from mind_mlir.ir.module import Module
     from mind_mlir.ops.opdef import OpDef

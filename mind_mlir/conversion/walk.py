@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,8 +22,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import TensorType, ValueType
     from mind_mlir.languages.programs.kinds import AnyProgram

@@ -5,6 +5,7 @@ The first digit is the phase. Codes ``Ex1xx`` and ``E7xxx`` are this compiler's 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from mind_mlir.diagnostics.catalogue.entry import Sample
 from mind_mlir.support.families import families
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Language
 
 _PHASES = {

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.model import Diagnostic
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 #: Findings kept of one reading or verification. Nobody reads more, and a generated text may have millions.
 MAX_FINDINGS = 1000

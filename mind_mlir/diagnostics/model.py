@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,8 +12,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from mind_mlir.diagnostics.source import Location
 
 Severity = Literal["error", "warning"]

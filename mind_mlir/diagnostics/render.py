@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.diagnostics.codes import phase_of
@@ -26,8 +26,6 @@ from mind_mlir.diagnostics.display import clipped, excerpt, visible, well_formed
 from mind_mlir.diagnostics.findings import MORE, limited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.diagnostics.display import Excerpt
     from mind_mlir.diagnostics.model import Diagnostic
     from mind_mlir.diagnostics.source import Location

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: Characters between two entries of an index.
 _BLOCK = 1 << 10

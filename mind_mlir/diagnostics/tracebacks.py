@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from types import TracebackType
+from typing import ParamSpec, TypeVar
 
 from mind_mlir.diagnostics.model import MindError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,8 +13,6 @@ from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.image.image import Image
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -10,8 +10,6 @@ from mind_mlir.image.errors import CodeError
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     import numpy.typing as npt
 
     from mind_mlir.image.lines import LineTableRow

@@ -6,6 +6,7 @@ Objects have them as programs of DWARF, version 4 and before, where they were co
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from mind_mlir.image.errors import LinkingError
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from mind_mlir.image.elf import ElfObject
 
 _SECTION = ".debug_line"

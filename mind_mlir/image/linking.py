@@ -6,6 +6,7 @@ addresses. An object may use what another one keeps to itself, for all of them c
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,8 +34,6 @@ from mind_mlir.image.relocations_x86_64 import X86_64
 from mind_mlir.support.distinct import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.image.elf import ElfObject, ObjectSymbol, Relocations, Section
     from mind_mlir.image.image import Bytes, Numbers
     from mind_mlir.image.lines import LineTableRow

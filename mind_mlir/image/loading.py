@@ -6,6 +6,7 @@ import ctypes
 import functools
 import mmap
 import platform
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.image.pages import make_code, make_read_only
 from mind_mlir.image.perf import announce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.image.image import Image
 
 #: What systems call the machines of images.

@@ -7,12 +7,9 @@ import errno
 import functools
 import mmap
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _CODE = mmap.PROT_READ | mmap.PROT_EXEC
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS

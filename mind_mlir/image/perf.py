@@ -17,14 +17,13 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mind_mlir.image.lines import rows_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.image.image import Image, Symbol
 
 #: What says whether and how code is made known.

@@ -7,6 +7,7 @@ where there is one; then it stores them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from mind_mlir.image.errors import LinkingError
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.image.image import Bytes, Numbers
 
 

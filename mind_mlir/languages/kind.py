@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from mind_mlir.diagnostics import MindError
@@ -12,8 +13,6 @@ from mind_mlir.passes import verify as modules
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.types import TensorType
 

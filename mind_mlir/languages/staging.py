@@ -12,6 +12,7 @@ instances stay calls until the module is finished.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,6 @@ from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
     from mind_mlir.ir.module import Parameter
     from mind_mlir.ir.profiles import Profile
     from mind_mlir.ir.source_info import SourceInfo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import MindError
@@ -12,8 +13,6 @@ from mind_mlir.models.model import Model
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.diagnostics import MindError
@@ -13,8 +14,6 @@ from mind_mlir.runtime.open_program import ExtentRanges, OpenProgram
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.support.options import CompileOptions

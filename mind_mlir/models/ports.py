@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +14,6 @@ from mind_mlir.runtime.staged_values import StagedValue
 from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: Numbers of Python take the dtype of the input that they are given for.
 _NUMBERS = (bool, int, float, complex)

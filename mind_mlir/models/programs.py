@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -15,8 +16,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.support.pytrees import Form

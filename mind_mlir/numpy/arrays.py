@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,8 +20,6 @@ from mind_mlir.tracing.promotion import FLOAT, LatticeNode
 from mind_mlir.tracing.trace import Trace, current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import numpy.typing as npt
 
     from mind_mlir.ir.value import Value

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable, Hashable
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -22,9 +23,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.tracing.conversion import as_array, weak_dtype
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.trace import Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 P = ParamSpec("P")
 R = TypeVar("R")

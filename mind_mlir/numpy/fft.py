@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions import fourier
@@ -14,8 +15,6 @@ from mind_mlir.tracing.composing import composed
 from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
     from mind_mlir.numpy.arrays import Array, ArrayLike

@@ -7,6 +7,7 @@ hand in a module beside this one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,8 +19,6 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 
 #: What dtypes are when they are left out depends on the operands.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.compositions import factors, triangular
@@ -18,8 +19,6 @@ from mind_mlir.tracing.operators import choose, common_shape, compare
 from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.numpy.arrays import Array, ArrayLike, Axes
     from mind_mlir.tracing.array import TracedArray
 

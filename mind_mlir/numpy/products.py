@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.numpy.arrays import op, together, traced
@@ -12,8 +13,6 @@ from mind_mlir.tracing import operators
 from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.numpy.arrays import Array, ArrayLike
     from mind_mlir.tracing.array import TracedArray
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, DTypeKind
@@ -15,8 +16,6 @@ from mind_mlir.tracing.operators import choose, compare
 from mind_mlir.tracing.reductions import axes_of, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.numpy.arrays import Array, ArrayLike, Axes, DTypeLike
     from mind_mlir.tracing.array import TracedArray
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.numpy.arrays import op, shape_of, stretched, together, traced
@@ -11,8 +12,6 @@ from mind_mlir.tracing.operators import choose
 from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.numpy.arrays import Array, ArrayLike, Axes, Shape
     from mind_mlir.tracing.array import TracedArray
 

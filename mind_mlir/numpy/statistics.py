@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,6 @@ from mind_mlir.tracing.operators import choose, compare
 from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.numpy.arrays import Array, ArrayLike, Axes
     from mind_mlir.tracing.array import TracedArray
 

@@ -8,6 +8,7 @@ error grows with the block and the logarithm of the length; added in index order
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from mind_mlir.ops import numbers
 from mind_mlir.ops.opdef import COMPLEX, Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ops.opdef import OpDef
 

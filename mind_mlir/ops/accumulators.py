@@ -5,6 +5,7 @@ And the greatest and the least numbers, of a dtype and of arrays, with the deriv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,6 @@ from mind_mlir.ops.conversion import cast_array, converted
 from mind_mlir.ops.opdef import COMPLEX, AttributeDef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,8 +29,6 @@ from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import reduced_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import Dim
     from mind_mlir.mlir.context import LoweringContext

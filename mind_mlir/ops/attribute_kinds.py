@@ -12,6 +12,7 @@ Nothing here imports MLIR: `encode` and `decode` are given `mind_mlir.mlir.codec
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -21,8 +22,6 @@ from mind_mlir.ir.types import DType, dtype_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.attributes import AttributeValue
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
@@ -10,8 +11,6 @@ from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import reduced_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import Dim
     from mind_mlir.mlir.context import LoweringContext
 

@@ -8,6 +8,7 @@ changes the list about `k log(n / k)` times, and no branch depends on where.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,6 @@ from mind_mlir.ops.best_elements import fits_i32
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE, counted_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.context import LoweringContext
 
 #: Nanoseconds for an element, about.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.ops.opdef import ALL_FLOATS, ALL_INTEGERS, BOOL, COMPLEX, NotDiff
 from mind_mlir.ops.pointwise import elementwise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import DType
     from mind_mlir.mlir.arithmetic import Arithmetic

@@ -5,13 +5,12 @@ numpy's own multiplication fuses the two where the processor does, and so do not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.attributes import Array
 
 

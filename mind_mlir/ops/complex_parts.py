@@ -6,6 +6,7 @@ that of their real parts and that of their imaginary ones, bit for bit, and is a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.conversion import converted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.context import LoweringContext
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -13,8 +14,6 @@ from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 from mind_mlir.ops.open_rules import constant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext

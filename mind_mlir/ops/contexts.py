@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -13,8 +14,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array

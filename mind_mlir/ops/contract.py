@@ -8,6 +8,7 @@ says how one is had from the other.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -19,8 +20,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import AttributeDef

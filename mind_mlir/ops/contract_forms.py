@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from mind_mlir.ops.axes import sliced_positions
 from mind_mlir.ops.convolution_form import axes_of, general_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.rules import ExpandRule
     from mind_mlir.ops.sliding import Sliding

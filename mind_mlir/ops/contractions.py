@@ -7,6 +7,7 @@ projected permutations. A batch that only one side has is merged into the rows o
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,6 @@ from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

@@ -6,6 +6,7 @@ is visible only in it. In MLIR, these operations are upstream's: `scf.if`, `scf.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,6 @@ from mind_mlir.ops.open_control import branching, looping
 from mind_mlir.ops.region_flow import cond_flow, while_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
 
 #: Functions that a message names.

@@ -7,13 +7,12 @@ that of `While`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.target.abi import symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.emission import EmitContext
     from mind_mlir.mlir.stablehlo_builder import HloValue

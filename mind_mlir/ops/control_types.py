@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.contexts import TypeContext

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import COMPLEX, EVERY, Alias, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

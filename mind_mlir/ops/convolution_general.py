@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -29,8 +30,6 @@ from mind_mlir.ops.opdef import (
 from mind_mlir.ops.open_rules import untouched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import AttributeValue
 
 

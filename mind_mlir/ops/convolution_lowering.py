@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,6 @@ from mind_mlir.ops.reassociation import reshape, transposed
 from mind_mlir.ops.sliding import Sliding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,6 @@ from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.convolution_form import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ops.contexts import EvalContext
     from mind_mlir.ops.sliding import Sliding

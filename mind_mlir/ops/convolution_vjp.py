@@ -13,7 +13,8 @@ dw is the product of the windows of x and dy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ops.accumulators import holds
@@ -22,9 +23,6 @@ from mind_mlir.ops.phases import spanned
 from mind_mlir.ops.sliding import Sliding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.vjp import VjpContext
 

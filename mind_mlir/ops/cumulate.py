@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,6 @@ from mind_mlir.ops.open_sums import cumulating
 from mind_mlir.ops.scan_lowering import lower, neutral_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.contexts import EvalContext, TypeContext

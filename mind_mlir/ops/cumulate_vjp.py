@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -9,8 +10,6 @@ from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulators import computed_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.vjp import VjpContext
 

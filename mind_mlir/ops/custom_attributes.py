@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics.tracebacks import public
@@ -12,8 +13,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ops.custom_targets import CustomAttribute, CustomTarget
 
 

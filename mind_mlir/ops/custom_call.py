@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,6 @@ from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,6 @@ from mind_mlir.ops.registry import by_mnemonic
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import AttributeDef, OpDef

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,8 +20,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

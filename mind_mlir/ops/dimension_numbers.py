@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.ir.types import format_shape
@@ -9,8 +10,6 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import AttributeDef
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.windows import Windows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.ops.open_rules import dividing
 from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -37,8 +38,6 @@ from mind_mlir.ops.opdef import (
 from mind_mlir.ops.open_sums import general_product
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import EvalContext, TypeContext

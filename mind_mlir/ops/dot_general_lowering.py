@@ -5,6 +5,7 @@ It reads its operands as they lie where a product can.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
@@ -16,8 +17,6 @@ from mind_mlir.ops.reassociation import transposed
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.mlir.context import LoweringContext
 
 

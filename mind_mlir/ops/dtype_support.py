@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -13,8 +14,6 @@ from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.opdef import Example, OpDef
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from mind_mlir.ops.open_indexing import slicing_at, updating_at
 from mind_mlir.ops.pointwise import zeros_like
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import Shape, TensorType
     from mind_mlir.ir.value import Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.ops.opdef import ALL_NUMERIC, OperandDef
 from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.vjp import VjpContext

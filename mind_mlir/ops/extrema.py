@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, NO_ORDER, OpDef, OperandDe
 from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, full_like, stretched, zeros_like
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.vjp import VjpContext

@@ -8,6 +8,7 @@ updates, one after the other in row-major order.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,6 @@ from mind_mlir.ops.row_loops import counted_loop
 from mind_mlir.ops.windows import Bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext

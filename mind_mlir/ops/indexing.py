@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +30,6 @@ from mind_mlir.ops.open_indexing import picking, taking, taking_elements
 from mind_mlir.ops.windows import elements, row_form, rows, rows_from_end
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

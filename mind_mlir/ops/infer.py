@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import DType, ValueType
     from mind_mlir.ops.opdef import OpDef, OperandDef

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.vjp import summed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

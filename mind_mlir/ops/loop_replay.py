@@ -16,6 +16,7 @@ never wrong: a longer loop only takes more replays. Each of the three loops hold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, TensorType
@@ -23,8 +24,6 @@ from mind_mlir.ops.loop_state import INDEX, buffer_type, put, take
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.loop_state import Room
     from mind_mlir.ops.loop_vjp import ReverseStep

@@ -7,6 +7,7 @@ what is not zero is added where it belongs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -15,8 +16,6 @@ from mind_mlir.ir.value import Value
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ops.vjp import Appends, VjpContext
 

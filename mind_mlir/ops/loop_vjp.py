@@ -14,6 +14,7 @@ The number of iterations is counted by the loop itself. All of this takes memory
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,6 @@ from mind_mlir.ops.trip_count import trip_count
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.module import CoreOperation
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.vjp import Fills, VjpContext

@@ -6,6 +6,7 @@ same on every machine. It stands here twice, for numpy and as what linalg bodies
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,6 @@ import numpy as np
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: Numerators of the quotients of polynomials, lowest power first: of the middle, of the tail up to `FAR`, and

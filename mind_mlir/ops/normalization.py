@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -30,8 +31,6 @@ from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reductions import reduced_shape, spread_along
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value

@@ -6,6 +6,7 @@ Floats narrower than f32 are computed in f32, or in f64 where a rule says so, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,6 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import complex_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.attributes import Array
 
 

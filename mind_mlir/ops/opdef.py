@@ -15,6 +15,7 @@ does not change every rule. Nothing here imports MLIR.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
@@ -24,8 +25,6 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contract import Contract

@@ -12,6 +12,7 @@ known whatever is made of it: the elements in which the index of an open factor 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
@@ -21,8 +22,6 @@ from mind_mlir.ir.types import DType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from mind_mlir.ir.module import CoreOperation
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ops.open_axes import Axis, Factor, Linear, OpenContext, OpenValue, axis_of, is_open
 from mind_mlir.ops.open_rules import joint_axes, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops.accumulators import identity
@@ -9,8 +10,6 @@ from mind_mlir.ops.open_axes import Axis, OpenContext, OpenValue, Rows, is_open
 from mind_mlir.ops.open_rules import joint_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.rules import OpenRule

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.sliding import Sliding
     from mind_mlir.ops.vjp import VjpContext

@@ -7,6 +7,7 @@ the rest, by any thread. It stands here twice, for numpy and as what linalg bodi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,6 @@ import numpy as np
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: What the first and the third word of a counter are multiplied by.

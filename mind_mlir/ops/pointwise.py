@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ops import numbers
@@ -20,8 +21,6 @@ from mind_mlir.ops.opdef import (
 from mind_mlir.ops.shapes import broadcast, require_equal_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,6 @@ from mind_mlir.ops.reduce import kept_axes, normalized_axes
 from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
@@ -9,8 +10,6 @@ from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_SIGNED, ALL_UNSIGNED, DTypeSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
 

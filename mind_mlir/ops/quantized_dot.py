@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,8 +34,6 @@ from mind_mlir.ops.quantized_formats import (
 from mind_mlir.ops.quantized_lowering import lower
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 

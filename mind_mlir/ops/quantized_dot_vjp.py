@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, SCALE_BYTES, WeightFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.vjp import VjpContext
 

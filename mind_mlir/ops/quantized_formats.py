@@ -6,6 +6,7 @@ share a scale. Scales stand within the blocks (the formats of GGUF files), or in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from mind_mlir.ops import numbers
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: Elements of a block: activations of 8 bits share a scale, and groups are made of blocks.

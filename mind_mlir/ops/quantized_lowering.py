@@ -6,6 +6,7 @@ It reads weights as they lie. Its body only says what it reads: remainders, whic
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
@@ -13,8 +14,6 @@ from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.mlir.context import LoweringContext
 
 #: Marks a quantised product, and names the format of its weights.

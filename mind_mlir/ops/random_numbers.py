@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,6 @@ from mind_mlir.ops.philox import BlockEmitter, words
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext

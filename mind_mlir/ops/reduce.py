@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,8 +46,6 @@ from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import check_axes, reduced_shape, spread_along
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

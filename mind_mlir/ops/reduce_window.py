@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,8 +34,6 @@ from mind_mlir.ops.window_stages import stages
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -19,8 +20,6 @@ from mind_mlir.ops.open_sums import averaging, reducing
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ir.value import Value

@@ -6,14 +6,13 @@ function by function.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
 
 

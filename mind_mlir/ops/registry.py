@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.opdef import OpDef
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,8 +18,6 @@ from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef,
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

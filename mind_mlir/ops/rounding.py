@@ -6,6 +6,7 @@ IEEE 754 has all of them: the results are exact or correctly rounded, and the sa
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +39,6 @@ from mind_mlir.ops.opdef import (
 from mind_mlir.ops.pointwise import elementwise, float_function, full_like
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

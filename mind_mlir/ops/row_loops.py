@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.context import LoweringContext
 
 #: On an `scf.for` each of whose iterations writes elements of the tensors that it carries which no other one

@@ -6,6 +6,7 @@ flow): `expand_scan` says which.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -20,8 +21,6 @@ from mind_mlir.ops.open_control import scanning
 from mind_mlir.ops.region_flow import scan_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
     from mind_mlir.ops.vjp import ExpandContext, VjpContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from mind_mlir.ir.types import DType, format_shape
@@ -37,8 +38,6 @@ from mind_mlir.ops.scatter_vjp import scatter_vjp
 from mind_mlir.ops.windows import elements, row_form, scatter_add_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.types import DType
@@ -10,8 +11,6 @@ from mind_mlir.ops.products import product_of_others
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.rules import DerivativeRule
     from mind_mlir.ops.vjp import VjpContext

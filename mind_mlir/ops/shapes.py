@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ir.types import format_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ops.contexts import TypeContext
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -13,8 +14,6 @@ from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef,
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

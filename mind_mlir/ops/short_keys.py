@@ -8,14 +8,13 @@ how many ones there are; where others go is a table.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.row_loops import counted_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.sort_keys import SortKey
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.ops.contract_forms import slice_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

@@ -7,6 +7,7 @@ apart, each a stride after the one before (ptir-v0.4.md, "Windowed ops").
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from mind_mlir.ops.windows import row_form
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array, Padding
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

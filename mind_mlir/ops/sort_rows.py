@@ -11,6 +11,7 @@ all elements share takes no pass. Where all keys are single digits, no words are
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
@@ -18,8 +19,6 @@ from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE, ROWS_ATTRIBUTE, counted_loo
 from mind_mlir.ops.short_keys import MOST_BITS, ShortKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.sort_keys import SortKey
 

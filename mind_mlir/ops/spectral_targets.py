@@ -9,6 +9,7 @@ file of compiled code can hold it.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from mind_mlir.ops.custom_targets import CustomAttribute, CustomTarget
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
 
 _DTYPES = (DType.F32, DType.F64, DType.CF32, DType.CF64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.stablehlo_reductions import combined
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext

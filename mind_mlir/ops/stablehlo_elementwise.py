@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DTypeKind
@@ -9,8 +10,6 @@ from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES
 from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
 

@@ -5,6 +5,7 @@ StableHLO's own generators leave algorithm and order to whoever implements them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
@@ -23,8 +24,6 @@ from mind_mlir.ops.normal_quantile import (
 from mind_mlir.ops.philox import KEY_STEPS, MULTIPLIERS, ROUNDS, WORD, halves
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
 

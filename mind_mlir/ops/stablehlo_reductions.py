@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.ops.accumulators import default_accumulator, identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
 

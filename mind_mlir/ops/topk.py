@@ -8,6 +8,7 @@ few, each row goes through a list of the best ones so far (`mind_mlir/ops/best_l
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,6 @@ from mind_mlir.ops.sort_keys import SortKey
 from mind_mlir.ops.sort_rows import LONGEST, SortRows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext

@@ -5,6 +5,7 @@ Those of numbers near zero stay exact where a composition of others would lose t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +36,6 @@ from mind_mlir.ops.pointwise import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.comparisons import COMPARISONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.module import CoreOperation, ValueId
 
 

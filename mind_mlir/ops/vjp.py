@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mind_mlir.ir.value import Value
@@ -12,9 +14,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
-
     import numpy.typing as npt
 
     from mind_mlir.ir.module import Block, CoreOperation, Parameter, ValueId

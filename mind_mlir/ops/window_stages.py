@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from mind_mlir.ops.sliding import Sliding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: What it costs to write a result of a stage and read it again, in elements that a window reads.
 _TRAVEL = 2

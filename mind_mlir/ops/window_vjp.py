@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -12,8 +13,6 @@ from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, shi
 from mind_mlir.ops.sliding import Sliding, Windowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from mind_mlir.ir.value import Value

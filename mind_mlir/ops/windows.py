@@ -13,6 +13,7 @@ that do not lie within the operand is one of `Bounds`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Container, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,8 +26,6 @@ from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
-
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext

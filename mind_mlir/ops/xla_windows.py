@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,6 @@ from mind_mlir.ops.scatter_vjp import scatter_vjp
 from mind_mlir.ops.windows import Bounds, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext

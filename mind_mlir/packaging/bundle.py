@@ -7,6 +7,7 @@ import errno
 import os
 import secrets
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.image.errors import CodeError
@@ -18,7 +19,6 @@ from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.support.interrupts import allowed, held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from mind_mlir.image.entry import Entry

@@ -9,6 +9,7 @@ The functions are internal; what C sees are aliases of them, since an engine mak
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from mind_mlir.packaging.processor_check import BASELINE, LOOK, SUPPORTED, check
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from mind_mlir.packaging.c_interface import CFunction, CLibrary
 
 _WORD = 8

@@ -6,6 +6,7 @@ The header and the code of the entry points are both made of what stands here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.image.entry import Entry
     from mind_mlir.ir.types import TensorType

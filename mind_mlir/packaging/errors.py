@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import ArtefactError, Diagnostic
@@ -10,7 +11,6 @@ from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
 #: How many lines of what a tool has said are quoted.
 _QUOTED_LINES = 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
@@ -19,8 +20,6 @@ from mind_mlir.packaging.processor_check import in_words
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from mind_mlir.packaging.c_interface import CFunction, CLibrary, CParameter
 
 

@@ -11,6 +11,7 @@ import ctypes
 import os
 import platform
 import stat
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +39,6 @@ from mind_mlir.support.interrupts import held
 from mind_mlir.target import missing_features, refused_features
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.image.entry import Entry
     from mind_mlir.ir.attributes import Array
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
 from mind_mlir.image.entry import Entry, count, item, items
 from mind_mlir.image.errors import CodeError
 from mind_mlir.packaging.weights import WeightsFile
 from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: The name of the file.
 MANIFEST = "manifest.json"

@@ -7,6 +7,7 @@ that it makes has zeros in the place of large constants, and the data is copied 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -41,8 +42,6 @@ from mind_mlir.target import required_features, runs_here
 from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from mind_mlir.diagnostics import ArtefactError
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.image.compiled import Data

@@ -5,15 +5,11 @@ It runs on the oldest processor of its architecture.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from mind_mlir.target.features import FEATURES, Question, with_implied
 from mind_mlir.target.processors import LEVELS, PROCESSORS
 from mind_mlir.target.tile_state import ARCH_PRCTL, REQUEST, TILE_DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 #: What the operating system has to save where vectors of 32 bytes are used, and of 64, and tiles: bits of the
 #: register XCR0, which another instruction reads. It is there where cpuid says so.

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from mind_mlir.packaging.errors import failed_tool, missing_tool
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.diagnostics import ArtefactError
 
 #: The variable that names the compiler to link with, and may hold options for it, as for make.

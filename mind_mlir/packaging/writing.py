@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.loading import host_machine
@@ -28,8 +29,6 @@ from mind_mlir.target import NATIVE, TARGETS, artefact_target
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
-    from typing import Unpack
 
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.programs.kinds import AnyProgram

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")

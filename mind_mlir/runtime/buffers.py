@@ -5,6 +5,7 @@ Compiled code writes wherever it is told to and expects that outputs overlap not
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from mind_mlir.ir.types import format_shape
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Output, Parameter
 

@@ -11,8 +11,9 @@ import ctypes
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from string import Template
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from mind_mlir.image.loading import Loaded, process_symbol
 from mind_mlir.runtime.call_abi import addresses, layout
@@ -23,9 +24,6 @@ from mind_mlir.support.releasing import for_ever
 from mind_mlir.support.speed_ups import Attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
     from mind_mlir.image.image import Image
     from mind_mlir.ir.attributes import Array
 

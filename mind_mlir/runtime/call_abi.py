@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from io import FileIO
 
     from mind_mlir.ir.attributes import Array

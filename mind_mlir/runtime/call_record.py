@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,8 +19,6 @@ from mind_mlir.runtime.memory import POOLED, pool
 from mind_mlir.runtime.native import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.native import NativeFunction

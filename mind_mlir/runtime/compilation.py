@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Unpack, overload
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import Module
@@ -12,9 +13,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.options import DEFAULT_MAX_BINDINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Unpack
-
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.languages.ptir.program import Program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.module import Function, Module

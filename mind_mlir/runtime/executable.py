@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -28,8 +29,6 @@ from mind_mlir.support.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.image.compiled import Compilation

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from mind_mlir.support import argument_checks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: Extents below this one have a program each: of one or two elements, others differ in more than extents.
 FEWEST = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 import numpy as np
@@ -24,8 +25,6 @@ from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.ir.attributes import Array
     from mind_mlir.runtime.native import NativeModule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir.diagnostics.display import brief
@@ -13,7 +14,6 @@ from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Mapping
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter

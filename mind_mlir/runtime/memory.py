@@ -22,6 +22,7 @@ import mmap
 import sys
 import weakref
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import itemgetter
@@ -37,8 +38,6 @@ from mind_mlir.support.resources import memory_left, memory_limit
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: Arrays of fewer bytes are numpy's own: the C library reuses small memory without giving it back between.

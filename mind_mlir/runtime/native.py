@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +20,6 @@ from mind_mlir.runtime.threads import parallel_address
 from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from mind_mlir.image.compiled import Data
     from mind_mlir.image.image import Image
     from mind_mlir.ir.attributes import Array

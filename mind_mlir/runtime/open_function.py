@@ -7,6 +7,7 @@ A call finds the range that its extents are in, and runs the program that was ma
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, UnsupportedError
@@ -24,8 +25,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType

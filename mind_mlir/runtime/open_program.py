@@ -7,6 +7,7 @@ what comes back that is no padding (`mind_mlir.passes.open_extents`).
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,6 @@ from mind_mlir.runtime.extent_ranges import range_of
 from mind_mlir.runtime.staged_arguments import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.ops.open_axes import Axis

@@ -8,6 +8,7 @@ on its way down the stages is a field of `CompileOptions`.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 
@@ -21,7 +22,6 @@ from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Mapping
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

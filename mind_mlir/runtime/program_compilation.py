@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.programs.kinds import find_kind, kind_of
@@ -17,8 +18,6 @@ from mind_mlir.runtime.surface_function import SurfaceFunction, surface_function
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.stages import Observer
 

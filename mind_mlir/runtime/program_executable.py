@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.arguments.programs import ProgramArguments
 from mind_mlir.diagnostics.display import brief
@@ -22,9 +23,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
     from mind_mlir.support.stages import Observer
 
 

@@ -7,6 +7,7 @@ of their arguments say which program they are. This finds the program for a call
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Hashable, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.support import argument_checks, pytrees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.staging import Instance

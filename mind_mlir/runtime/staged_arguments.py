@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.runtime.staged_calls import StagedProgram
 

@@ -7,6 +7,7 @@ its results together. Whatever does not fit is a `Mismatch`, and the function lo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,6 @@ from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.executable import Executable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from mind_mlir.runtime.staged_values import WeakType
 from mind_mlir.support import argument_checks, pytrees
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.staging import Instance, Unit

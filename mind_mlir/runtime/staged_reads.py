@@ -9,6 +9,7 @@ where it is not.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: Values that are compared; of all others, it has to be the same object.

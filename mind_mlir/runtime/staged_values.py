@@ -7,6 +7,7 @@ on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,8 +18,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.pytrees import register_leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.support.pytrees import Form
 

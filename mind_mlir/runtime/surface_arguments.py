@@ -6,6 +6,7 @@ comes back as what came in for it, else as a dict. A tuple is given as a tuple o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.types import DType
     from mind_mlir.languages.mind.elaboration.file import File
     from mind_mlir.support.pytrees import Form

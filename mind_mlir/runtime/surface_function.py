@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import DType

@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from mind_mlir.support.resources import usable_cores
 from mind_mlir.target.abi import PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.codegen.library import NativeCode
     from mind_mlir.image.image import Image
 

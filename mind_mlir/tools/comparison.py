@@ -6,6 +6,7 @@ and since its rounding adds up over iterations, its results may differ by more.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,8 +34,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
     from mind_mlir.ops.opdef import OpDef

@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+from types import FrameType
+from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
@@ -14,9 +15,6 @@ from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
-
     import numpy as np
 
     from mind_mlir.tracing.updates import Places

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions.composer import Composer
@@ -9,8 +10,6 @@ from mind_mlir.tracing.places import user_source
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
 

@@ -16,6 +16,7 @@ around them, nothing of that is kept for the next call: what runs often belongs 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir.diagnostics.tracebacks import public
@@ -31,8 +32,6 @@ from mind_mlir.tracing.promotion import LatticeNode, joined
 from mind_mlir.tracing.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
 

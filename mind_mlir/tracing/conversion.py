@@ -10,6 +10,7 @@ way round.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,6 @@ from mind_mlir.tracing.promotion import LatticeNode, joined, node_of_number
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.trace import Trace

@@ -8,6 +8,7 @@ is for `Gather` (E6001). Truth values that are known now are the places where th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,8 +24,6 @@ from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.trace import Trace

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 from weakref import WeakKeyDictionary
 
 from mind_mlir.arguments.tensors import viewed
@@ -30,9 +43,6 @@ from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from typing import Unpack
-
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

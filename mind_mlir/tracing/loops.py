@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.runtime.staged_values import WeakType
@@ -12,8 +13,6 @@ from mind_mlir.tracing.places import refuse
 from mind_mlir.tracing.promotion import LatticeNode, joined, node_of_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.builders.region import Region
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing import operators
@@ -10,9 +11,6 @@ from mind_mlir.tracing.conversion import as_values
 from mind_mlir.tracing.places import refuse
 from mind_mlir.tracing.reductions import axes_of, counted
 from mind_mlir.tracing.trace import current_trace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 #: What numpy's functions are called whose operators Python has.
 _OPERATORS: dict[str, Callable[..., Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,6 @@ from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.tracing.array import TracedArray

@@ -5,17 +5,15 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.diagnostics import Diagnostic, SourceText, TracingError, VerificationError
 from mind_mlir.ir.source_info import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import FrameType
-
     from mind_mlir.diagnostics import Location
 
     _Position = tuple[int | None, int | None, int | None, int | None]

@@ -12,14 +12,12 @@ and floats meet in; that, and what stands there for numbers, is as in JAX ("Type
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from mind_mlir.ir.elements import holds_all
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.support.frozen import FrozenDict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 class LatticeNode(NamedTuple):

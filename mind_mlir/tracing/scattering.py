@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -12,8 +13,6 @@ from mind_mlir.tracing.operators import binary, broadcast_to, choose
 from mind_mlir.tracing.places import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.trace import Trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.places import refuse, user_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.builders.region import Region
     from mind_mlir.ir.source_info import SourceInfo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,8 +13,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.tracing.jit import JitFunction, unbound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.runtime.open_function import OpenFunction
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
 

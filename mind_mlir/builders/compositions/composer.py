@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.value import Value

@@ -7,6 +7,7 @@ a batch is taken on its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions.matrices import (
@@ -26,8 +27,6 @@ from mind_mlir.builders.compositions.triangular import forward
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
 

@@ -9,13 +9,12 @@ apart, so that all of it is products, sums and moves of real tensors.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value

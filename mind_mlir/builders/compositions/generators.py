@@ -7,14 +7,13 @@ As Easy as 1, 2, 3" (2011). The first number of a state is the key, the others c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.philox import KEY_STEPS, MULTIPLIERS, ROUNDS, WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
 

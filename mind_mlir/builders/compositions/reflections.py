@@ -6,6 +6,7 @@ all the rest as two products: together they are ``I - V T V^H``, where ``T`` is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions.complex_numbers import magnitude
@@ -28,8 +29,6 @@ from mind_mlir.builders.compositions.triangular import forward
 from mind_mlir.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
 

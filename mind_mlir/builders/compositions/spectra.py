@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.custom_attributes import custom_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
 

@@ -7,6 +7,7 @@ but one loop of one body, at the speed of large products.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions.matrices import (
@@ -27,8 +28,6 @@ from mind_mlir.builders.compositions.matrices import (
 from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
 
 from mind_mlir.conversion.buffers.plan import counted_bytes, described, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.conversion.buffers.plan import BufferPlan, FunctionBuffers
     from mind_mlir.lowering.buffers.plan import Buffer
 

@@ -6,6 +6,7 @@ that it shows is the one that the compiled function asks for. For people, it is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,6 @@ from mind_mlir.target import TARGETS, named_target
 from mind_mlir.target.abi import ALIGNMENT, symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from mind_mlir.ir.interface import Interface
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram

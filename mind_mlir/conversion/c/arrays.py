@@ -6,6 +6,7 @@ Accesses of linalg are affine expressions; they become terms of addresses here.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.conversion.c.nodes import AffineIndex, Element, Expr
@@ -15,8 +16,6 @@ from mind_mlir.mlir.locations import label_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.mlir.bindings import Value
 
 #: Writes what is needed for one element at the current place, and returns the element.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.conversion.c import control, nests, tensors
@@ -14,8 +15,6 @@ from mind_mlir.conversion.c.values import Values
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.conversion.c.nodes import AffineIndex
     from mind_mlir.mlir.bindings import Operation, Value
 

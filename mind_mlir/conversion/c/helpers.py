@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 _INTEGERS = {"i8": "8", "i16": "16", "i32": "32", "i64": "64"}
 _FLOATS = {"f32": "float", "f64": "double"}

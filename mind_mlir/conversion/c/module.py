@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.conversion.c.dtypes import require_dtypes
@@ -20,8 +21,6 @@ from mind_mlir.passes.forms import structured_form, verified
 from mind_mlir.support.interrupts import held
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.module import Module
     from mind_mlir.mlir.context import Outcome
 

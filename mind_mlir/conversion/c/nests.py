@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,6 @@ from mind_mlir.mlir.locations import label_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.conversion.c.function import FunctionWriter
     from mind_mlir.conversion.c.nodes import Expr
     from mind_mlir.mlir.bindings import Operation, Value

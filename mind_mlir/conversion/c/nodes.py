@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 #: How tightly each infix operator binds.
 _BINDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.c.helpers import HELPERS
@@ -12,8 +13,6 @@ from mind_mlir.mlir.bindings import ir
 from mind_mlir.target.abi import LIBM
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.mlir.bindings import Operation, Type
 
 #: The C type of each element type.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.c.nodes import CompoundStatement, Element, LineStatement, Set, Text, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from mind_mlir.conversion.c.nodes import Statement
 
 

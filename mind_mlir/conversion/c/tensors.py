@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal, scalar_
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.conversion.c.function import FunctionWriter
     from mind_mlir.conversion.c.nodes import Expr
     from mind_mlir.mlir.bindings import Attribute, Operation, Value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.conversion.c.arrays import Array
     from mind_mlir.conversion.c.nodes import Expr
     from mind_mlir.conversion.c.statements import Statements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Parameter
@@ -14,8 +15,6 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
     from mind_mlir.mlir.bindings import Context, MLIRLocation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from mind_mlir.ops.opdef import NotInStablehlo
 from mind_mlir.ops.registry import all_ops, by_opcode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from mind_mlir.ir.module import Function, Module
     from mind_mlir.ops.opdef import OpDef
 

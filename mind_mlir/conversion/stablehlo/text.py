@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.stablehlo.emit import emit
@@ -21,8 +22,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.interrupts import held
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.mlir.bindings import Module as MLIRModule
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from mind_mlir.support.distinct import distinct
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.languages.core.syntax import Definition, ValueAlias
     from mind_mlir.languages.core.tokens import Statement

@@ -13,6 +13,7 @@ of its own; some words, where a statement begins with them, are tokens of their 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.core.tokens import (
@@ -36,8 +37,6 @@ from mind_mlir.languages.text.cursor import Token, token_pattern
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.languages.text.report import Report
 
 _TOKEN = token_pattern(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,6 @@ from mind_mlir.languages.core.tokens import (
 from mind_mlir.languages.text.cursor import Token, token_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.languages.text.report import Report
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +28,6 @@ from mind_mlir.ir.elements import (
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.languages.core.tokens import NUMBER
 from mind_mlir.support import argument_checks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Array: TypeAlias = npt.NDArray[Any]
 

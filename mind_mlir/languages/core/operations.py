@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
@@ -20,8 +21,6 @@ from mind_mlir.ops.unknown import fixed_attribute, unknown_operation
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import ValueId
     from mind_mlir.ir.names import Names

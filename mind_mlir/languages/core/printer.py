@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,8 +30,6 @@ from mind_mlir.ops import registry
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import Function, Parameter, Target, Terminator, ValueId
     from mind_mlir.ir.types import ValueType

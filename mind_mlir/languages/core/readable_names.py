@@ -8,14 +8,13 @@ definition. Where that would give other ids than the module has, fewer names are
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Block, CondBranch, CoreOperation, Return, Yield
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from mind_mlir.ir.module import Function, Terminator, ValueId
 
 _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")

@@ -28,6 +28,7 @@ makes the tokens: a bracketed list and a tensor type are one token each.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.core.syntax import (
@@ -51,8 +52,6 @@ from mind_mlir.languages.core.syntax import (
 from mind_mlir.languages.text.cursor import Cursor, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from mind_mlir.languages.core.syntax import Offsets, RawValue, Syntax
 
 #: The kind of the token that stands behind the last one.

@@ -7,6 +7,7 @@ only offsets are kept, the start and end of each in turn.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -14,8 +15,6 @@ from mind_mlir.languages.text.cursor import Token
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.languages.text.report import Span
 
     Offsets: TypeAlias = array[int]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.languages.text.cursor import Token
     from mind_mlir.languages.text.report import Span
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import SourceText, VerificationError
@@ -23,8 +23,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.mind.expression_text import ExpressionText
     from mind_mlir.languages.staging import Instance

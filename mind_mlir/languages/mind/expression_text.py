@@ -10,6 +10,7 @@ the number of objects, however often each of them is used; nothing recurses alon
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -33,8 +34,6 @@ from mind_mlir.languages.mind.syntax.slips import COMPARISON, LEVELS
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
     from mind_mlir.ir.types import DType
     from mind_mlir.languages.mind.expressions import Element
     from mind_mlir.languages.mind.syntax.nodes import Span

@@ -12,7 +12,8 @@ several times is evaluated once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -25,10 +26,6 @@ from mind_mlir.languages.mind.syntax.slips import LEVELS
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 #: A number or truth value.
 Element: TypeAlias = bool | int | float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
 

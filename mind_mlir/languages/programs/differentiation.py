@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.tracebacks import public
@@ -10,8 +11,6 @@ from mind_mlir.passes import autodiff
 from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.gradient_choice import Cotangent

@@ -6,6 +6,7 @@ A language is loaded when a program of it is read or passed. Another one is one 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -13,8 +14,6 @@ from mind_mlir.ir.module import MODULE
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.kind import ProgramKind

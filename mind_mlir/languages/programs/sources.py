@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from mind_mlir.diagnostics import SourceText
@@ -13,7 +14,6 @@ from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
     from mind_mlir.ir.module import Module
     from mind_mlir.languages.mind.program import SurfaceProgram

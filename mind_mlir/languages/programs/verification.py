@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -11,8 +12,6 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.languages.programs.kinds import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.languages.programs.kinds import AnyProgram
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.ir.attributes import AttributeValue

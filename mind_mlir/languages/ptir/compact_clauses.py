@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.ir.types import DType
@@ -21,8 +22,6 @@ from mind_mlir.languages.ptir.text import NON_FINITE, spelled_dim
 from mind_mlir.ops.contract import MAP_KINDS, FieldKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mind_mlir.languages.ptir.reading import Path
     from mind_mlir.languages.ptir.text import Spans, TextReader
     from mind_mlir.languages.text.cursor import Token

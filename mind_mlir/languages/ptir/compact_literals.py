@@ -6,6 +6,7 @@ hexadecimal: so large literals are written, and those that decimals do not tell 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,6 @@ from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, liter
 from mind_mlir.languages.ptir.text import spelled_dims
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.ptir.text import TextReader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Operand, Program

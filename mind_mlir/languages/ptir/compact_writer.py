@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from mind_mlir.languages.ptir.schema import known_form, snake
 from mind_mlir.languages.ptir.text import spelled_dims, spelled_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region, ValueRef
 

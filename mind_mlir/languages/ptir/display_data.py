@@ -11,6 +11,7 @@ the data are those of JSON, and what is wrong with them is told by the same rule
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir import spelling
@@ -20,8 +21,6 @@ from mind_mlir.languages.ptir.text import NON_FINITE
 from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.languages.ptir.reading import Path
     from mind_mlir.languages.ptir.schema import OperationForm

@@ -17,6 +17,7 @@ What is made of them is what the JSON of the same program has.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import ParseError
@@ -29,8 +30,6 @@ from mind_mlir.languages.ptir.schema import forms
 from mind_mlir.languages.ptir.text import TextReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Operand, Operation, Program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -14,8 +15,6 @@ from mind_mlir.languages.ptir.schema import DTYPE_NAMES, known_form
 from mind_mlir.languages.ptir.text import spelled_dims, spelled_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, ValueRef
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from mind_mlir.ops.contract import FieldKind, Tagged
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.ptir.program import Operation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
@@ -13,8 +14,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.languages.ptir.program import Program
 
 Format: TypeAlias = Literal["json", "display", "compact"]

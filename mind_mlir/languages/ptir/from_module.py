@@ -21,6 +21,7 @@ then on both ways lead to the same.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -58,8 +59,6 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.module import Block, CoreOperation, Module
     from mind_mlir.ir.module import Function as CoreFunction
     from mind_mlir.ir.terminators import ValueId

@@ -6,6 +6,7 @@ path, and so that no more than one of them is there as plain data; `ValueConvert
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,8 +23,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
 

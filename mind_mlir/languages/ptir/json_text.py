@@ -12,6 +12,7 @@ import json
 import math
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir.json_faults import JsonFault, first_fault, is_too_deep
@@ -19,8 +20,6 @@ from mind_mlir.languages.ptir.literals import ByteList
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from mind_mlir.diagnostics import SourceText
 
 #: Shorter lists of bytes are read as any other.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -11,8 +12,6 @@ from mind_mlir.languages.ptir.literals import spell_bytes
 from mind_mlir.languages.ptir.schema import known_form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.kind import ProgramKind
@@ -14,8 +15,6 @@ from mind_mlir.languages.ptir.to_module import attempt, signature_of, to_module
 from mind_mlir.languages.ptir.values import leaf_paths, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType

@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 #: Characters that are read, and bytes that are written, at once.
 _PIECE = 1 << 18

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
@@ -14,8 +15,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import Dim
     from mind_mlir.languages.ptir.program import Operand

@@ -14,6 +14,7 @@ is used as it may be, is a matter of the module that a program becomes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,8 +24,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import ValueType
 

@@ -6,6 +6,7 @@ holds, and its size counts as often as it is run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
@@ -10,8 +11,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.languages.ptir.program import Function, Region

@@ -6,6 +6,7 @@ An operation that a record adds is read and written in every format without a ch
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from mind_mlir.ops.registry import all_ops
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.languages.ptir.program import Operation
     from mind_mlir.ops.contract import Field
     from mind_mlir.ops.opdef import OpDef

@@ -9,6 +9,7 @@ body counts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.module import Function as CoreFunction
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.languages.ptir.program import Function, Program, Region

@@ -7,6 +7,7 @@ so piece by piece.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import SymbolicDim, TensorType
@@ -15,8 +16,6 @@ from mind_mlir.languages.ptir.schema import DTYPE_NAMES
 from mind_mlir.ops.contract import FieldKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.types import Dim, ValueType
     from mind_mlir.languages.ptir.program import TupleElement
     from mind_mlir.ops.contract import Field

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,8 +20,6 @@ from mind_mlir.languages.ptir.to_module import attempt
 from mind_mlir.languages.ptir.values import all_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.languages.ptir.program import Function, Program, Region
 

@@ -6,6 +6,7 @@ symbols first: each stands for one extent, 0 or more, wherever the program says 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +17,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import ParseError
@@ -22,8 +23,6 @@ from mind_mlir.languages.text.report import Report
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import Dim, ValueType
     from mind_mlir.languages.ptir.program import Operation

@@ -6,6 +6,7 @@ fewer dtypes, no empty arguments and no empty new shapes. Each operation that it
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.terminators import ValueId

@@ -16,6 +16,7 @@ of the declared type, so that one mistake is reported once. Linear in the progra
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
@@ -37,8 +38,6 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function as ProgramFunction

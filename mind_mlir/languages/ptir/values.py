@@ -6,6 +6,7 @@ that are in it, from left to right, however deep.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import ValueType
 

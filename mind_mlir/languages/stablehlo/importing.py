@@ -8,6 +8,7 @@ read is reported all at once: one finding for each operation and reason, with ev
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -42,8 +43,6 @@ from mind_mlir.support.interrupts import deliver, held
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.value import Value

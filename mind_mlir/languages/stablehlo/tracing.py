@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from mind_mlir.languages.stablehlo.rules.control import STOP_GRADIENT
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.module import Module
 
 #: What jax calls the primitive of `jax.lax.stop_gradient`.

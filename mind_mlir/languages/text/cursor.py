@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mind_mlir.languages.text.report import Span
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,8 +11,6 @@ from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.diagnostics import Location, SourceText
 
 #: Where something begins and ends in a text.

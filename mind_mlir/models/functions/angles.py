@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mind_mlir.numpy as mnp
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     Array: TypeAlias = Any
 
 _LN2 = math.log(2)

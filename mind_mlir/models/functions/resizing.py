@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
     import numpy.typing as npt
 
     Array: TypeAlias = Any

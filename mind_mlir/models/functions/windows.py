@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TypeAlias
-
     Array: TypeAlias = Any
 
 

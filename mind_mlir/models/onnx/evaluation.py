@@ -6,6 +6,7 @@ shapes compute with arrays of numpy, all others are traced by themselves and int
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,6 @@ from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, OnnxNode
     from mind_mlir.models.onnx.graphs.use import Value
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,8 +22,6 @@ from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import Unpack
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.models.onnx.graphs.graph import ModelData

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,8 +13,6 @@ from mind_mlir.models.ports import Extent, Port
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     import numpy as np
     import numpy.typing as npt
 

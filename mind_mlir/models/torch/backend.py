@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from mind_mlir.runtime.options import Options, options_of
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from mind_mlir.support.options import CompileOptions
 
 

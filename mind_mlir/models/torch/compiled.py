@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.models.open_extents import Shapes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from mind_mlir.models.torch.tensors import load_torch
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.support.options import CompileOptions
 
 #: Held while `torch.export` works, for one thread at a time, and while a module's tensors are fetched.

@@ -10,13 +10,12 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mind_mlir.ir.types import DType
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mind_mlir.models.torch.tensors import load_torch
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class Guards:

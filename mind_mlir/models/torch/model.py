@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mind_mlir.diagnostics import Diagnostic, TracingError
 from mind_mlir.diagnostics.tracebacks import public
@@ -21,9 +21,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.stages import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-    from typing import Unpack
-
     from mind_mlir.ir.module import Module
     from mind_mlir.models.torch.compiled import GraphProgram
     from mind_mlir.support.options import CompileOptions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import UnsupportedError
@@ -11,8 +12,6 @@ from mind_mlir.models.torch.reading import orders_of, read_graph
 from mind_mlir.models.torch.tensors import load_torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
     from mind_mlir.support.options import CompileOptions
 
     #: Takes the tensors and numbers that a graph is given, and returns its outputs.

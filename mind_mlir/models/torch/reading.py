@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.graph import ArrayType, FxGraph, FxNode, Input, Ref, SourceLine, mapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 #: torch's names of dtypes that are not ours.
 _DTYPES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import AutodiffError, Diagnostic, TracingError, UnsupportedError, VerificationError
@@ -17,8 +18,6 @@ from mind_mlir.tracing.places import line_source
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.source_info import SourceInfo
 

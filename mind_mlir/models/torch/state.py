@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mind_mlir.models.torch.tensors import load_torch
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
 
 #: Values that are the same if they are equal.
 _PLAIN = (bool, int, str, bytes, type(None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.reading import dtype_of, name_of_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: Dtypes that numpy lacks, with integers of their width, which both have.

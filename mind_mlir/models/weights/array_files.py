@@ -16,6 +16,7 @@ import re
 import struct
 import warnings
 import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from mind_mlir.ir.types import DType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mind_mlir.ir.attributes import Array
 
 _MAGIC = b"\x93NUMPY"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,6 @@ from mind_mlir.models.weights.quantized import BLOCK, LAYOUTS, QuantizedWeights
 from mind_mlir.models.weights.tensors import Contents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.models.weights.mapped_file import MappedFile
     from mind_mlir.models.weights.quantized import QuantizedKind
     from mind_mlir.models.weights.tensors import Weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,6 @@ from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mind_mlir.models.weights.tensors import Weight
 
 

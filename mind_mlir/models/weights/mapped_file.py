@@ -8,6 +8,7 @@ import mmap
 import os
 import stat
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.models.weights.errors import WeightsProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
 
 #: No address space has more bytes.

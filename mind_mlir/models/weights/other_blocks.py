@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -9,8 +10,6 @@ from mind_mlir.models.weights.errors import UnknownType
 from mind_mlir.models.weights.mapped_file import settled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     import numpy.typing as npt
 

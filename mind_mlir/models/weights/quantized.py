@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -11,8 +12,6 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     _Floats = npt.NDArray[np.float32]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +19,6 @@ from mind_mlir.models.weights.mapped_file import MappedFile, size_of
 from mind_mlir.models.weights.tensors import Contents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import numpy as np
 
     from mind_mlir.models.weights.tensors import Weight

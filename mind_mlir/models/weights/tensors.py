@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mind_mlir.ir.attributes import Array
 from mind_mlir.models.weights.quantized import QuantizedWeights
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 #: A tensor of a file.
 Weight: TypeAlias = Array | QuantizedWeights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from mind_mlir.tools.cli.programs import declared, gradient_module, read_program
 from mind_mlir.tools.cli.stage_log import StageLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from mind_mlir.ir.module import Module
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from mind_mlir.cache.inspection import problem_of
 from mind_mlir.diagnostics.display import brief, display_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from mind_mlir.cache.inspection import Found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,6 @@ from mind_mlir.tools.cli.options import diagnostic_format
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.diagnostics import Diagnostic
 
 

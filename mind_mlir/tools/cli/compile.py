@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from mind_mlir.tools.cli.options import (
 from mind_mlir.tools.cli.output import write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from click.shell_completion import CompletionItem
 
@@ -15,9 +16,6 @@ from mind_mlir.target import ARTEFACT_TARGETS, FEATURES, NATIVE, processors_of
 from mind_mlir.tools.cli.optimizer_names import OPTIMIZER_PASSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import TypeAlias
-
     import click
 
     Completion: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -20,8 +21,6 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents, with_extents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from mind_mlir.conversion import Conversion, ConversionTarget
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.tools.cli.session import Session

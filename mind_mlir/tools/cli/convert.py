@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import click
 
@@ -18,9 +18,6 @@ from mind_mlir.tools.cli.options import (
 )
 from mind_mlir.tools.cli.output import write_exactly
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: The formats: Core IR, and those of PTIR.
 FORMATS = ("core", "json", "display", "compact")

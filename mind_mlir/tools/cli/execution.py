@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -18,9 +20,6 @@ from mind_mlir.tools.cli.output import write_output
 from mind_mlir.tools.interruption import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import ModuleType
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Output
     from mind_mlir.ir.module import Module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.windows import scatter_add_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.tools.cli.value_uses import OperandUse

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from mind_mlir.outputs.files import write_file
 from mind_mlir.tools.cli.output import STDOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.tools.cli.session import Session
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mind_mlir.passes.forms import FrontHalf, text_of
@@ -11,8 +12,6 @@ from mind_mlir.target import named_target
 from mind_mlir.tools.cli.options import check_variables
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from mind_mlir.ir.module import Module
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.stage_log import StageLog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,8 +15,6 @@ from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs
 from mind_mlir.tools.cli.programs import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Interface
     from mind_mlir.ir.module import Module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,8 +21,6 @@ from mind_mlir.tools.cli.options import (
 from mind_mlir.tools.cli.output import write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 

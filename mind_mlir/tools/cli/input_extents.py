@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from mind_mlir.tools.cli.inputs import unread_value, unreadable
 from mind_mlir.tools.cli.literals import LiteralError, parse_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.models.weights.array_files import Header

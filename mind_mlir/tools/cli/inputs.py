@@ -10,6 +10,7 @@ An option is one of
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field
 from types import MappingProxyType
@@ -33,8 +34,6 @@ from mind_mlir.tools.cli.literals import LiteralError, looks_like_literal, parse
 from mind_mlir.tools.cli.value_uses import ValueUses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Interface, Parameter
     from mind_mlir.ir.module import Module

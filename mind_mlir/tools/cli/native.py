@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.disassemble import disassemble
@@ -15,8 +16,6 @@ from mind_mlir.tools.comparison import first_difference
 from mind_mlir.tools.interruption import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.support.options import CompileOptions

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -28,9 +29,6 @@ from mind_mlir.tools.cli.completion import (
 )
 from mind_mlir.tools.cli.optimizer_names import OPTIMIZER_PASSES
 from mind_mlir.tools.cli.session import DEFAULT_ERROR_LIMIT, Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 

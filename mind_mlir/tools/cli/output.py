@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from mind_mlir.outputs.files import replace_file, write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: The path that stands for standard output.
 STDOUT = "-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from mind_mlir.tools.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 

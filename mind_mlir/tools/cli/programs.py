@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -22,8 +23,6 @@ from mind_mlir.passes.autodiff import differentiate
 from mind_mlir.runtime.declared_constants import with_constants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.tools.cli.session import Session
     from mind_mlir.tools.cli.stage_log import StageLog

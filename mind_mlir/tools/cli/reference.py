@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.structure import structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
 
 #: What ``T`` stands for in a printed example, where the operand allows it.

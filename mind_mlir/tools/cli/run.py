@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,6 @@ from mind_mlir.tools.cli.options import (
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -28,8 +29,6 @@ from mind_mlir.tools.cli.streams import prepare_streams, use_color
 from mind_mlir.tools.interruption import EXIT_INTERRUPTED, Interrupted, raising_on_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.render import Format
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
@@ -18,8 +19,6 @@ from mind_mlir.support.stages import suffix
 from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from mind_mlir.tools.cli.session import Session
 
 NOTHING_BOUND: Mapping[str, int] = FrozenDict()

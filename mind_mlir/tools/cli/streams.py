@@ -6,12 +6,10 @@ import errno
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from collections.abc import Callable
+from typing import Any, BinaryIO, TextIO, cast
 
 from mind_mlir.outputs.errors import STANDARD_OUTPUT, OutputError, ReaderGoneError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Name, how to open the stand-in of a stream that is closed, and the stream's mode. The stand-ins of standard
 #: input and output are open the wrong way round: to use them is an error, as with the GNU tools.

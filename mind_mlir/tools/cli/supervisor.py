@@ -11,11 +11,8 @@ import mmap
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EXIT_CRASHED = 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.legality import FORM_OPERATIONS
@@ -12,8 +13,6 @@ from mind_mlir.ops.dtype_support import YES, support
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.conversion import ConversionTarget
     from mind_mlir.ops.opdef import OpDef
 

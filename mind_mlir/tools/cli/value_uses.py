@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
@@ -12,8 +13,6 @@ from mind_mlir.ops.region_flow import pairs_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
     from mind_mlir.ir.types import ValueType
 

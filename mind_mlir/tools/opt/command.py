@@ -5,18 +5,16 @@ The options that say what is printed are records.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from mind_mlir.tools.cli.session import GuardedCommand
 from mind_mlir.tools.opt.mlir_names import MLIR_PASSES, PASSES
 from mind_mlir.tools.opt.pass_pipeline import PipelinePass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: LLVM's ways of writing a truth value.
 _TRUE, _FALSE = ("true", "TRUE", "True", "1"), ("false", "FALSE", "False", "0")

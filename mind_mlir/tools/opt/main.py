@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,8 +29,6 @@ from mind_mlir.tools.opt.mlir_names import MLIR_DIALECTS, MLIR_PASSES, PASSES
 from mind_mlir.tools.opt.pass_timing import DISPLAYS, Timing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.tools.opt.pass_pipeline import PipelinePass
     from mind_mlir.tools.opt.pass_plan import Step
     from mind_mlir.tools.opt.pass_timing import Display

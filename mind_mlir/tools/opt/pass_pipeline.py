@@ -9,15 +9,13 @@ them is handed to MLIR as it is written.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import click
 
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 #: Anchors under which our passes may stand: those that mean the whole module.
 MODULE_ANCHORS = ("builtin.module", "any")

@@ -7,6 +7,7 @@ each pass is a step of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics.display import well_formed
@@ -25,8 +26,6 @@ from mind_mlir.tools.opt.pass_pipeline import (
 from mind_mlir.tools.opt.stage_passes import PASSES_BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.tools.opt.pass_pipeline import Element
 
 _RESTRICTED = re.compile(r"restricted to '(?P<anchor>[^']*)'")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Display = Literal["list", "tree"]
 DISPLAYS: tuple[Display, ...] = ("list", "tree")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.control import CONTROL
@@ -13,8 +13,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.mlir.bindings import Module, Operation, Type
 
 #: Returns why an operation cannot stand in a module that a pass is given, or None where it can.

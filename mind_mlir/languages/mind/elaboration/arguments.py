@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.elaboration.values import BAD, SurfaceValue
@@ -9,8 +10,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.syntax.nodes import Span
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from mind_mlir.ir.module import Block, Branch, CondBranch, CoreOperation, Functi
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import Terminator

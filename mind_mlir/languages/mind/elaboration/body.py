@@ -6,7 +6,7 @@ records say what is wrong with them. What has been reported is worth `BAD`, of w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +19,6 @@ from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reword
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.elaboration.file import File

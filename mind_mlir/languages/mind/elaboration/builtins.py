@@ -6,6 +6,7 @@ first, then their attributes, in the order of the record, or by name. Modules gr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from mind_mlir.ops.registry import all_ops
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import MindError
@@ -32,8 +33,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span

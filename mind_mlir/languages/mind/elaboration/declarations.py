@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.mind.elaboration.body import Body
 from mind_mlir.languages.mind.elaboration.builtins import modules
@@ -17,9 +18,6 @@ from mind_mlir.languages.mind.elaboration.values import Bad, LiteralValue, is_ba
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
     from mind_mlir.diagnostics import SourceText
 
 

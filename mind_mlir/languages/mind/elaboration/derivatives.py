@@ -5,6 +5,7 @@ The derivative of an instance is an instance: so derivatives of derivatives need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,6 @@ from mind_mlir.languages.mind.elaboration.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.syntax import nodes
     from mind_mlir.languages.mind.syntax.nodes import Span

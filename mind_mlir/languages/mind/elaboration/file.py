@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.languages.mind.elaboration.values import LiteralValue
     from mind_mlir.languages.mind.syntax import nodes

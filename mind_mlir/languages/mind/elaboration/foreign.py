@@ -8,6 +8,7 @@ without a name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from mind_mlir.support import pytrees
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.mind.elaboration.body import Body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.value import Value
@@ -23,8 +24,6 @@ from mind_mlir.languages.mind.elaboration.values import (
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.types import DType
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.ops.opdef import AttributeDef, OpDef

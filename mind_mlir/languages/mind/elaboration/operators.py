@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.ops.shapes import aligned, misfit, misfit_at, stretched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.types import Shape
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.resolve import Expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
@@ -24,8 +25,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType

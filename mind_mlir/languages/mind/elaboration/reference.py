@@ -6,6 +6,7 @@ Words and functions are those of the code; tests derive programs from the gramma
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.elaboration.builtins import CONSTANTS, DERIVATIVES, builtins, default, modules
@@ -13,8 +14,6 @@ from mind_mlir.languages.mind.elaboration.types import DTYPES
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from mind_mlir.languages.mind.elaboration.values import Builtin
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 

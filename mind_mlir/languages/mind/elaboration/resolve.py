@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.builders.type_rules import size
@@ -11,8 +12,6 @@ from mind_mlir.languages.mind.elaboration.wording import reworded
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from mind_mlir.languages.mind.elaboration.file import File
 
 #: What is known of the type that an expression is to have: all of it, the dtype of a tensor, or nothing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import VerificationError
@@ -34,8 +35,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
-
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.elaboration.file import File

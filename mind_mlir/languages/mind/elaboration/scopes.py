@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from mind_mlir.languages.mind.elaboration.values import SurfaceValue
 
 

@@ -7,13 +7,11 @@ A scalar is a tensor of rank 0, and unit the tuple of nothing. Types compare by 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 #: The element types of the language by their names.
 DTYPES: Mapping[str, DType] = {

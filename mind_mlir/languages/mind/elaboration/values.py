@@ -9,6 +9,7 @@ function that captures it, as the tensors that it holds (`leaves`), and is put t
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,8 +20,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
-
     from mind_mlir.languages.mind.syntax import nodes
     from mind_mlir.languages.staging import Instance
     from mind_mlir.ops.opdef import OpDef

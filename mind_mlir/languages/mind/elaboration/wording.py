@@ -8,6 +8,7 @@ they are; only what the words of Core IR stand for is named as the surface langu
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from mind_mlir.diagnostics import Diagnostic
 
 ARITHMETIC: Mapping[str, str] = MappingProxyType({"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.languages.mind.formatting.documents import (
@@ -17,8 +18,6 @@ from mind_mlir.languages.mind.formatting.rules import document, exported, expres
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from mind_mlir.languages.mind.formatting.documents import Document
     from mind_mlir.languages.mind.formatting.words import Words
 

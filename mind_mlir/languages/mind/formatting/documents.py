@@ -14,13 +14,11 @@ broken.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)

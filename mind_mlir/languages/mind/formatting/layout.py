@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,8 +20,6 @@ from mind_mlir.languages.mind.formatting.documents import (
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.languages.mind.formatting.documents import Document, Leaf
 
 #: Columns of a line.

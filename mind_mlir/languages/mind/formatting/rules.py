@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, singledispatch
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,8 +21,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.languages.mind.formatting.documents import Document
     from mind_mlir.languages.mind.formatting.words import Words
 

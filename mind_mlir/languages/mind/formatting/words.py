@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from mind_mlir.languages.mind.formatting.documents import Document
 
 _CLOSING = frozenset((")", "]", "}"))

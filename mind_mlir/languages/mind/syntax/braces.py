@@ -7,14 +7,13 @@ looked at on its own, and the parser is given words in which all braces match.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.text.cursor import Token
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.diagnostics import SourceText
 
 _ITEMS = frozenset(("fn", "struct", "export", "import", "type"))

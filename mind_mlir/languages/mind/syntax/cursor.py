@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING, Ident
@@ -9,8 +10,6 @@ from mind_mlir.languages.text import cursor
 from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.languages.mind.syntax.nodes import Span

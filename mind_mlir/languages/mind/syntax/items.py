@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
@@ -11,8 +12,6 @@ from mind_mlir.languages.mind.syntax.statements import StatementReader
 from mind_mlir.languages.mind.syntax.types import TypeReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.languages.text.cursor import Token

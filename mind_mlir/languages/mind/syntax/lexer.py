@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax.tokens import ESCAPE, ESCAPES, KEYWORDS, number
@@ -15,8 +16,6 @@ from mind_mlir.languages.text.cursor import Token, token_pattern
 from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.languages.mind.syntax.tokens import Kind

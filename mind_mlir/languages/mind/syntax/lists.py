@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.languages.mind.syntax.cursor import BEGINNINGS, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.text.cursor import Token
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
@@ -10,8 +11,6 @@ from mind_mlir.languages.mind.syntax.slips import NO_EXPRESSIONS
 from mind_mlir.languages.mind.syntax.tokens import number, string
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.support.families import families
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.languages.stablehlo.rules.use import Rule
 
 #: Every rule, by what MLIR calls the operation.

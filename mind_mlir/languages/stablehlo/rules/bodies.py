@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.languages.stablehlo.rules.types import keyword_of
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block, Operation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules.elementwise import converted, with_bits
@@ -10,8 +11,6 @@ from mind_mlir.mlir.bindings import stablehlo
 from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
@@ -10,8 +11,6 @@ from mind_mlir.languages.stablehlo.rules.types import flat_types, parts_of
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
 

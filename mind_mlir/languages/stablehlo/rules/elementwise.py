@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.comparisons import COMPARISONS
@@ -12,8 +13,6 @@ from mind_mlir.languages.stablehlo.rules.use import Rule
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
     from mind_mlir.mlir.bindings import Operation

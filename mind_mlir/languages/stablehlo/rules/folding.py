@@ -6,6 +6,7 @@ find. Nothing is replaced: the operations stay, and are pruned where nothing nee
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.value import Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.ops.stablehlo_indexing import SCATTERED
 from mind_mlir.ops.xla_windows import clamped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block

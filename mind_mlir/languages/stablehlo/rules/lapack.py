@@ -7,6 +7,7 @@ attributes are letters' codes, as LAPACK has them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions.factors import lu
@@ -16,8 +17,6 @@ from mind_mlir.builders.compositions.triangular import cholesky_of, failure, tri
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
 

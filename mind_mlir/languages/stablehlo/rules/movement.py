@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from mind_mlir.languages.stablehlo.rules.elementwise import converted
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -11,8 +12,6 @@ from mind_mlir.languages.stablehlo.rules.types import greatest, least
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.bodies import ScalarComparison
     from mind_mlir.languages.stablehlo.rules.use import Use

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.comparisons import COMPARISONS
@@ -17,8 +18,6 @@ from mind_mlir.languages.stablehlo.rules.types import keyword_of
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block, Operation

@@ -7,6 +7,7 @@ time: to neighbours, then to neighbours of what that gives, and so on, which is 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
@@ -18,8 +19,6 @@ from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.stablehlo_reductions import COMBINERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block

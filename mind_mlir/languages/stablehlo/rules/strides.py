@@ -7,6 +7,7 @@ together is often a single part of the operand, which slices take and updates re
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,6 @@ import numpy as np
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.ir.attributes import Array
 
 

@@ -6,6 +6,7 @@ when the operations that read them have their result's type.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from mind_mlir.languages.stablehlo.rules.elementwise import constant, converted
 from mind_mlir.languages.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Emit, Use
 

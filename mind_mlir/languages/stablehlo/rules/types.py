@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,6 @@ from mind_mlir.mlir.bindings import ir, raw_elements
 from mind_mlir.mlir.stablehlo_builder import spelled_element
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.bindings import Operation, Type
 

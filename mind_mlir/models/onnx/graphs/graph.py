@@ -6,6 +6,7 @@ node  ::= operator, inputs, outputs, attributes   attribute ::= number | string 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -13,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     import numpy.typing as npt
 
     from mind_mlir.models.ports import Port

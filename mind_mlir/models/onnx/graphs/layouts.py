@@ -6,6 +6,7 @@ with the one that is there, so that the other one, which nobody reads then, is n
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,6 @@ import mind_mlir.numpy as mnp
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.tracing.trace import Trace
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.models.onnx.graphs.refusals import RuleBrokenError
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: What a value follows from that is known.
 NOTHING: frozenset[str] = frozenset()

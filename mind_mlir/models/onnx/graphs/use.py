@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mind_mlir.models.onnx.graphs.graph import OnnxGraph, OnnxNode
     from mind_mlir.models.onnx.graphs.layouts import Layouts
     from mind_mlir.models.onnx.graphs.scope import GraphScope

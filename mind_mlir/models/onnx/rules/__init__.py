@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.support.families import families
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.onnx.graphs.graph import Operator
     from mind_mlir.models.onnx.graphs.use import OnnxRule
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
@@ -12,8 +13,6 @@ from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.arithmetic import unary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,6 @@ from mind_mlir.tracing.control import cond, scan, while_loop
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.models.onnx.graphs.use import NodeUse, Value
 
 #: Loops whose steps are known are written out, up to so many nodes.

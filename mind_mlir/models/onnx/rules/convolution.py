@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
@@ -11,8 +12,6 @@ from mind_mlir.models.onnx.graphs.use import OnnxRule
 from mind_mlir.models.onnx.rules.windows import windows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from mind_mlir.models.onnx.rules.convolution import check_image
 from mind_mlir.models.onnx.rules.windows import windows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.models.functions.windows import SlidingWindows
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import mind_mlir.numpy as mnp
@@ -12,8 +13,6 @@ from mind_mlir.models.onnx.rules.activations import softplus
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Activations by name, of a number and two parameters.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,8 +13,6 @@ from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,6 @@ from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,6 @@ from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
 from mind_mlir.tracing.composing import composed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse

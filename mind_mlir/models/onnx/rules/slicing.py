@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
 from mind_mlir.models.onnx.graphs.use import OnnxRule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 

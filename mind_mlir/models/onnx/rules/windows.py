@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.models.functions.windows import SlidingWindows
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.models.onnx.graphs.use import NodeUse
 
 

@@ -6,6 +6,7 @@ A rule is found by the operator with its overload, or else without: ``aten.add.T
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from mind_mlir.support.families import families
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.torch.rules.use import Rule
 
 #: Every rule, by what torch calls the operator.

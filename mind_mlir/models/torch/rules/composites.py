@@ -6,6 +6,7 @@ Graphs that torch takes apart never have these. Each is what torch makes of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from mind_mlir.models.torch.rules.values import axis_of, cast, dtype_of, reshape
 from mind_mlir.numpy.arrays import op
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.models.torch.rules.use import Rule
     from mind_mlir.tracing.array import TracedArray
 

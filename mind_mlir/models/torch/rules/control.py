@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.models.torch.rules.use import UnreadUse
@@ -10,8 +11,6 @@ from mind_mlir.tracing import control
 from mind_mlir.tracing.array import TracedArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.models.torch.graph import FxGraph
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 

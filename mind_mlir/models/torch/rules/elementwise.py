@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.compositions import complex_numbers
@@ -25,8 +26,6 @@ from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.composing import composed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.ir.value import Value
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.compositions import fourier
@@ -12,8 +13,6 @@ from mind_mlir.tracing.composing import composed
 from mind_mlir.tracing.operators import common_shape, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.models.functions import angles
@@ -13,8 +14,6 @@ from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import binary, choose, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -24,8 +25,6 @@ from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.operators import choose, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
 
 _INDICES = (DType.SI32, DType.SI64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from mind_mlir.tracing.control import scan
 from mind_mlir.tracing.operators import common_shape, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.models.torch.rules.use import OperatorUse, UnreadUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.models.torch.rules.use import Rule
 
 _PREFIX = "aten._foreach_"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -22,8 +23,6 @@ from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import binary, choose, common_shape, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -10,8 +11,6 @@ from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number
 from mind_mlir.tracing import operators
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

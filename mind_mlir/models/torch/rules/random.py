@@ -5,6 +5,7 @@ They are reproducible with `torch.manual_seed`, and others than torch's own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -14,8 +15,6 @@ from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

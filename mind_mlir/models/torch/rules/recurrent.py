@@ -5,7 +5,8 @@ The products with the inputs of all steps are one; a step of the loop has the pr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.products import product
@@ -15,9 +16,6 @@ from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

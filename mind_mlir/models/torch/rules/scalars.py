@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.models.torch.rules.use import UnreadUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
@@ -15,8 +16,6 @@ from mind_mlir.tracing.control import while_loop
 from mind_mlir.tracing.operators import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mind_mlir.models.functions.activations import gelu, softmax
@@ -12,8 +13,6 @@ from mind_mlir.models.torch.rules.values import cast, number, reshaped, select, 
 from mind_mlir.numpy.arrays import op
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.models.torch.rules.use import OperatorUse, Rule
     from mind_mlir.tracing.array import TracedArray
 

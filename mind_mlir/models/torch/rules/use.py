@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.types import DType
     from mind_mlir.models.torch.graph import FxGraph, FxNode
     from mind_mlir.tracing.array import TracedArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,8 +17,6 @@ from mind_mlir.tracing.operators import broadcast_to, choose, compare
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.models.torch.rules.use import OperatorUse
 
 #: A traced array or a number of Python, as operators take them.
