@@ -13,7 +13,6 @@ from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
     from mind_mlir.numpy.arrays import Array, ArrayLike
-    from mind_mlir.tracing.array import TracedArray
 
 
 @spelled("Gather", "Take", "GatherWindows")
@@ -45,8 +44,4 @@ def take_along_axis(a: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) 
     if axis is None:
         x, axis = x.reshape(-1), 0
     (along,) = axes_of(argument_checks.integer(axis, "axis"), x.ndim)
-    return op("GatherElements", x, _from_front(places, x.shape[along]), axis=along)
-
-
-def _from_front(places: TracedArray, extent: int) -> TracedArray:
-    return choose(places < 0, places + extent, places)
+    return op("GatherElements", x, choose(places < 0, places + x.shape[along], places), axis=along)

@@ -113,7 +113,7 @@ def converted(context: LoweringContext, x: Any, source: DType, target: DType) ->
     if target in COMPLEX:
         return _to_complex(context, x, source, target)
     if target is DType.I1:
-        return _is_not_zero(context, x, source)
+        return context.arithmetic(source).compare("NotEqual", x, context.scalar(0, source))
     if target.is_float:
         return _to_float(context, x, source, target)
     if source.is_float:
@@ -128,10 +128,6 @@ def _to_complex(context: LoweringContext, x: Any, source: DType, target: DType) 
     else:
         parts = [converted(context, x, source, part), context.scalar(0, part)]
     return complex_.create_(context.element(target), *parts)
-
-
-def _is_not_zero(context: LoweringContext, x: Any, source: DType) -> Any:
-    return context.arithmetic(source).compare("NotEqual", x, context.scalar(0, source))
 
 
 def _to_float(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:

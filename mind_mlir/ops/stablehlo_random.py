@@ -73,7 +73,7 @@ def _bits(context: StablehloContext) -> HloValue:
     if not is_wide:
         flat = c.reshape(c.concatenate(columns, 1), (4 * blocks,))
     else:
-        pairs = [c.either(low, _raised(c, high)) for low, high in (columns[:2], columns[2:])]
+        pairs = [c.either(low, c.binary("shift_left", high, 32)) for low, high in (columns[:2], columns[2:])]
         flat = c.reshape(c.concatenate(pairs, 1), (2 * blocks,))
     return c.reshape(c.slice(flat, [0], [count]), result.extents)
 
@@ -100,10 +100,6 @@ def _philox(context: StablehloContext, blocks: int) -> tuple[HloValue, ...]:
 
 def _shifted(context: StablehloContext, x: HloValue, count: int) -> HloValue:
     return context.binary("shift_right_logical", x, count) if count else x
-
-
-def _raised(context: StablehloContext, x: HloValue) -> HloValue:
-    return context.binary("shift_left", x, 32)
 
 
 def _tail_quantile(context: StablehloContext, p: HloValue) -> HloValue:

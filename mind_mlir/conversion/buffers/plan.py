@@ -251,12 +251,8 @@ def _row(buffer: Buffer, slot: int) -> tuple[str, ...]:
         str(slot),
         counted_bytes(buffer.offset),
         counted_bytes(buffer.total_bytes),
-        _type(buffer),
+        " x ".join([*(str(each.count) for each in buffer.copies), buffer.type]),
         buffer.first,
         buffer.last,
         described(buffer),
     )
-
-
-def _type(buffer: Buffer) -> str:
-    return " x ".join([*(str(each.count) for each in buffer.copies), buffer.type])

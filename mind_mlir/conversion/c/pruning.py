@@ -30,17 +30,13 @@ def _read(statements: Sequence[Statement]) -> Iterator[str]:
                 if not text.startswith("/*"):
                     yield from re.findall(r"[A-Za-z_]\w*", text)
             case Set(target, value):
-                yield from names_in(value) if not _is_own(target, value) else ()
+                yield from names_in(value) if target != value else ()
                 if isinstance(target, Element):
                     yield from (name for name, _ in target.index.terms)
             case CompoundStatement(head, body, otherwise):
                 yield from re.findall(r"[A-Za-z_]\w*", head)
                 yield from _read(body)
                 yield from _read(otherwise)
-
-
-def _is_own(target: object, value: object) -> bool:
-    return target == value
 
 
 def _kept(statements: Sequence[Statement], read: set[str], arrays: Collection[str]) -> list[Statement]:

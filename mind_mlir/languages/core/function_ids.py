@@ -77,7 +77,7 @@ class FunctionIds:
         defined: dict[str, int] = self._by_name
         for match in self._matches():
             _collect_numbers(match["values"], numbers)
-            is_alias = _makes_alias(match)
+            is_alias = (match["after"] or "").endswith("%") and "," not in match["values"]
             for spelled, start in _defined(match):
                 if is_alias:
                     self._aliases.setdefault(spelled, _AT + start)
@@ -226,10 +226,6 @@ def _distinct(numbers: array[int]) -> Sequence[int]:
         return ()
     ascending = distinct(np.frombuffer(numbers, np.int64))
     return array("q", ascending[ascending >= 0].tobytes())
-
-
-def _makes_alias(match: re.Match[str]) -> bool:
-    return (match["after"] or "").endswith("%") and "," not in match["values"]
 
 
 def _defined(match: re.Match[str]) -> Iterator[tuple[str, int]]:

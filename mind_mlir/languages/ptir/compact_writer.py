@@ -142,17 +142,13 @@ def numbers_of(defined: Iterable[str], used: Iterable[str], fixed: Sequence[str]
     numbers = {name: index for index, name in enumerate(fixed) if not name.isdigit()}
     mentioned = list(dict.fromkeys((*defined, *used)))
     spelled = {int(value) for value in mentioned if value.isdigit()} | set(range(len(fixed)))
-    free = _free(spelled)
+    free = (number for number in count() if number not in spelled)
     for value in mentioned:
         if value.isdigit():
             numbers[value] = int(value)
         elif value not in numbers:
             numbers[value] = next(free)
     return numbers
-
-
-def _free(spelled: set[int]) -> Iterator[int]:
-    return (number for number in count() if number not in spelled)
 
 
 def function_names(function: Function, used: Iterable[int]) -> Mapping[int, str]:

@@ -40,7 +40,7 @@ class MetadataReader:
 
     def numbers(self, form: str, count: int) -> tuple[Any, ...]:
         """Return several numbers of one kind."""
-        size = _size(form)
+        size = {"B": 1, "b": 1, "?": 1, "H": 2, "h": 2, "I": 4, "i": 4, "f": 4}.get(form, 8)
         self.expect(count, size)
         found = self.file.unpack(f"<{count}{form}", self.offset)
         self.offset += count * size
@@ -78,10 +78,6 @@ class MetadataReader:
             raise WeightsProblem(f"it has an array of elements of type {inner} in {depth} others")
         self.expect(count, _LEAST[inner])
         return [self.value(inner, depth + 1) for _ in range(count)]
-
-
-def _size(form: str) -> int:
-    return {"B": 1, "b": 1, "?": 1, "H": 2, "h": 2, "I": 4, "i": 4, "f": 4}.get(form, 8)
 
 
 class TensorInfo(NamedTuple):

@@ -134,7 +134,7 @@ class Tensors:
         if len(listed) != wanted:
             raise self._refused(tensor, f"it has {len(listed)} numbers for {count} elements")
         if kind == 8:
-            return np.array([_decoded(each) for each in listed], object).reshape(shape)
+            return np.array([each.decode(errors="replace") for each in listed], object).reshape(shape)
         if bits:
             packed = np.array(listed, np.int64).astype(np.uint8)
             return _unpacked(packed, bits, count).astype(np.uint8).view(dtype).reshape(shape)
@@ -206,7 +206,3 @@ def _unpacked(packed: npt.NDArray[np.uint8], bits: int, count: int) -> npt.NDArr
     """Return the numbers of few bits in bytes, whose first one lies in the lowest bits."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return ((packed[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode(errors="replace")

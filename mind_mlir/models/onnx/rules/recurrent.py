@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.activations import hard_sigmoid
@@ -14,6 +14,9 @@ from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
     from mind_mlir.models.onnx.graphs.use import Array, NodeUse
+
+    #: From a state, and the product of a step's inputs, to the next state.
+    Step: TypeAlias = Callable[[list[Array], Array], list[Array]]
 
 #: Activations by name, of a number and two parameters.
 _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {
@@ -29,6 +32,9 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, flo
     "softsign": (lambda x, _a, _b: mnp.div(x, abs(x) + 1.0), 0.0, 0.0),
     "softplus": (lambda x, _a, _b: softplus(x), 0.0, 0.0),
 }
+#: Those that a node may give the parameters of.
+_WITH_BETA = ("affine", "scaledtanh", "hardsigmoid")
+_WITH_ALPHA = (*_WITH_BETA, "leakyrelu", "thresholdedrelu", "elu")
 
 
 class RecurrentLayer:
@@ -58,25 +64,14 @@ class RecurrentLayer:
 
     def _activations(self, default: tuple[str, ...]) -> list[list[Callable[[Array], Array]]]:
         names = self.use.attr("activations", default * self.directions)
-        alphas, betas = (
-            list(self.use.attr("activation_alpha", ())),
-            list(self.use.attr("activation_beta", ())),
-        )
+        alphas, betas = ([*self.use.attr(f"activation_{name}", ())] for name in ("alpha", "beta"))
         found: list[Any] = []
         for name in names:
             if name.lower() not in _ACTIVATIONS:
                 broken(f"its activation {name} is none of {', '.join(_ACTIVATIONS)}")
             function, alpha, beta = _ACTIVATIONS[name.lower()]
-            takes = name.lower() in (
-                "affine",
-                "leakyrelu",
-                "thresholdedrelu",
-                "scaledtanh",
-                "hardsigmoid",
-                "elu",
-            )
-            alpha = alphas.pop(0) if takes and alphas else alpha
-            beta = betas.pop(0) if name.lower() in ("affine", "scaledtanh", "hardsigmoid") and betas else beta
+            alpha = alphas.pop(0) if name.lower() in _WITH_ALPHA and alphas else alpha
+            beta = betas.pop(0) if name.lower() in _WITH_BETA and betas else beta
             found.append(lambda x, f=function, a=alpha, b=beta: f(x, a, b))
         size = len(default)
         if len(found) != size * self.directions:
@@ -106,9 +101,7 @@ class RecurrentLayer:
         """Return what an activation is given."""
         return x if self.clip is None else mnp.minimum(mnp.maximum(x, -self.clip), self.clip)
 
-    def run(
-        self, direction: int, first: list[Array], step: Callable[[list[Array], Array], list[Array]]
-    ) -> tuple[list[Array], Array]:
+    def run(self, direction: int, first: list[Array], step: Step) -> tuple[list[Array], Array]:
         """Return the last state, and the first of its arrays after all steps, in one direction."""
         bias, _ = self.bias(direction)
         rows = mnp.tensordot(self.x, self.w[direction].T, 1)
@@ -125,8 +118,17 @@ class RecurrentLayer:
 
         return scan(one, first, (rows, numbers), reverse=self.is_backward(direction))
 
-    def results(self, found: list[tuple[list[Array], Array]]) -> tuple[Array, ...]:
-        """Return the results of the node: all outputs, and the last states."""
+    def results(self, places: tuple[int, ...], cell: Callable[[int], Step]) -> tuple[Array, ...]:
+        """Return the results of the node: all outputs, and the last states.
+
+        Args:
+            places: The operands that states before the first step are.
+            cell: Returns the step of a direction.
+        """
+        found = []
+        for direction in range(self.directions):
+            step = cell(direction)
+            found.append(self.run(direction, [self.initial(place, direction) for place in places], step))
         every = mnp.stack([each for _, each in found], 1)
         states = [mnp.stack(each, 0) for each in zip(*(last for last, _ in found), strict=True)]
         if self.batch_first:
@@ -142,22 +144,13 @@ def _plus(x: Array, bias: Array | None) -> Array:
 def _lstm(use: NodeUse) -> tuple[Array, ...]:
     layer = RecurrentLayer(use, 4, ("Sigmoid", "Tanh", "Tanh"))
     hidden, coupled = layer.hidden, bool(use.attr("input_forget", 0))
-    found = []
-    for direction in range(layer.directions):
+
+    def cell(direction: int) -> Step:
         f, g, h = layer.activations[direction]
         weights, bias = layer.r[direction].T, layer.bias(direction)[1]
         peep = use[7][direction] if use.has(7) else None
 
-        def step(
-            state: list[Array],
-            row: Array,
-            f: Any = f,
-            g: Any = g,
-            h: Any = h,
-            weights: Array = weights,
-            bias: Any = bias,
-            peep: Any = peep,
-        ) -> list[Array]:
+        def step(state: list[Array], row: Array) -> list[Array]:
             last, cell = state
             gates = _plus(row + last @ weights, bias)
             i, o, forget, c = [gates[:, at * hidden : (at + 1) * hidden] for at in range(4)]
@@ -170,21 +163,20 @@ def _lstm(use: NodeUse) -> tuple[Array, ...]:
                 o = o + cell * peep[hidden : 2 * hidden]
             return [f(layer.clipped(o)) * h(cell), cell]
 
-        found.append(layer.run(direction, [layer.initial(5, direction), layer.initial(6, direction)], step))
-    return layer.results(found)
+        return step
+
+    return layer.results((5, 6), cell)
 
 
 def _gru(use: NodeUse) -> tuple[Array, ...]:
     layer = RecurrentLayer(use, 3, ("Sigmoid", "Tanh"))
     hidden, after = layer.hidden, bool(use.attr("linear_before_reset", 0))
-    found = []
-    for direction in range(layer.directions):
+
+    def cell(direction: int) -> Step:
         f, g = layer.activations[direction]
         weights, bias = layer.r[direction].T, layer.bias(direction)[1]
 
-        def step(
-            state: list[Array], row: Array, f: Any = f, g: Any = g, weights: Array = weights, bias: Any = bias
-        ) -> list[Array]:
+        def step(state: list[Array], row: Array) -> list[Array]:
             (last,) = state
             both = _plus(
                 row[:, : 2 * hidden] + last @ weights[:, : 2 * hidden],
@@ -199,24 +191,20 @@ def _gru(use: NodeUse) -> tuple[Array, ...]:
             new = g(layer.clipped(row[:, 2 * hidden :] + inner))
             return [(1.0 - update) * new + update * last]
 
-        found.append(layer.run(direction, [layer.initial(5, direction)], step))
-    return layer.results(found)
+        return step
+
+    return layer.results((5,), cell)
 
 
 def _rnn(use: NodeUse) -> tuple[Array, ...]:
     layer = RecurrentLayer(use, 1, ("Tanh",))
-    found = []
-    for direction in range(layer.directions):
+
+    def cell(direction: int) -> Step:
         (f,) = layer.activations[direction]
         weights, bias = layer.r[direction].T, layer.bias(direction)[1]
+        return lambda state, row: [f(layer.clipped(_plus(row + state[0] @ weights, bias)))]
 
-        def step(
-            state: list[Array], row: Array, f: Any = f, weights: Array = weights, bias: Any = bias
-        ) -> list[Array]:
-            return [f(layer.clipped(_plus(row + state[0] @ weights, bias)))]
-
-        found.append(layer.run(direction, [layer.initial(5, direction)], step))
-    return layer.results(found)
+    return layer.results((5,), cell)
 
 
 RULES = {

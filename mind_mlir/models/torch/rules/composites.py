@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.array import TracedArray
 
 
-def _first(rule: Rule, to: OperatorUse, *args: Any) -> TracedArray:
+def _first(rule: Rule, to: OperatorUse, *args: Any) -> Any:
     """Return the first of three results of an operator, the others of which nobody reads."""
-    whole = OperatorUse(replace(to.node, types=to.node.types * 3), to.shared)
-    found: TracedArray = rule(whole, *args)[0]
-    return found
+    return rule(OperatorUse(replace(to.node, types=to.node.types * 3), to.shared), *args)[0]
 
 
 def _layer_norm(
@@ -81,24 +79,15 @@ def _convolution(
     padding: Sequence[int] = (0,),
     dilation: Sequence[int] = (1,),
     groups: int = 1,
-) -> TracedArray:
+) -> Any:
     rule = convolution.RULES["aten.convolution"]
-    found: TracedArray = rule(to, x, filter_, bias, stride, padding, dilation, False, [0], groups)
-    return found
+    return rule(to, x, filter_, bias, stride, padding, dilation, False, [0], groups)
 
 
-def _adaptive_avg_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> TracedArray:
-    found: TracedArray
+def _adaptive_avg_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> Any:
     if list(sizes) == [1, 1]:
-        found = reductions.RULES["aten.mean"](to, x, [-1, -2], keepdim=True)
-    else:
-        found = pooling.RULES["aten._adaptive_avg_pool2d"](to, x, sizes)
-    return found
-
-
-def _softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
-    found: TracedArray = normalisation.RULES["aten._softmax"](to, cast(x, to.dtype), dim, False)
-    return found
+        return reductions.RULES["aten.mean"](to, x, [-1, -2], keepdim=True)
+    return pooling.RULES["aten._adaptive_avg_pool2d"](to, x, sizes)
 
 
 def _to_dtype(to: OperatorUse, x: TracedArray, *_: Any, **__: Any) -> TracedArray:
@@ -142,7 +131,9 @@ RULES: Mapping[str, Rule] = {
         pooling.RULES["aten.max_pool2d_with_indices"], to, *args
     ),
     "aten.adaptive_avg_pool2d.default": _adaptive_avg_pool,
-    "aten.softmax.int": _softmax,
+    "aten.softmax.int": lambda to, x, dim, *_: normalisation.RULES["aten._softmax"](
+        to, cast(x, to.dtype), dim, False
+    ),
     "aten.to.dtype": _to_dtype,
     "aten.to.dtype_layout": _to_dtype,
     "aten.to.device": _to_dtype,

@@ -98,11 +98,6 @@ def _added(sign: int) -> Rule:
     return rule
 
 
-def _reversed(to: OperatorUse, x: Operand, y: Operand, alpha: Any = 1) -> TracedArray:
-    found: TracedArray = _added(-1)(to, y, x, alpha=alpha)
-    return found
-
-
 def _divided(to: OperatorUse, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> TracedArray:
     dtype = to.dtype
     left, right = cast(x, dtype), cast(y, dtype)
@@ -179,13 +174,6 @@ def logical(opcode: str) -> Rule:
     return lambda _, *operands: operators.binary(opcode, *map(truth, operands))
 
 
-def _shift(opcode: str) -> Rule:
-    def rule(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
-        return operators.binary(opcode, cast(x, to.dtype), cast(y, to.dtype))
-
-    return rule
-
-
 def _addcmul(x: TracedArray, one: TracedArray, two: TracedArray, value: Any = 1) -> TracedArray:
     product = one * two
     return x + (product if value == 1 else product * number(value, dtype_of(product)))
@@ -232,15 +220,13 @@ def _hypot(x: TracedArray, y: TracedArray) -> TracedArray:
 
 def _numbers_first(opcode: str) -> Rule:
     """Return the rule of the greater or the lesser operand, which is NaN only where both are."""
+    either = binary(opcode, of_truths="Or" if opcode == "Maximum" else "And")
 
     def rule(to: OperatorUse, x: Operand, y: Operand) -> TracedArray:
         one, two = cast(x, to.dtype), cast(y, to.dtype)
+        found: TracedArray = either(to, one, two)
         if not to.dtype.is_float:
-            exact: TracedArray = binary(opcode, of_truths="Or" if opcode == "Maximum" else "And")(
-                to, one, two
-            )
-            return exact
-        found = operators.binary(opcode, one, two)
+            return found
         found = operators.choose(operators.compare("NotEqual", one, one), two, found)
         return operators.choose(operators.compare("NotEqual", two, two), one, found)
 
@@ -313,7 +299,7 @@ def _sign(_: OperatorUse, x: TracedArray) -> TracedArray:
 RULES: Mapping[str, Rule] = {
     "aten.add": _added(1),
     "aten.sub": _added(-1),
-    "aten.rsub": _reversed,
+    "aten.rsub": lambda to, x, y, alpha=1: _added(-1)(to, y, x, alpha=alpha),
     "aten.mul": binary("Mul", of_truths="And"),
     "aten.div": _divided,
     "aten.true_divide": _divided,
@@ -345,7 +331,7 @@ RULES: Mapping[str, Rule] = {
     "aten.bitwise_or": binary("Or"),
     "aten.bitwise_xor": binary("Xor"),
     "aten.bitwise_not": unary("Not"),
-    "aten.bitwise_left_shift": _shift("ShiftLeft"),
+    "aten.bitwise_left_shift": binary("ShiftLeft"),
     "aten.bitwise_right_shift": lambda to, x, y: operators.shift_right(cast(x, to.dtype), cast(y, to.dtype)),
     "aten.where": lambda to, condition, x, y: select(condition, x, y, to.dtype),
     "aten.masked_fill": lambda to, x, mask, value: select(mask, value, x, to.dtype),

@@ -11,7 +11,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.resizing import Axis, coordinates, interpolated, nearest
 from mind_mlir.models.functions.sampling import at_grid
 from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, dtype_of, full
+from mind_mlir.models.torch.rules.values import cast, dtype_of, full, wide
 from mind_mlir.tracing.transforms import vjp
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _interpolated(rank: int, mode: str, *, antialias: bool = False) -> Rule:
     def rule(
         to: OperatorUse, x: TracedArray, sizes: Sequence[int] | None, aligned: bool, *scales: Any
     ) -> TracedArray:
-        wide = cast(x, _inner(to.dtype))
-        return cast(_filtered(to, wide, rank, mode, (sizes, aligned, scales), antialias=antialias), to.dtype)
+        inner = cast(x, _inner(to.dtype))
+        return cast(_filtered(to, inner, rank, mode, (sizes, aligned, scales), antialias=antialias), to.dtype)
 
     return rule
 
@@ -97,21 +97,17 @@ def _interpolated_backward(rank: int, mode: str, *, antialias: bool = False) -> 
         aligned: bool,
         *scales: Any,
     ) -> TracedArray:
-        wide = cast(gradient, _inner(to.dtype))
         x = full(extents, 0, _inner(to.dtype))
         how = (sizes, aligned, scales)
         _, pull = vjp(lambda x: _filtered(to, x, rank, mode, how, antialias=antialias), x)
-        return cast(pull(wide)[0], to.dtype)
+        return cast(pull(cast(gradient, _inner(to.dtype)))[0], to.dtype)
 
     return rule
 
 
-def _sampled(
-    to: OperatorUse, x: TracedArray, grid: TracedArray, mode: int, padding: int, aligned: bool
-) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+def _at_grid(x: TracedArray, grid: TracedArray, mode: int, padding: int, aligned: bool) -> TracedArray:
     names = ("linear", "nearest", "cubic")[mode], ("zeros", "border", "reflection")[padding]
-    return cast(at_grid(cast(x, inner), cast(grid, inner), *names, aligned=aligned), to.dtype)
+    return at_grid(x, grid, *names, aligned=aligned)
 
 
 def _sampled_backward(
@@ -125,9 +121,8 @@ def _sampled_backward(
     wanted: Sequence[bool],
 ) -> list[TracedArray | None]:
     inner = DType.F32 if to.dtype_of(1).is_narrow else to.dtype_of(1)
-    names = ("linear", "nearest", "cubic")[mode], ("zeros", "border", "reflection")[padding]
-    wide = cast(x, inner), cast(grid, inner)
-    _, pull = vjp(lambda x, grid: at_grid(x, grid, *names, aligned=aligned), *wide)
+    taken = cast(x, inner), cast(grid, inner)
+    _, pull = vjp(lambda x, grid: _at_grid(x, grid, mode, padding, aligned), *taken)
     found = zip(pull(cast(gradient, inner)), (x, grid), wanted, strict=True)
     return [cast(each, dtype_of(like)) if want else None for each, like, want in found]
 
@@ -145,8 +140,8 @@ RULES: Mapping[str, Rule] = {
     "aten._upsample_bicubic2d_aa_backward": _interpolated_backward(2, "cubic", antialias=True),
     "aten.upsample_bilinear2d_backward": _interpolated_backward(2, "linear"),
     "aten.upsample_bicubic2d_backward": _interpolated_backward(2, "cubic"),
-    "aten.grid_sampler_2d": _sampled,
+    "aten.grid_sampler_2d": wide(_at_grid),
     "aten.grid_sampler_2d_backward": _sampled_backward,
-    "aten.grid_sampler_3d": _sampled,
+    "aten.grid_sampler_3d": wide(_at_grid),
     "aten.grid_sampler_3d_backward": _sampled_backward,
 }

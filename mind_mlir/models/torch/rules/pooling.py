@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.windows import SlidingWindows, counted, greatest, means, reduced
 from mind_mlir.models.torch.rules.indexing import scattered
-from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, reshaped
+from mind_mlir.models.torch.rules.values import dtype_of, expanded, full, reshaped, wide
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.trace import current_trace
@@ -88,41 +88,32 @@ def _mean_of_windows(
     padding: Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor: int | None = None,
+    divisor_override: int | None = None,
 ) -> TracedArray:
     extents, first = x.shape[-rank:], x.ndim - rank
     windows = _windows(extents, size, stride, padding, ceil_mode=ceil_mode)
     around = windows.low if count_include_pad else (0,) * rank
     ends = [extent + low for extent, low in zip(extents, around, strict=True)]
     counts = counted(extents, windows, [-low for low in around], ends)
-    found: TracedArray = means(
-        x, windows, counts if divisor is None else np.full_like(counts, divisor), first
-    )
+    if divisor_override is not None:
+        counts = np.full_like(counts, divisor_override)
+    found: TracedArray = means(x, windows, counts, first)
     return found
 
 
 def avg_pool(rank: int) -> Rule:
     """Return the rule of the means of windows."""
-
-    def rule(to: OperatorUse, x: TracedArray, size: Sequence[int], *how: Any, **named: Any) -> TracedArray:
-        inner = DType.F32 if to.dtype.is_narrow else to.dtype
-        named = {("divisor" if name == "divisor_override" else name): value for name, value in named.items()}
-        return cast(_mean_of_windows(cast(x, inner), rank, size, *how, **named), to.dtype)
-
-    return rule
+    return wide(lambda x, *how, **named: _mean_of_windows(x, rank, *how, **named))
 
 
 def avg_pool_backward(rank: int) -> Rule:
     """Return the rule of the gradient of the means of windows."""
+    return wide(lambda gradient, x, *how: _pulled(lambda x: _mean_of_windows(x, rank, *how), x, gradient))
 
-    def rule(
-        to: OperatorUse, gradient: TracedArray, x: TracedArray, size: Sequence[int], *how: Any
-    ) -> TracedArray:
-        inner = DType.F32 if to.dtype.is_narrow else to.dtype
-        _, pull = vjp(lambda x: _mean_of_windows(x, rank, size, *how), cast(x, inner))
-        return cast(pull(cast(gradient, inner))[0], to.dtype)
 
-    return rule
+def _pulled(forward: Callable[[TracedArray], TracedArray], x: TracedArray, gradient: TracedArray) -> Any:
+    """Return what a gradient becomes on its way back."""
+    return vjp(forward, x)[1](gradient)[0]
 
 
 def _adaptive_bounds(extent: int, count: int) -> list[tuple[int, int]]:
@@ -153,20 +144,8 @@ def _adaptive_mean(x: TracedArray, sizes: Sequence[int]) -> TracedArray:
     return x
 
 
-def _adaptive_avg_pool(to: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
-    return cast(_adaptive_mean(cast(x, inner), sizes), to.dtype)
-
-
-def _adaptive_avg_pool_backward(to: OperatorUse, gradient: TracedArray, x: TracedArray) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
-    sizes = (
-        gradient.shape[-2:]
-        if to.node.operator.startswith("aten._adaptive_avg_pool2d")
-        else gradient.shape[-3:]
-    )
-    _, pull = vjp(lambda x: _adaptive_mean(x, sizes), cast(x, inner))
-    return cast(pull(cast(gradient, inner))[0], to.dtype)
+def _adaptive_mean_backward(rank: int) -> Rule:
+    return wide(lambda gradient, x: _pulled(lambda x: _adaptive_mean(x, gradient.shape[-rank:]), x, gradient))
 
 
 def _adaptive_max_pool(_: OperatorUse, x: TracedArray, sizes: Sequence[int]) -> list[TracedArray]:
@@ -204,8 +183,8 @@ RULES: Mapping[str, Rule] = {
     "aten.avg_pool3d": avg_pool(3),
     "aten.avg_pool2d_backward": avg_pool_backward(2),
     "aten.avg_pool3d_backward": avg_pool_backward(3),
-    "aten._adaptive_avg_pool2d": _adaptive_avg_pool,
-    "aten._adaptive_avg_pool3d": _adaptive_avg_pool,
-    "aten._adaptive_avg_pool2d_backward": _adaptive_avg_pool_backward,
-    "aten._adaptive_avg_pool3d_backward": _adaptive_avg_pool_backward,
+    "aten._adaptive_avg_pool2d": wide(_adaptive_mean),
+    "aten._adaptive_avg_pool3d": wide(_adaptive_mean),
+    "aten._adaptive_avg_pool2d_backward": _adaptive_mean_backward(2),
+    "aten._adaptive_avg_pool3d_backward": _adaptive_mean_backward(3),
 }
