@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.module import Result, Yield
+from mind_mlir.ir.module import Block, CoreOperation, Result, ValueId, Yield
 from mind_mlir.ir.names import NO_NAMES
 
 if TYPE_CHECKING:
     from mind_mlir.builders.builder import Builder
-    from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ir.value import Value
 
 

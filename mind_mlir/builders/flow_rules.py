@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType, TensorType, ValueType
 from mind_mlir.support.argument_checks import counted
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic, Location
-    from mind_mlir.ir.types import ValueType
 
 CONDITION = TensorType(DType.I1)
 

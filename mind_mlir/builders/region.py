@@ -9,14 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.given import listed
-from mind_mlir.ir.module import Block, Parameter, Yield
+from mind_mlir.ir.module import Block, CoreOperation, Parameter, ValueId, Yield
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import RegionTypes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.builders.builder import Builder
-    from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
 

@@ -6,13 +6,11 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.ir.types import MAX_RANK, TensorType
+from mind_mlir.diagnostics import Diagnostic, Location
+from mind_mlir.ir.types import MAX_RANK, TensorType, ValueType
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
     from mind_mlir.ir.profiles import Profile
-    from mind_mlir.ir.types import ValueType
 
 #: No file and no other language can hold it.
 _SURROGATE = re.compile("[\ud800-\udfff]")

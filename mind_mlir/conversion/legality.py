@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders.builder import Builder
 from mind_mlir.conversion.registry import get_conversion_target
-from mind_mlir.conversion.target import ConversionTarget, OperationRule
+from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
 from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
@@ -20,7 +20,7 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.analysis.call_graph import CALL, CUSTOM_CALL
 from mind_mlir.ir.module import MODULE, CoreOperation, Function, Functions, Module
 from mind_mlir.ir.profiles import PTIR
-from mind_mlir.ir.types import SymbolicDim, TupleType
+from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
 from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.programs.verification import verify
 from mind_mlir.languages.ptir.program import Function as ProgramFunction
@@ -34,9 +34,6 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.conversion.target import LegalityTable
-    from mind_mlir.conversion.walk import Visit
-    from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
 
 #: Operations that are forms of a program: an input is a parameter of its function.

@@ -22,13 +22,12 @@ from mind_mlir.ir.types import DType
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.support.frozen import FrozenDict
-from mind_mlir.support.stages import STAGES
+from mind_mlir.support.stages import STAGES, Stage
 
 if TYPE_CHECKING:
     from mind_mlir.conversion.walk import Visit
     from mind_mlir.ir.module import Module
     from mind_mlir.ops.opdef import OpDef
-    from mind_mlir.support.stages import Stage
 
 #: The bindings of the dialect of StableHLO take no more dimensions.
 _MAX_RANK = 32

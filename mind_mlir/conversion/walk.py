@@ -11,7 +11,7 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import MODULE, Block, CoreOperation, Module
 from mind_mlir.ir.module import Function as CoreFunction
-from mind_mlir.ir.types import TupleType
+from mind_mlir.ir.types import TensorType, TupleType, ValueType
 from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.ptir.fields import record_of, spelled
 from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, ValueRef
@@ -23,7 +23,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
-    from mind_mlir.ir.types import TensorType, ValueType
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.ops.opdef import OpDef
 

@@ -11,14 +11,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.diagnostics import Diagnostic, Location
 from mind_mlir.diagnostics.display import visible
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
 
 #: A file's name, a line and a column.
 Place: TypeAlias = tuple[str, int, int]

@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.catalogue.entry import Sample
+from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Language, Sample
 from mind_mlir.support.families import families
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, Language
 
 _PHASES = {
     "E11": "parse",

@@ -22,11 +22,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.diagnostics.codes import phase_of
-from mind_mlir.diagnostics.display import clipped, excerpt, visible, well_formed
+from mind_mlir.diagnostics.display import Excerpt, clipped, excerpt, visible, well_formed
 from mind_mlir.diagnostics.findings import MORE, limited
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics.display import Excerpt
     from mind_mlir.diagnostics.model import Diagnostic
     from mind_mlir.diagnostics.source import Location
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mind_mlir.diagnostics.checks import DivisorCheck, IndexCheck, PositionCheck
+from mind_mlir.diagnostics.checks import Check, DivisorCheck, IndexCheck, PositionCheck
 from mind_mlir.image.errors import CodeError
 from mind_mlir.ir.interface import Output, Parameter
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.image.image import Image
 
 T = TypeVar("T")

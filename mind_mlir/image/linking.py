@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from mind_mlir.image import elf
-from mind_mlir.image.elf import read_object
+from mind_mlir.image.elf import ElfObject, ObjectSymbol, Relocations, Section, read_object
 from mind_mlir.image.errors import LinkingError
 from mind_mlir.image.image import (
     MOST_BYTES,
@@ -27,17 +27,14 @@ from mind_mlir.image.image import (
     as_places,
     store_64,
 )
-from mind_mlir.image.lines import lines_of, sorted_rows
-from mind_mlir.image.relocations import Needs, Terms
+from mind_mlir.image.lines import LineTableRow, lines_of, sorted_rows
+from mind_mlir.image.relocations import Machine, Needs, RelocationRule, Terms
 from mind_mlir.image.relocations_aarch64 import AARCH64
 from mind_mlir.image.relocations_x86_64 import X86_64
 from mind_mlir.support.distinct import distinct
 
 if TYPE_CHECKING:
-    from mind_mlir.image.elf import ElfObject, ObjectSymbol, Relocations, Section
     from mind_mlir.image.image import Bytes, Numbers
-    from mind_mlir.image.lines import LineTableRow
-    from mind_mlir.image.relocations import Machine, RelocationRule
 
 #: The machines whose objects are linked, by what ELF calls them.
 MACHINES = {machine.number: machine for machine in (X86_64, AARCH64)}

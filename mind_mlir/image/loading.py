@@ -7,17 +7,13 @@ import functools
 import mmap
 import platform
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mind_mlir.image.errors import LoadingError
-from mind_mlir.image.image import load_64, store_64
+from mind_mlir.image.image import Image, load_64, store_64
 from mind_mlir.image.pages import make_code, make_read_only
 from mind_mlir.image.perf import announce
-
-if TYPE_CHECKING:
-    from mind_mlir.image.image import Image
 
 #: What systems call the machines of images.
 _MACHINES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}

@@ -14,11 +14,10 @@ import numpy as np
 
 from mind_mlir.image.errors import LinkingError
 from mind_mlir.image.image import store_64
-from mind_mlir.image.relocations import Machine, Needs, RelocationRule, store_32
+from mind_mlir.image.relocations import Machine, Needs, RelocationRule, Terms, store_32
 
 if TYPE_CHECKING:
     from mind_mlir.image.image import Bytes, Numbers
-    from mind_mlir.image.relocations import Terms
 
 _PAGE = 1 << 12
 

@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from mind_mlir.diagnostics import MindError
+from mind_mlir.diagnostics import Diagnostic, MindError
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.module import Module
 from mind_mlir.passes import verify as modules
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.types import TensorType
 
 P = TypeVar("P")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of, with_calls_renamed
-from mind_mlir.ir.module import CoreOperation, Function, Functions, Module, Return
-from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
+from mind_mlir.ir.module import CoreOperation, Function, Functions, Module, Parameter, Return
+from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1, Profile
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.activity import is_float
@@ -30,8 +30,6 @@ from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import Parameter
-    from mind_mlir.ir.profiles import Profile
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.value import Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import MindError
+from mind_mlir.diagnostics import Diagnostic, MindError
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.languages.kind import ProgramKind
@@ -13,7 +13,6 @@ from mind_mlir.models.model import Model
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.open_extents import OpenExtent, OpenPrograms
+from mind_mlir.models.open_extents import OpenExtent, OpenPrograms, Shapes
 from mind_mlir.models.ports import Extent, Port, checked, checked_bindings, example_types, placed
 from mind_mlir.models.programs import ModelProgram, traced, type_of
 from mind_mlir.runtime.binding_cache import BindingCache
@@ -27,7 +27,6 @@ from mind_mlir.support.options import CompileOptions
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
-    from mind_mlir.models.open_extents import Shapes
 
 #: For so many shapes, and numbers that decide on shapes, code is kept.
 _MAX_PROGRAMS = 64

@@ -10,7 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.accumulators import ACCUMULATOR, OUTPUT, default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.opdef import COMPLEX
+from mind_mlir.ops.opdef import COMPLEX, OpDef
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing.array import TracedArray
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.opdef import OpDef
 
     #: A traced array, an array of numpy, a number, or nested lists of numbers.
     ArrayLike: TypeAlias = TracedArray | npt.ArrayLike

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING
 
-from mind_mlir.ops.opdef import NotDifferentiable
-
-if TYPE_CHECKING:
-    from mind_mlir.ops.opdef import AttributeDef, OpDef, OperandDef
+from mind_mlir.ops.opdef import AttributeDef, NotDifferentiable, OpDef, OperandDef
 
 _WIDTH = 100
 

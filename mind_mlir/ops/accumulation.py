@@ -16,11 +16,10 @@ import numpy as np
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
-from mind_mlir.ops.opdef import COMPLEX, Domain
+from mind_mlir.ops.opdef import COMPLEX, Domain, OpDef
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ops.opdef import OpDef
 
 #: Terms that are summed one after the other, at most.
 BLOCK = 256

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mind_mlir.ir.elements import holds_all, limits
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
-from mind_mlir.ops.opdef import COMPLEX, AttributeDef
+from mind_mlir.ops.opdef import COMPLEX, AttributeDef, DTypeSet
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
 

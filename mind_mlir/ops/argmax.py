@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ir.types import Dim, DType, TensorType, format_shape
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -30,7 +30,6 @@ from mind_mlir.ops.reductions import reduced_shape
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import Dim
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.attributes import frozen
+from mind_mlir.ir.attributes import AttributeValue, frozen
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import DType
     from mind_mlir.ops.attribute_kinds import AttrKind
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.types import TensorType, format_shape
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.contexts import TypeContext
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import Dim, DType, TensorType
 from mind_mlir.ops.accumulators import default_accumulator, identity_number
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import reduced_shape
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import Dim
     from mind_mlir.mlir.context import LoweringContext
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import DTypeKind
+from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_INTEGERS, BOOL, COMPLEX, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import elementwise
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import DType
     from mind_mlir.mlir.arithmetic import Arithmetic
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.complex_parts import joined_tensor, part_tensor
 from mind_mlir.ops.opdef import (
@@ -21,7 +21,6 @@ from mind_mlir.ops.opdef import (
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, equal_type
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Array, AttributeValue, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -14,7 +14,6 @@ from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 from mind_mlir.ops.open_rules import constant
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 

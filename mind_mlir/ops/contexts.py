@@ -7,17 +7,14 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from mind_mlir.diagnostics import Diagnostic, ExecutionError
-from mind_mlir.diagnostics.checks import IndexCheck
-from mind_mlir.ir.profiles import CORE_V1
+from mind_mlir.diagnostics import Diagnostic, ExecutionError, Location
+from mind_mlir.diagnostics.checks import Check, IndexCheck
+from mind_mlir.ir.profiles import CORE_V1, Profile
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
-    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.profiles import Profile
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import DType, TensorType
 

@@ -13,15 +13,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
-from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import AttributeDef
 
 #: From the fields of an operation and the types of its operands to the attributes of the record; what breaks

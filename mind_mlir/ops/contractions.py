@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.contract_forms import dot_form, matmul_form
@@ -23,7 +23,6 @@ from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext

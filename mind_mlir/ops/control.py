@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.contexts import RuleViolation
+from mind_mlir.ops.contexts import EvalContext, RuleViolation, Running, TypeContext
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_rules import (
     call_vjp,
@@ -36,9 +36,6 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.open_control import branching, looping
 from mind_mlir.ops.region_flow import cond_flow, while_flow
-
-if TYPE_CHECKING:
-    from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
 
 #: Functions that a message names.
 _NAMED = 8

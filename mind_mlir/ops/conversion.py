@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.elements import limits, wide_integer
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops import complex_numbers, numbers
 from mind_mlir.ops import stablehlo_conversion as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -17,7 +17,6 @@ from mind_mlir.ops.opdef import COMPLEX, EVERY, Alias, AttributeDef, Example, Op
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext

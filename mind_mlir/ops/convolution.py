@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.attributes import Padding, PaddingMode
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.attributes import Array, Padding, PaddingMode
+from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract_forms import conv2d_form
@@ -21,8 +21,6 @@ from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.sliding import Pairs, spatial_padding
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 

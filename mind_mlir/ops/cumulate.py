@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY, BLOCK
@@ -21,7 +21,6 @@ from mind_mlir.ops.scan_lowering import lower, neutral_number
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
 KINDS = ("Sum", "Prod", "Max", "Min")

@@ -13,7 +13,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
 from mind_mlir.ops.custom_library import record_target
-from mind_mlir.ops.custom_targets import custom_target, custom_targets, finders
+from mind_mlir.ops.custom_targets import CustomTarget, custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
 from mind_mlir.ops.spectral_targets import spectral_target
 from mind_mlir.support.suggestions import did_you_mean
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.custom_targets import CustomTarget
 
 finders += (record_target, spectral_target)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
 from mind_mlir.ir.profiles import ANY_PROFILE
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -14,7 +14,6 @@ from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.opdef import Example, OpDef
 
 YES = "yes"

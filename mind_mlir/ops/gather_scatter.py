@@ -17,14 +17,13 @@ from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.row_loops import counted_loop
-from mind_mlir.ops.windows import Bounds
+from mind_mlir.ops.windows import Bounds, Windows, WindowsRule
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.rules import EvalRule, LinalgRule
-    from mind_mlir.ops.windows import Windows, WindowsRule
 
 
 #: How updates are combined with elements of the operand: the operation that does it, if one does.

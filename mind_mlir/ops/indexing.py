@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.diagnostics.checks import IndexCheck
-from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, format_shape
+from mind_mlir.ir.attributes import Array, TensorLiteral
+from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
@@ -27,17 +27,14 @@ from mind_mlir.ops.opdef import (
     OperandDef,
 )
 from mind_mlir.ops.open_indexing import picking, taking, taking_elements
-from mind_mlir.ops.windows import elements, row_form, rows, rows_from_end
+from mind_mlir.ops.windows import WindowsRule, elements, row_form, rows, rows_from_end
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.rules import DerivativeRule, EvalRule
     from mind_mlir.ops.vjp import VjpContext
-    from mind_mlir.ops.windows import WindowsRule
 
 
 # There may be fewer indices than extents.

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import MAX_RANK, DTypeKind, TensorType
+from mind_mlir.ir.types import MAX_RANK, DType, DTypeKind, TensorType, ValueType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import DType, ValueType
     from mind_mlir.ops.opdef import OpDef, OperandDef
 
 

@@ -15,14 +15,13 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.open_rules import joining
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.vjp import summed
+from mind_mlir.ops.vjp import VjpContext, summed
 
 if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
-    from mind_mlir.ops.vjp import VjpContext
 
 #: The fewest elements of a row that is read where it lies, rather than copied with those behind it.
 _ROW = 16

@@ -20,12 +20,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.loop_state import INDEX, buffer_type, put, take
+from mind_mlir.ops.loop_state import INDEX, Room, buffer_type, put, take
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.loop_state import Room
     from mind_mlir.ops.loop_vjp import ReverseStep
     from mind_mlir.ops.vjp import VjpContext
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.module import Result
+from mind_mlir.ir.module import CoreOperation, Result
 from mind_mlir.ir.regions import live_operations, reads
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.loop_replay import Replay
@@ -36,7 +36,6 @@ from mind_mlir.ops.trip_count import trip_count
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import CoreOperation
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.vjp import Fills, VjpContext
 

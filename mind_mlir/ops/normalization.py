@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import TensorType, format_shape
+from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import complex_normalization, numbers
 from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
@@ -22,6 +22,7 @@ from mind_mlir.ops.opdef import (
     NO_FLOATS,
     NO_NUMBERS,
     AttributeDef,
+    DTypeSet,
     Example,
     OpDef,
     OperandDef,
@@ -32,11 +33,9 @@ from mind_mlir.ops.reductions import reduced_shape, spread_along
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
 _DTYPES: DTypeSet = ALL_FLOATS + COMPLEX

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mind_mlir.ops.open_axes import OpenContext, OpenValue, is_open
+from mind_mlir.ops.open_axes import Axis, OpenContext, OpenValue, is_open
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.open_axes import Axis
     from mind_mlir.ops.vjp import Fills
 
 

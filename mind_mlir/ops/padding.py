@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Array, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -17,7 +17,6 @@ from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDe
 from mind_mlir.ops.open_rules import padding
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Array, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import computed_dtype
@@ -18,16 +18,14 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.padding import of_scalar, padded, to_scalar
-from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, spanned
+from mind_mlir.ops.phases import Phase, has_few, is_small, joined, margins, phases, spanned
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows, of_pairs, to_pairs
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.phases import Phase
     from mind_mlir.ops.vjp import VjpContext
 
 #: The lists, and the least number of each.

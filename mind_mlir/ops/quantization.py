@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.elements import limits
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import stablehlo_conversion as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -42,7 +42,6 @@ from mind_mlir.ops.quantization_types import (
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext

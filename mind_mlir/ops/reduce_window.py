@@ -29,16 +29,14 @@ from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
-from mind_mlir.ops.sliding import check_fit, check_windows, of_pairs, to_pairs
+from mind_mlir.ops.sliding import Sliding, check_fit, check_windows, of_pairs, to_pairs
 from mind_mlir.ops.window_stages import stages
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.sliding import Sliding
 
 #: Floats of fewer bits take many operations to become others: no window does that with each of its elements.
 _CHEAP_BITS = 16

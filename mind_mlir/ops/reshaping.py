@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -19,7 +19,6 @@ from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext

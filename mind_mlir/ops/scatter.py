@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from mind_mlir.ir.types import DType, format_shape
+from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import gather_scatter as general
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -35,15 +35,13 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.open_indexing import adding_windows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
-from mind_mlir.ops.windows import elements, row_form, scatter_add_windows
+from mind_mlir.ops.windows import Windows, elements, row_form, scatter_add_windows
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
-    from mind_mlir.ops.windows import Windows
 
 _REDUCTIONS = ("Add", "Max", "Min", "Replace")
 

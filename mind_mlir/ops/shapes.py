@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.types import Dim, Shape, format_shape
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ops.contexts import TypeContext
 
 

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.allocation import allocation_failed
-from mind_mlir.ir.attributes import PaddingMode
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.attributes import Array, Padding, PaddingMode
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.windows import row_form
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array, Padding
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext

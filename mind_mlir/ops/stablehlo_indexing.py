@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from mind_mlir.ops.accumulators import default_accumulator, identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
 from mind_mlir.ops.stablehlo_reductions import COMBINERS
-from mind_mlir.ops.windows import Bounds, elements, rows
+from mind_mlir.ops.windows import Bounds, Windows, WindowsRule, elements, rows
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.rules import StablehloRule
-    from mind_mlir.ops.windows import Windows, WindowsRule
 
 
 #: What combines elements with updates, by the kind of a scatter.

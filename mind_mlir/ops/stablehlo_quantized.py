@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST, SCALE_BYTES
+from mind_mlir.ops.quantized_formats import BLOCK, FORMATS, GREATEST, SCALE_BYTES, WeightFormat
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
-    from mind_mlir.ops.quantized_formats import WeightFormat
 
 
 def quantized_dot(context: StablehloContext) -> HloValue:

@@ -6,12 +6,11 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.diagnostics import Diagnostic, Location
 from mind_mlir.ops import registry
 from mind_mlir.support.suggestions import nearest
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
     from mind_mlir.ops.registry import Spelling
 
 

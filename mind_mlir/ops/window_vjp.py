@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ops.accumulators import computed_dtype, extreme_vjp, holds
-from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, shifted, spanned
+from mind_mlir.ops.phases import Phase, has_few, is_small, joined, margins, phases, shifted, spanned
 from mind_mlir.ops.sliding import Sliding, Windowed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mind_mlir.ir.value import Value
-    from mind_mlir.ops.phases import Phase
     from mind_mlir.ops.vjp import VjpContext
 
 #: The lists of ReduceWindow, and the least number of each.

@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mind_mlir.diagnostics.checks import NOTHING_SEEN, window_check
+from mind_mlir.diagnostics.checks import NOTHING_SEEN, Check, window_check
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.dimension_numbers import SCATTER
+from mind_mlir.ops.dimension_numbers import SCATTER, AttributeNames
 from mind_mlir.ops.row_loops import BELOW_ATTRIBUTE
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
-    from mind_mlir.ops.dimension_numbers import AttributeNames
 
 Shape: TypeAlias = tuple[int, ...]
 #: From complete attributes and the shapes of operand, indices, and the tensor of all windows.

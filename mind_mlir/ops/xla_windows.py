@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import gather_scatter as general
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -36,14 +36,12 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.open_indexing import taking_windows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
-from mind_mlir.ops.windows import Bounds, Windows
+from mind_mlir.ops.windows import Bounds, Shape, Windows
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
-    from mind_mlir.ops.windows import Shape
 
 
 def _gathered(attributes: Mapping[str, Any], shapes: Sequence[Shape]) -> Windows:

@@ -14,7 +14,7 @@ from mind_mlir.image.errors import CodeError
 from mind_mlir.outputs.errors import OutputError
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.manifest import MANIFEST, BundleFile, Manifest, is_manifest
-from mind_mlir.packaging.weights import ENDING
+from mind_mlir.packaging.weights import ENDING, GivenWeights
 from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.support.interrupts import allowed, held
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mind_mlir.image.entry import Entry
-    from mind_mlir.packaging.weights import GivenWeights
 
 
 #: How the names of files end that a bundle is made of.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from mind_mlir.packaging.c_interface import (
     MISALIGNED_POINTER,
@@ -19,13 +18,12 @@ from mind_mlir.packaging.c_interface import (
     OK,
     UNKNOWN,
     UNSUPPORTED_PROCESSOR,
+    CFunction,
+    CLibrary,
     status_messages,
 )
 from mind_mlir.packaging.processor_check import BASELINE, LOOK, SUPPORTED, check_text, in_words
 from mind_mlir.target.abi import ALIGNMENT
-
-if TYPE_CHECKING:
-    from mind_mlir.packaging.c_interface import CFunction, CLibrary
 
 _WORD = 8
 _PREFIX = "mind.c."

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import importlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.diagnostics import InternalError
-from mind_mlir.mlir.bindings import llvm
+from mind_mlir.mlir.bindings import Module, llvm
 from mind_mlir.packaging.errors import missing_tool, unsupported
 from mind_mlir.packaging.older_ir import in_older_words
 from mind_mlir.support.interrupts import held
-from mind_mlir.target import host_architecture, triple_of
+from mind_mlir.target import Target, host_architecture, triple_of
 from mind_mlir.target.processors import LEVELS
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Module
-    from mind_mlir.target import Target
 
 #: The first release with LLVM 22, into whose words texts are put.
 _LEAST = (0, 50)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
 from mind_mlir.packaging.c_interface import (
@@ -14,14 +13,13 @@ from mind_mlir.packaging.c_interface import (
     OK,
     STATUS_MACROS,
     UNSUPPORTED_PROCESSOR,
+    CFunction,
+    CLibrary,
+    CParameter,
     check_message,
 )
 from mind_mlir.packaging.processor_check import in_words
 from mind_mlir.target.abi import ALIGNMENT
-
-if TYPE_CHECKING:
-    from mind_mlir.packaging.c_interface import CFunction, CLibrary, CParameter
-
 
 _WIDTH = 96
 _STATUSES = (

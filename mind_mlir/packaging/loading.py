@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.display import brief, display_path
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.image.entry import check_entries
+from mind_mlir.image.entry import Entry, check_entries
 from mind_mlir.image.errors import CodeError, LoadingError
 from mind_mlir.image.image import WORD
 from mind_mlir.image.linking import link
@@ -39,7 +39,6 @@ from mind_mlir.support.interrupts import held
 from mind_mlir.target import missing_features, refused_features
 
 if TYPE_CHECKING:
-    from mind_mlir.image.entry import Entry
     from mind_mlir.ir.attributes import Array
 
 

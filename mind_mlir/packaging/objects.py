@@ -24,11 +24,11 @@ from mind_mlir.image.linking import check_limits
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.ir.entry import entry_function, exported
 from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Operation, ir
 from mind_mlir.mlir.references import References
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.packaging.c_entries import alias_text, entries_text
-from mind_mlir.packaging.c_interface import c_library
+from mind_mlir.packaging.c_interface import CLibrary, c_library
 from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
@@ -38,7 +38,7 @@ from mind_mlir.runtime.options import checked_options
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.interrupts import held
 from mind_mlir.support.lazy_dataclass import dataclass
-from mind_mlir.target import required_features, runs_here
+from mind_mlir.target import Target, required_features, runs_here
 from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ if TYPE_CHECKING:
     from mind_mlir.image.entry import Entry
     from mind_mlir.ir.module import Module
     from mind_mlir.mlir.bindings import Module as MLIRModule
-    from mind_mlir.mlir.bindings import Operation
-    from mind_mlir.packaging.c_interface import CLibrary
     from mind_mlir.support.options import CompileOptions
-    from mind_mlir.target import Target
 
 
 #: What stands in front of the name of a function that has to make room for one of C.

@@ -11,12 +11,8 @@ import math
 import re
 import struct
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from mind_mlir.ir.dtypes import DType
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.dtypes import FloatFormat
+from mind_mlir.ir.dtypes import DType, FloatFormat
 
 #: What a text consists of as far as it matters here: what is never changed (comments, strings, names), the
 #: types that say what a literal is of, and literals.

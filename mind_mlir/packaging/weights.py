@@ -13,10 +13,10 @@ import numpy as np
 
 from mind_mlir.arguments.tensors import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.image.entry import count, item, items
+from mind_mlir.image.entry import Entry, count, item, items
 from mind_mlir.image.errors import CodeError
 from mind_mlir.ir.entry import exported
-from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.interface import Parameter, interface_of
 from mind_mlir.ir.types import DType
 from mind_mlir.models.weights.errors import UnknownType, WeightsProblem, unreadable
 from mind_mlir.models.weights.loading import contents_of, load_weights
@@ -28,9 +28,7 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.image.entry import Entry
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.module import Module
 
 #: What the name of a file of weights in a bundle ends with.

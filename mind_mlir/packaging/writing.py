@@ -9,33 +9,29 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.loading import host_machine
-from mind_mlir.ir.module import MODULE
+from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.bundle import file_names, write_bundle
 from mind_mlir.packaging.c_interface import library_name
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.manifest import MANIFEST
-from mind_mlir.packaging.objects import object_of
+from mind_mlir.packaging.objects import ObjectFile, object_of
 from mind_mlir.packaging.shared import find_linker, shared_library
-from mind_mlir.packaging.weights import given_weights
+from mind_mlir.packaging.weights import GivenWeights, given_weights
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.options import CodeOptions, options_of, takes
 from mind_mlir.support import argument_checks
 from mind_mlir.support.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.version import VERSION
-from mind_mlir.target import NATIVE, TARGETS, artefact_target
+from mind_mlir.target import NATIVE, TARGETS, Target, artefact_target
 
 if TYPE_CHECKING:
     import os
 
-    from mind_mlir.ir.module import Module
     from mind_mlir.languages.programs.kinds import AnyProgram
-    from mind_mlir.packaging.objects import ObjectFile
-    from mind_mlir.packaging.weights import GivenWeights
     from mind_mlir.support.options import CompileOptions
-    from mind_mlir.target import Target
 
 
 #: What a program can be written as.

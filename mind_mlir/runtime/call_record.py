@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.memory import POOLED, pool
-from mind_mlir.runtime.native import Frame
+from mind_mlir.runtime.native import Frame, NativeFunction
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
-    from mind_mlir.runtime.native import NativeFunction
 
 T = TypeVar("T")
 

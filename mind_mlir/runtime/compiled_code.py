@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.cache.codes import find_code, keep_code
 from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
-from mind_mlir.image.compiled import Compilation
+from mind_mlir.image.compiled import Compilation, CompiledCode
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.forms import FrontHalf, reducible, timed
@@ -19,16 +19,14 @@ from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.loading import loading
 from mind_mlir.support.resources import usable_cores
 from mind_mlir.support.speed_ups import attempted
-from mind_mlir.target import named_target, runs_here
+from mind_mlir.target import Target, named_target, runs_here
 
 if TYPE_CHECKING:
-    from mind_mlir.image.compiled import CompiledCode
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.passes.record import Evaluate
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.stages import Observer
-    from mind_mlir.target import Target
 
 
 @fixed()

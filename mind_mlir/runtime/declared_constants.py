@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mind_mlir.arguments.tensors import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.analysis.restriction import restricted
-from mind_mlir.ir.attributes import Attributes, TensorLiteral
+from mind_mlir.ir.attributes import Array, Attributes, TensorLiteral
 from mind_mlir.ir.entry import exported
-from mind_mlir.ir.interface import interface_of
-from mind_mlir.ir.module import CoreOperation, Functions
+from mind_mlir.ir.interface import Parameter, interface_of
+from mind_mlir.ir.module import CoreOperation, Function, Functions, Module
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.passes.verify import trusted, verify
 from mind_mlir.support import argument_checks
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.interface import Parameter
-    from mind_mlir.ir.module import Function, Module
 
 
 @fixed()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import InternalError
+from mind_mlir.diagnostics import InternalError, Location
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.errors import LoadingError
@@ -25,19 +25,16 @@ from mind_mlir.runtime.threads import NoPoolError, loop_threads
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import held
-from mind_mlir.support.stages import FORMS
-from mind_mlir.target import TARGETS, runnable_target
+from mind_mlir.support.stages import FORMS, Observer
+from mind_mlir.target import TARGETS, Target, runnable_target
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.image.compiled import Compilation
     from mind_mlir.ir.attributes import Array
     from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.support.options import CompileOptions
-    from mind_mlir.support.stages import Observer
-    from mind_mlir.target import Target
 
 
 class Executable(FunctionSet):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 import numpy as np
 
 from mind_mlir.arguments.tensors import address, bind, fits
-from mind_mlir.diagnostics import ArgumentError, ExecutionError
+from mind_mlir.diagnostics import ArgumentError, Diagnostic, ExecutionError, Location
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.entry import Entry
@@ -21,13 +21,11 @@ from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems,
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
-from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.runtime.native import NativeModule
 
 
 class _HasSignature(Protocol):

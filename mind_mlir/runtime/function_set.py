@@ -9,7 +9,7 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.function import SignatureDescriptor
+from mind_mlir.runtime.function import BoundFunction, CompiledFunction, SignatureDescriptor
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.runtime.function import BoundFunction, CompiledFunction
 
 
 class FunctionSet(Called):

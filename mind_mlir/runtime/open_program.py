@@ -14,8 +14,8 @@ import numpy as np
 
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
-from mind_mlir.ops.open_axes import Factor, extent_of, is_open
-from mind_mlir.passes.open_extents import for_open_extents
+from mind_mlir.ops.open_axes import Axis, Factor, extent_of, is_open
+from mind_mlir.passes.open_extents import OpenModule, for_open_extents
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.extent_ranges import range_of
@@ -24,8 +24,6 @@ from mind_mlir.runtime.staged_arguments import distinct
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
-    from mind_mlir.ops.open_axes import Axis
-    from mind_mlir.passes.open_extents import OpenModule
     from mind_mlir.support.options import CompileOptions
 
 #: Arrays of one parameter that are kept for the calls to come.

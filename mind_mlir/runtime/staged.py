@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
-from mind_mlir.languages.staging import Unit, recursion
+from mind_mlir.languages.staging import Instance, Unit, recursion
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.executable import Executable
@@ -23,17 +23,15 @@ from mind_mlir.runtime.options import checked_options
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
 from mind_mlir.runtime.staged_calls import StagedProgram
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
-from mind_mlir.runtime.staged_reads import Mismatch
+from mind_mlir.runtime.staged_reads import Mismatch, Reads
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.support import argument_checks, pytrees
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.languages.staging import Instance
     from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
-    from mind_mlir.runtime.staged_reads import Reads
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
 

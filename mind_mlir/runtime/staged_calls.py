@@ -15,7 +15,7 @@ import numpy as np
 from mind_mlir.diagnostics.tracebacks import WRITTEN
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.staged_method import StagedMethod
-from mind_mlir.runtime.staged_reads import Mismatch
+from mind_mlir.runtime.staged_reads import Mismatch, Reads
 from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 from mind_mlir.support.lazy_dataclass import dataclass
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.executable import Executable
-    from mind_mlir.runtime.staged_reads import Reads
     from mind_mlir.support.pytrees import Form
 
 #: Beyond so many leaves, code for a form is not worth its memory.

@@ -15,11 +15,10 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
-from mind_mlir.support.pytrees import register_leaf
+from mind_mlir.support.pytrees import Form, register_leaf
 
 if TYPE_CHECKING:
     from mind_mlir.runtime.staged import StagedFunction
-    from mind_mlir.support.pytrees import Form
 
 
 class StagedValue:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.mind.elaboration.resolve import fits, shown
 from mind_mlir.languages.mind.elaboration.types import DTYPES, StructOf, SurfaceType, TupleOf, spell
 from mind_mlir.languages.mind.syntax import nodes
@@ -21,7 +21,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import DType
     from mind_mlir.languages.mind.elaboration.file import File
     from mind_mlir.support.pytrees import Form
 

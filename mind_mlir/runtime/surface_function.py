@@ -10,7 +10,7 @@ import numpy as np
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, VerificationError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.mind.elaboration.declarations import declared
 from mind_mlir.languages.mind.elaboration.programs import function_of, instantiate
 from mind_mlir.languages.mind.elaboration.resolve import resolved
@@ -25,7 +25,6 @@ from mind_mlir.support.frozen import FrozenDict
 if TYPE_CHECKING:
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.module import Function
-    from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.elaboration.file import File
     from mind_mlir.languages.staging import Instance, Unit

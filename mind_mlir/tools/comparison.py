@@ -17,13 +17,13 @@ from mind_mlir.interpreter import evaluate, evaluate_running, trace
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
-from mind_mlir.ir.module import Functions, Return
+from mind_mlir.ir.module import CoreOperation, Functions, Module, Return, ValueId
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.numbers import dtype_of, widened
-from mind_mlir.ops.opdef import Rounding
+from mind_mlir.ops.opdef import OpDef, Rounding
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
@@ -35,8 +35,6 @@ from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import CoreOperation, Module, ValueId
-    from mind_mlir.ops.opdef import OpDef
 
 _CONTROL_NOTE = (
     "(a value of --emit=structured; what runs again and again may turn small differences into great ones)"

@@ -19,7 +19,7 @@ import numpy as np
 
 from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics import VerificationError
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Array, TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.runtime.staged_values import NUMBERS
@@ -29,7 +29,6 @@ from mind_mlir.tracing.promotion import LatticeNode, joined, node_of_number
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.trace import Trace
 

@@ -20,13 +20,12 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.conversion import as_array, as_value
 from mind_mlir.tracing.operators import broadcast, broadcast_to
 from mind_mlir.tracing.places import refuse
-from mind_mlir.tracing.trace import current_trace
+from mind_mlir.tracing.trace import Trace, current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
-    from mind_mlir.tracing.trace import Trace
 
 _INDICES = (DType.SI32, DType.SI64)
 #: The greatest i64.

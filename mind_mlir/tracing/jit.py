@@ -26,14 +26,14 @@ from weakref import WeakKeyDictionary
 from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.programs.kinds import find_kind
 from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.staged_method import Held, StagedMethod
 from mind_mlir.support import argument_checks, pytrees
-from mind_mlir.support.pytrees import stood_for
+from mind_mlir.support.pytrees import Form, stood_for
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.pickling import copy_of, reduced
@@ -44,14 +44,12 @@ from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.staging import Instance, Unit
     from mind_mlir.runtime.open_function import OpenFunction
     from mind_mlir.runtime.surface_function import SurfaceFunction
     from mind_mlir.support.options import CompileOptions
-    from mind_mlir.support.pytrees import Form
 
 
 P = ParamSpec("P")

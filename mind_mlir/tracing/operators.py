@@ -14,14 +14,13 @@ from mind_mlir.tracing.composing import composed
 from mind_mlir.tracing.conversion import as_value, as_values, node_of, type_of, weak_dtype
 from mind_mlir.tracing.places import broken_rule
 from mind_mlir.tracing.promotion import FLOAT, joined
-from mind_mlir.tracing.trace import current_trace
+from mind_mlir.tracing.trace import Trace, current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.tracing.array import TracedArray
-    from mind_mlir.tracing.trace import Trace
 
 #: Powers up to this are products, as numpy writes the second one: more exact than any power, and quicker.
 _MAX_PRODUCT = 4

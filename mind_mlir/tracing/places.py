@@ -10,12 +10,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mind_mlir.diagnostics import Diagnostic, SourceText, TracingError, VerificationError
+from mind_mlir.diagnostics import Diagnostic, Location, SourceText, TracingError, VerificationError
 from mind_mlir.ir.source_info import SourceInfo
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
-
     _Position = tuple[int | None, int | None, int | None, int | None]
 
 _OURS = str(Path(__file__).parents[1]) + "/"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DTypeKind
+from mind_mlir.ir.types import DTypeKind, TensorType
 from mind_mlir.runtime.staged_values import STAGE, Captured, WeakType
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.places import refuse, user_source
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from mind_mlir.builders.builder import Builder
     from mind_mlir.builders.region import Region
     from mind_mlir.ir.source_info import SourceInfo
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.staging import Unit
     from mind_mlir.runtime.staged import StagedFunction

@@ -13,13 +13,12 @@ from mind_mlir.tracing import indexing
 from mind_mlir.tracing.conversion import as_value, as_values
 from mind_mlir.tracing.operators import choose, unary
 from mind_mlir.tracing.scattering import combined, masked, scattered, spread
-from mind_mlir.tracing.trace import current_trace
+from mind_mlir.tracing.trace import Trace, current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
-    from mind_mlir.tracing.trace import Trace
 
 
 class Places:

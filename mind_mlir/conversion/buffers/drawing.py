@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
 
-from mind_mlir.conversion.buffers.plan import counted_bytes, described, summary
+from mind_mlir.conversion.buffers.plan import BufferPlan, FunctionBuffers, counted_bytes, described, summary
 
 if TYPE_CHECKING:
-    from mind_mlir.conversion.buffers.plan import BufferPlan, FunctionBuffers
     from mind_mlir.lowering.buffers.plan import Buffer
 
 _WIDTH = 1200

@@ -14,7 +14,7 @@ from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import exported
-from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.interface import Interface, interface_of
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.ptir.program import Program
@@ -31,7 +31,6 @@ from mind_mlir.target import TARGETS, named_target
 from mind_mlir.target.abi import ALIGNMENT, symbol_of
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.interface import Interface
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.lowering.buffers.plan import Arena, Buffer

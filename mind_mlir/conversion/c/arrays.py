@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mind_mlir.conversion.c.nodes import AffineIndex, Element, Expr
 from mind_mlir.conversion.c.operations import unsupported
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.locations import label_of
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Value
 
 #: Writes what is needed for one element at the current place, and returns the element.
 Reader: TypeAlias = "Callable[[Sequence[AffineIndex]], Expr]"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.conversion.c.arrays import in_memory
+from mind_mlir.conversion.c.arrays import Array, in_memory
 from mind_mlir.conversion.c.nodes import (
     CompoundStatement,
+    Expr,
     LineStatement,
     Prefix,
     Set,
@@ -16,13 +17,10 @@ from mind_mlir.conversion.c.nodes import (
     spelled,
 )
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.conversion.c.arrays import Array
     from mind_mlir.conversion.c.function import FunctionWriter
-    from mind_mlir.conversion.c.nodes import Expr
-    from mind_mlir.mlir.bindings import Operation, Value
 
 
 def _is_tensor(value: Value) -> bool:

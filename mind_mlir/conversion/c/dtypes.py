@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.diagnostics import Diagnostic, Location, UnsupportedError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.analysis.call_graph import operations_of
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType, TensorType, ValueType
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import Module
-    from mind_mlir.ir.types import ValueType
 
 DTYPES = (DType.I1, DType.SI32, DType.SI64, DType.F32, DType.F64)
 

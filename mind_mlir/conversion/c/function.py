@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.conversion.c import control, nests, tensors
 from mind_mlir.conversion.c.arrays import label_for
-from mind_mlir.conversion.c.nodes import CompoundStatement, LineStatement, Sum, Text, spelled
+from mind_mlir.conversion.c.nodes import AffineIndex, CompoundStatement, LineStatement, Sum, Text, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, unsupported
 from mind_mlir.conversion.c.statements import Statements
 from mind_mlir.conversion.c.values import Values
-from mind_mlir.mlir.bindings import ir
-
-if TYPE_CHECKING:
-    from mind_mlir.conversion.c.nodes import AffineIndex
-    from mind_mlir.mlir.bindings import Operation, Value
+from mind_mlir.mlir.bindings import Operation, Value, ir
 
 
 class FunctionWriter:

@@ -19,6 +19,7 @@ from mind_mlir.conversion.c.arrays import (
 from mind_mlir.conversion.c.nodes import (
     AffineIndex,
     Element,
+    Expr,
     LineStatement,
     Set,
     Sum,
@@ -27,14 +28,12 @@ from mind_mlir.conversion.c.nodes import (
     spelled,
 )
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
-from mind_mlir.mlir.bindings import linalg
+from mind_mlir.mlir.bindings import Operation, Value, linalg
 from mind_mlir.mlir.locations import label_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.conversion.c.function import FunctionWriter
-    from mind_mlir.conversion.c.nodes import Expr
-    from mind_mlir.mlir.bindings import Operation, Value
 
 _SHAPERS = ("tensor.expand_shape", "tensor.collapse_shape")
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.c.helpers import HELPERS
 from mind_mlir.conversion.c.nodes import Conditional, Expr, FunctionCall, Infix, Prefix, Text
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Operation, Type, ir
 from mind_mlir.target.abi import LIBM
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Operation, Type
 
 #: The C type of each element type.
 C_TYPES = {

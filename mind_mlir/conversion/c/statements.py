@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from mind_mlir.conversion.c.nodes import AffineIndex, CompoundStatement, Set, Text
-
-if TYPE_CHECKING:
-    from mind_mlir.conversion.c.nodes import Expr, Statement
+from mind_mlir.conversion.c.nodes import AffineIndex, CompoundStatement, Expr, Set, Statement, Text
 
 _LOOPS = "ijklmn"
 _KEYWORDS = (

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.conversion.c.arrays import Array, address, in_memory, label_for, reshaped, row_major
-from mind_mlir.conversion.c.nodes import AffineIndex, Element, Infix, Set, Sum, Text, names_in
+from mind_mlir.conversion.c.nodes import AffineIndex, Element, Expr, Infix, Set, Sum, Text, names_in
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal, scalar_expression, unsupported
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Attribute, Operation, Value, ir
 
 if TYPE_CHECKING:
     from mind_mlir.conversion.c.function import FunctionWriter
-    from mind_mlir.conversion.c.nodes import Expr
-    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 #: What stands for an offset that is an operand.
 _DYNAMIC = -(2**63)

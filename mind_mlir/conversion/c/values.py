@@ -8,17 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.conversion.c.arrays import address, in_memory, label_for, row_major
-from mind_mlir.conversion.c.nodes import AffineIndex, Element, Set, Sum, Text
+from mind_mlir.conversion.c.arrays import Array, address, in_memory, label_for, row_major
+from mind_mlir.conversion.c.nodes import AffineIndex, Element, Expr, Set, Sum, Text
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Operation, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.conversion.c.arrays import Array
-    from mind_mlir.conversion.c.nodes import Expr
     from mind_mlir.conversion.c.statements import Statements
-    from mind_mlir.mlir.bindings import Operation, Value
 
 
 class Values:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.module import Parameter
-from mind_mlir.mlir.bindings import func, ir
+from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Parameter, ValueId
+from mind_mlir.mlir.bindings import Context, MLIRLocation, func, ir
 from mind_mlir.mlir.stablehlo_builder import HloValue, StablehloBuilder
 from mind_mlir.mlir.stablehlo_context import HloRegion, StablehloContext
 from mind_mlir.ops.infer import normal_attributes
@@ -16,8 +16,6 @@ from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
-    from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
-    from mind_mlir.mlir.bindings import Context, MLIRLocation
     from mind_mlir.mlir.bindings import Module as MLIRModule
 
 _BUILDER = StablehloBuilder()

@@ -10,12 +10,11 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.opdef import NotInStablehlo
+from mind_mlir.ops.opdef import NotInStablehlo, OpDef
 from mind_mlir.ops.registry import all_ops, by_opcode
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
-    from mind_mlir.ops.opdef import OpDef
 
 
 def reason_against(record: OpDef, dtype: DType | None = None) -> str | None:

@@ -6,13 +6,12 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.flow_rules import after_terminator, missing_terminator
-from mind_mlir.ir.module import Block, Function
+from mind_mlir.ir.module import Block, CoreOperation, Function, Parameter, Terminator
 from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.languages.core.grammar import OUTPUTS_KEYWORDS
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import CoreOperation, Parameter, Terminator
     from mind_mlir.languages.core.syntax import Closing
     from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.cursor import Token

@@ -12,14 +12,13 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NoReturn
 
 from mind_mlir.ir.names import Names
-from mind_mlir.languages.core.tokens import COMMENT, LONGEST_VALUE, STRING, VALUE
+from mind_mlir.languages.core.tokens import COMMENT, LONGEST_VALUE, STRING, VALUE, Statement
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.languages.core.syntax import Definition, ValueAlias
-    from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.cursor import Token
     from mind_mlir.languages.text.report import Report
 

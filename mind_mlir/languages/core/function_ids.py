@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ir.names import NO_NAMES, Names
-from mind_mlir.languages.core.syntax import spans
-from mind_mlir.languages.core.tokens import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE
+from mind_mlir.languages.core.syntax import Definition, ValueAlias, spans
+from mind_mlir.languages.core.tokens import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE, Statement
 from mind_mlir.support.distinct import distinct
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId
-    from mind_mlir.languages.core.syntax import Definition, ValueAlias
-    from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.report import Report, Span
 
 _SPACE = r"[ \t\r]*+"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.core.statement_reader import END, CoreStatementReader, TooManyArguments, Unexpected
-from mind_mlir.languages.core.syntax import MAX_ATTRIBUTES
-from mind_mlir.languages.core.tokens import HEAD
+from mind_mlir.languages.core.syntax import MAX_ATTRIBUTES, Syntax
+from mind_mlir.languages.core.tokens import HEAD, Statement
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.core.syntax import Syntax
-    from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.report import Report
 
 #: How a message names what the grammar expects.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Array, TensorLiteral
 from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.types import DType, DTypeKind
@@ -34,7 +34,6 @@ from mind_mlir.languages.core.tokens import (
 from mind_mlir.languages.text.cursor import Token, token_pattern
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.languages.text.report import Report
 
 _ELEMENT = token_pattern(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.ir.analysis.call_graph import CALL
-from mind_mlir.ir.attributes import Attributes, TensorLiteral
-from mind_mlir.ir.module import CoreOperation, Result
+from mind_mlir.ir.attributes import Attributes, AttributeValue, TensorLiteral
+from mind_mlir.ir.module import CoreOperation, Result, ValueId
 from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.ir.types import DType
-from mind_mlir.languages.core.syntax import Attribute, PaddingSyntax, spans
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.languages.core.syntax import Arguments, Attribute, Definition, PaddingSyntax, RawValue, spans
 from mind_mlir.languages.core.values import ValueReader, read_ranges, read_type, spelled
 from mind_mlir.languages.text.cursor import Token
 from mind_mlir.ops import registry
@@ -21,11 +21,7 @@ from mind_mlir.ops.unknown import fixed_attribute, unknown_operation
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import ValueId
     from mind_mlir.ir.names import Names
-    from mind_mlir.ir.types import TensorType
-    from mind_mlir.languages.core.syntax import Arguments, Definition, RawValue
     from mind_mlir.languages.text.report import Report, Span
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.ops.registry import Spelling

@@ -21,18 +21,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.analysis.call_graph import CALL
-from mind_mlir.ir.attributes import Padding, TensorLiteral
+from mind_mlir.ir.attributes import AttributeValue, Padding, TensorLiteral
 from mind_mlir.ir.elements import format_elements, format_float
 from mind_mlir.ir.module import MODULE, Block, Branch, CoreOperation, Module, Return, Yield
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.types import DType, DTypeKind, ValueType
 from mind_mlir.languages.core.readable_names import flat_names, function_names
 from mind_mlir.ops import registry
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import Function, Parameter, Target, Terminator, ValueId
-    from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}

@@ -10,12 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from mind_mlir.ir.module import Block, CondBranch, CoreOperation, Return, Yield
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.module import Function, Terminator, ValueId
+from mind_mlir.ir.module import Block, CondBranch, CoreOperation, Function, Return, Terminator, ValueId, Yield
 
 _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import ParseError
+from mind_mlir.diagnostics import Location, ParseError, SourceText
 from mind_mlir.diagnostics.source import Spans
 from mind_mlir.ir.module import (
     Branch,
@@ -39,6 +39,8 @@ from mind_mlir.ir.module import (
     Parameter,
     Return,
     Target,
+    Terminator,
+    ValueId,
     Yield,
 )
 from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
@@ -48,13 +50,11 @@ from mind_mlir.languages.core.grammar import OUTPUTS_KEYWORDS, parse_statement
 from mind_mlir.languages.core.lexer import CoreLexer
 from mind_mlir.languages.core.operations import OperationReader, name_of
 from mind_mlir.languages.core.syntax import Closing, Definition, Exit, Head, Label, Outputs, ValueAlias, spans
-from mind_mlir.languages.core.tokens import FUNCTION_LINE, HEAD
+from mind_mlir.languages.core.tokens import FUNCTION_LINE, HEAD, Statement
 from mind_mlir.languages.text.report import Report
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.ir.module import Terminator, ValueId
     from mind_mlir.languages.core.function_ids import FunctionIds
     from mind_mlir.languages.core.syntax import (
         BranchSyntax,
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
         TargetSyntax,
         TerminatorSyntax,
     )
-    from mind_mlir.languages.core.tokens import Statement
     from mind_mlir.languages.text.cursor import Token
 
 _HEAD_HELP = "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"

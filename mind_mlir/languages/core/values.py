@@ -6,20 +6,17 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.attributes import Padding, PaddingMode
-from mind_mlir.ir.types import DType, SymbolicDim, TensorType
+from mind_mlir.ir.attributes import AttributeValue, Padding, PaddingMode, TensorLiteral
+from mind_mlir.ir.types import Dim, DType, SymbolicDim, TensorType
 from mind_mlir.languages.core.lists import parts_at_commas, read_list, read_literal
 from mind_mlir.languages.core.numbers import float_value, integer_value
-from mind_mlir.languages.core.syntax import PaddingSyntax
+from mind_mlir.languages.core.syntax import PaddingSyntax, RawValue
 from mind_mlir.languages.core.tokens import ESCAPE, MAX_ELEMENTS, NUMBER, NUMBER_WORDS
 from mind_mlir.languages.text.cursor import Token
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import nearest
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
-    from mind_mlir.ir.types import Dim
-    from mind_mlir.languages.core.syntax import RawValue
     from mind_mlir.languages.text.report import Report
     from mind_mlir.ops.opdef import AttributeDef
 

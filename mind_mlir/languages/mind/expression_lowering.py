@@ -15,7 +15,7 @@ from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.programs import completed
 from mind_mlir.languages.mind.elaboration.routines import instance_of
 from mind_mlir.languages.mind.elaboration.values import Routine
-from mind_mlir.languages.mind.expression_text import ExpressionGraph, written
+from mind_mlir.languages.mind.expression_text import ExpressionGraph, ExpressionText, written
 from mind_mlir.languages.mind.expressions import Expression, as_expression, identifier
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support import argument_checks
@@ -24,7 +24,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
-    from mind_mlir.languages.mind.expression_text import ExpressionText
     from mind_mlir.languages.staging import Instance
 
 #: What diagnostics call the text of expressions.

@@ -20,6 +20,7 @@ from mind_mlir.languages.mind.elaboration.types import spell_dtype
 from mind_mlir.languages.mind.expressions import (
     BinaryOperation,
     Call,
+    Element,
     Expression,
     Index,
     List,
@@ -29,14 +30,12 @@ from mind_mlir.languages.mind.expressions import (
     Variable,
 )
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING
+from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING, Span
 from mind_mlir.languages.mind.syntax.slips import COMPARISON, LEVELS
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.types import DType
-    from mind_mlir.languages.mind.expressions import Element
-    from mind_mlir.languages.mind.syntax.nodes import Span
 
 #: Expressions nest at most so deep, as in a text.
 MAX_DEPTH = MAX_NESTING

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.ir.module import Functions
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.languages.kind import ProgramKind
 from mind_mlir.languages.mind.elaboration.programs import open_types
 from mind_mlir.languages.mind.elaboration.types import spell
@@ -16,10 +15,6 @@ from mind_mlir.languages.mind.elaboration.wording import as_written
 from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.passes import verify as modules
 from mind_mlir.support.frozen import FrozenDict
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.module import Module
-    from mind_mlir.ir.types import TensorType
 
 #: Reported where a dimension is left open, which is nothing wrong.
 _NOT_BOUND = "E4303"

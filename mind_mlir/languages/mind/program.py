@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import ParseError, SourceText, VerificationError
+from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText, VerificationError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.languages.mind import elaboration
 from mind_mlir.languages.mind.syntax import nodes
@@ -18,7 +18,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
 
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mind_mlir.ir.module import MODULE
+from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
-    from mind_mlir.ir.module import Module
     from mind_mlir.languages.kind import ProgramKind
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.ptir.program import Program

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.diagnostics import VerificationError
+from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.languages.programs.kinds import kind_of
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.languages.programs.kinds import AnyProgram
 
 P = TypeVar("P", bound="AnyProgram")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders import flow_rules
 from mind_mlir.builders.type_rules import finding
-from mind_mlir.diagnostics import VerificationError
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.diagnostics import Location, VerificationError
+from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Parameter, Result, Yield
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.ir.types import TensorType, TupleType
+from mind_mlir.ir.types import TensorType, TupleType, ValueType
 from mind_mlir.languages.ptir.fields import (
     FieldError,
     attributes_of,
@@ -21,21 +21,15 @@ from mind_mlir.languages.ptir.fields import (
     spelled,
     suggestion,
 )
-from mind_mlir.languages.ptir.program import TupleElement, ValueRef
-from mind_mlir.languages.ptir.regions import region_results
-from mind_mlir.languages.ptir.values import LoweredValue, all_leaves, leaf_paths, leaves, too_deep
+from mind_mlir.languages.ptir.program import Function, Instruction, Operand, Region, TupleElement, ValueRef
+from mind_mlir.languages.ptir.regions import PtirRegions, region_results
+from mind_mlir.languages.ptir.values import LoweredValue, Numbering, all_leaves, leaf_paths, leaves, too_deep
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.terminators import ValueId
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.languages.ptir.program import Function, Instruction, Operand, Region
-    from mind_mlir.languages.ptir.regions import PtirRegions
-    from mind_mlir.languages.ptir.values import Numbering
     from mind_mlir.ops.opdef import OpDef
 
 

@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.ptir import spelling
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, DTYPES, snake
-from mind_mlir.languages.ptir.text import NON_FINITE, spelled_dim
-from mind_mlir.ops.contract import MAP_KINDS, FieldKind
+from mind_mlir.languages.ptir.text import NON_FINITE, Spans, TextReader, spelled_dim
+from mind_mlir.ops.contract import MAP_KINDS, Field, FieldKind
 
 if TYPE_CHECKING:
     from mind_mlir.languages.ptir.reading import Path
-    from mind_mlir.languages.ptir.text import Spans, TextReader
     from mind_mlir.languages.text.cursor import Token
-    from mind_mlir.ops.contract import Field
 
 _MAX_NESTING = 8
 

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.ir.elements import ElementProblem, format_elements
-from mind_mlir.ir.types import DTypeKind
+from mind_mlir.ir.types import DTypeKind, TensorType
 from mind_mlir.languages.core.numbers import convert_elements, convert_plain
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
-from mind_mlir.languages.ptir.text import spelled_dims
+from mind_mlir.languages.ptir.text import TextReader, spelled_dims
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import TensorLiteral
-    from mind_mlir.ir.types import TensorType
-    from mind_mlir.languages.ptir.text import TextReader
 
 #: Literals of more elements are written as their bytes, unless all are the same.
 _MAX_ELEMENTS = 64

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mind_mlir.diagnostics import ParseError
+from mind_mlir.diagnostics import Location, ParseError, SourceText
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.languages.ptir.compact_clauses import data_of, read_items
 from mind_mlir.languages.ptir.compact_literals import read_dense
@@ -15,17 +15,14 @@ from mind_mlir.languages.ptir.compact_writer import default_entry, numbers_of
 from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Region, TupleElement, ValueRef
 from mind_mlir.languages.ptir.reading import clip
 from mind_mlir.languages.ptir.regions import region_results
-from mind_mlir.languages.ptir.schema import compact_names
-from mind_mlir.languages.ptir.text import TextReader
+from mind_mlir.languages.ptir.schema import OperationForm, compact_names
+from mind_mlir.languages.ptir.text import Spans, TextReader
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Operand, Program
-    from mind_mlir.languages.ptir.schema import OperationForm
-    from mind_mlir.languages.ptir.text import Spans
     from mind_mlir.languages.text.cursor import Token
 
 _STARTS = re.compile(r"^[ \t]*(?=%[\w.]+[ \t]*=|(?:return|yield|func|region|hints)\b|\})", re.M)

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.types import TensorType, ValueType
 from mind_mlir.languages.ptir.compact_clauses import spell_field
 from mind_mlir.languages.ptir.compact_literals import spell_dense
 from mind_mlir.languages.ptir.program import TupleElement
@@ -22,7 +22,6 @@ from mind_mlir.languages.ptir.schema import known_form, snake
 from mind_mlir.languages.ptir.text import spelled_dims, spelled_name
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region, ValueRef
 
 

@@ -6,22 +6,16 @@ operation makes of its operands' extents.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.profiles import PTIR
-from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
+from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType, ValueType
 from mind_mlir.languages.ptir.fields import FieldError, attributes_of, record_of
-from mind_mlir.languages.ptir.program import TupleElement
+from mind_mlir.languages.ptir.program import Function, Instruction, Operand, TupleElement
 from mind_mlir.languages.ptir.symbols import bind_instruction, bound_type, type_symbols
 from mind_mlir.languages.ptir.values import leaves
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.languages.ptir.program import Function, Instruction, Operand
 
 
 def derived_extents(function: Function) -> dict[str, int]:

@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir import spelling
 from mind_mlir.languages.ptir.literals import ByteList, spell_bytes
-from mind_mlir.languages.ptir.reading import MAX_NESTING
-from mind_mlir.languages.ptir.text import NON_FINITE
-from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind
+from mind_mlir.languages.ptir.reading import MAX_NESTING, Path
+from mind_mlir.languages.ptir.text import NON_FINITE, Spans, TextReader
+from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, Field, FieldKind
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import TensorLiteral
-    from mind_mlir.languages.ptir.reading import Path
     from mind_mlir.languages.ptir.schema import OperationForm
-    from mind_mlir.languages.ptir.text import Spans, TextReader
-    from mind_mlir.ops.contract import Field
 
 #: Words that say which of several a value is.
 _TAGS = frozenset(("Static", "Dynamic", "Explicit", *SCALAR_KINDS))

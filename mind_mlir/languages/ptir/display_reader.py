@@ -20,20 +20,18 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import ParseError
+from mind_mlir.diagnostics import Location, ParseError, SourceText
 from mind_mlir.languages.ptir.display_data import read_data, read_struct
 from mind_mlir.languages.ptir.json_writer import instruction_data
 from mind_mlir.languages.ptir.operation_reading import InstructionValues
 from mind_mlir.languages.ptir.program import Function, Instruction, Region, TupleElement, ValueRef
 from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.schema import forms
-from mind_mlir.languages.ptir.text import TextReader
+from mind_mlir.languages.ptir.text import Spans, TextReader
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Operand, Operation, Program
-    from mind_mlir.languages.ptir.text import Spans
     from mind_mlir.languages.text.cursor import Token
 
 _STARTS = re.compile(

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.types import TensorType, ValueType
 from mind_mlir.languages.ptir.display_data import spell_literal, spell_spec
-from mind_mlir.languages.ptir.program import TupleElement
+from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, TupleElement, ValueRef
 from mind_mlir.languages.ptir.regions import region_results
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, known_form
 from mind_mlir.languages.ptir.text import spelled_dims, spelled_name
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, ValueRef
 
 
 def display_pieces(program: Program) -> Iterator[str]:

@@ -6,18 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, SymbolicDim
+from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
+from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.languages.ptir.schema import form_of, forms
 from mind_mlir.ops.accumulators import default_accumulator
-from mind_mlir.ops.contract import FieldKind, Tagged
+from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.ptir.program import Operation
-    from mind_mlir.ops.contract import Contract, Field
     from mind_mlir.ops.opdef import OpDef
 
 

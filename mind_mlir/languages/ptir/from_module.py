@@ -30,13 +30,14 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.entry import default_entry
-from mind_mlir.ir.module import Functions
+from mind_mlir.ir.module import Block, CoreOperation, Functions, Module
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.languages.ptir.program import (
     Function,
     Instruction,
+    Operand,
     Operation,
     Program,
     Region,
@@ -46,7 +47,7 @@ from mind_mlir.languages.ptir.program import (
 from mind_mlir.languages.ptir.regions import MAX_INSTRUCTIONS
 from mind_mlir.languages.ptir.seeding import seed_of
 from mind_mlir.ops.contexts import TypeContext
-from mind_mlir.ops.contract import FieldKind
+from mind_mlir.ops.contract import Contract, FieldKind
 from mind_mlir.ops.custom_library import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
@@ -59,11 +60,8 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import Block, CoreOperation, Module
     from mind_mlir.ir.module import Function as CoreFunction
     from mind_mlir.ir.terminators import ValueId
-    from mind_mlir.languages.ptir.program import Operand
-    from mind_mlir.ops.contract import Contract
     from mind_mlir.ops.opdef import OpDef
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir.diagnostics import Diagnostic, ParseError
+from mind_mlir.diagnostics import Diagnostic, Location, ParseError, SourceText
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.languages.ptir.json_faults import JsonFault
 from mind_mlir.languages.ptir.json_text import JsonText, Member
@@ -23,7 +23,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import ValueType
 
 _Reader: TypeAlias = "Callable[[Path], Any]"

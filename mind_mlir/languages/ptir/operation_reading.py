@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.languages.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
-from mind_mlir.languages.ptir.program import Operation, TupleElement, ValueRef
+from mind_mlir.languages.ptir.program import Operand, Operation, TupleElement, ValueRef
 from mind_mlir.languages.ptir.reading import Path, ValueConverter, clip, describe
-from mind_mlir.languages.ptir.schema import OPTIONAL, form_of, forms
-from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind, Tagged
+from mind_mlir.languages.ptir.schema import OPTIONAL, OperationForm, form_of, forms
+from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, Field, FieldKind, Tagged
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
@@ -17,9 +17,6 @@ from mind_mlir.support.suggestions import did_you_mean
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import Dim
-    from mind_mlir.languages.ptir.program import Operand
-    from mind_mlir.languages.ptir.schema import OperationForm
-    from mind_mlir.ops.contract import Field
 
 
 @dataclass(slots=True)

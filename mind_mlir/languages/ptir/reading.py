@@ -11,17 +11,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
+from mind_mlir.ir.types import Dim, DType, SymbolicDim, TensorType, TupleType, ValueType
 from mind_mlir.languages.ptir.literals import ByteList
 from mind_mlir.languages.ptir.schema import DTYPES
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.types import Dim, ValueType
 
 #: Keys and indices that lead from the whole of some data to a part of it.
 Path: TypeAlias = tuple[str | int, ...]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.builders.type_rules import finding
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.regions import MAX_NESTING
-from mind_mlir.ir.types import TupleType
+from mind_mlir.ir.types import TupleType, ValueType
 from mind_mlir.languages.ptir.fields import record_of
-from mind_mlir.languages.ptir.program import TupleElement, ValueRef
+from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, TupleElement, ValueRef
 from mind_mlir.ops.contract import FieldKind
 from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -24,8 +24,6 @@ from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region
 
 #: Instructions of a program with its regions copied to where they are run.
 MAX_INSTRUCTIONS = 4_000_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.languages.ptir.program import SPEC_VERSION
+from mind_mlir.diagnostics import Diagnostic, Location
+from mind_mlir.languages.ptir.program import SPEC_VERSION, Function, Region
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.languages.ptir.program import Function, Region
 
 
 def wrong_version(found: str, where: Location, path: str | None = None) -> Diagnostic | None:

@@ -12,13 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.contract import FieldKind
+from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.languages.ptir.program import Operation
-    from mind_mlir.ops.contract import Field
     from mind_mlir.ops.opdef import OpDef
 
 #: What optional fields may be left out for.

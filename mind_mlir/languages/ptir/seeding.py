@@ -19,7 +19,7 @@ from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.ptir.fields import record_of
-from mind_mlir.languages.ptir.program import Instruction, Operation
+from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region
 from mind_mlir.languages.ptir.regions import regions_named
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
@@ -28,7 +28,6 @@ from mind_mlir.support.frozen import FrozenDict
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function as CoreFunction
     from mind_mlir.ir.terminators import ValueId
-    from mind_mlir.languages.ptir.program import Function, Program, Region
 
 SEED = TensorType(DType.UI64)
 _NAME = "seed"

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mind_mlir.ir.types import SymbolicDim, TensorType
-from mind_mlir.languages.ptir.program import ValueRef
+from mind_mlir.ir.types import Dim, SymbolicDim, TensorType, ValueType
+from mind_mlir.languages.ptir.program import TupleElement, ValueRef
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES
-from mind_mlir.ops.contract import FieldKind
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.types import Dim, ValueType
-    from mind_mlir.languages.ptir.program import TupleElement
-    from mind_mlir.ops.contract import Field
+from mind_mlir.ops.contract import Field, FieldKind
 
 
 def value_type(type_: ValueType) -> dict[str, Any]:

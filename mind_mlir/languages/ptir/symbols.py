@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
-from mind_mlir.languages.ptir.program import Operation
+from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType, ValueType
+from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region
 
 _Part = TypeVar("_Part", "Function", "Region")
 

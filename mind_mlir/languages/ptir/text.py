@@ -9,25 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
-from mind_mlir.diagnostics import ParseError
-from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
+from mind_mlir.diagnostics import Location, ParseError, SourceText
+from mind_mlir.ir.types import Dim, DType, SymbolicDim, TensorType, TupleType, ValueType
 from mind_mlir.languages.ptir.operation_reading import InstructionValues
-from mind_mlir.languages.ptir.program import Function, Program, Region
-from mind_mlir.languages.ptir.reading import MAX_NESTING, ValueConverter, clip
+from mind_mlir.languages.ptir.program import Function, Operation, Program, Region
+from mind_mlir.languages.ptir.reading import MAX_NESTING, Path, ValueConverter, clip
 from mind_mlir.languages.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, DTYPES
 from mind_mlir.languages.text.cursor import Cursor, Token, token_pattern
-from mind_mlir.languages.text.report import Report
+from mind_mlir.languages.text.report import Report, Span
 from mind_mlir.support.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.ir.types import Dim, ValueType
-    from mind_mlir.languages.ptir.program import Operation
-    from mind_mlir.languages.ptir.reading import Path
-    from mind_mlir.languages.text.report import Span
 
 #: Where each part of some data stands.
 Spans: TypeAlias = "dict[Path, Span]"

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.builders import type_rules
-from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.diagnostics import Diagnostic, Location, UnsupportedError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
-from mind_mlir.ir.module import Functions
+from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Module
 from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ir.regions import value_types
 from mind_mlir.languages.ptir.to_module import to_module
@@ -26,8 +26,6 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
-    from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.ptir.program import Program

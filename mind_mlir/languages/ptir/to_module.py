@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.builders.type_rules import finding
-from mind_mlir.diagnostics import VerificationError
+from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.module import Block, Function, Functions, Module, Return
 from mind_mlir.ir.profiles import PTIR
@@ -38,7 +38,6 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.ir.types import ValueType
     from mind_mlir.languages.ptir.program import Function as ProgramFunction
 

@@ -11,12 +11,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.operation import Parameter
-from mind_mlir.ir.types import TensorType, TupleType
+from mind_mlir.ir.types import TensorType, TupleType, ValueType
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.terminators import ValueId
-    from mind_mlir.ir.types import ValueType
 
 #: Tuples within tuples; deeper ones are an error of the program.
 MAX_TUPLE_DEPTH = 64

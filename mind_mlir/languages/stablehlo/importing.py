@@ -24,7 +24,7 @@ from mind_mlir.diagnostics import (
 )
 from mind_mlir.diagnostics.source import pack_offsets
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.module import Function, Functions, Module
 from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.languages.stablehlo.parsing import new_context, read, resources_of
@@ -32,7 +32,7 @@ from mind_mlir.languages.stablehlo.rules import RULES
 from mind_mlir.languages.stablehlo.rules.folding import Folded
 from mind_mlir.languages.stablehlo.rules.types import Unsupported, flat_types
 from mind_mlir.languages.stablehlo.rules.use import Use
-from mind_mlir.mlir.bindings import PassManager, ir
+from mind_mlir.mlir.bindings import Block, MLIRLocation, Operation, PassManager, ir
 from mind_mlir.mlir.locations import place_of
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.verify import verify
@@ -44,9 +44,7 @@ from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Function
     from mind_mlir.ir.value import Value
-    from mind_mlir.mlir.bindings import Block, MLIRLocation, Operation
     from mind_mlir.mlir.bindings import Module as MLIRModule
 
 #: How many places a finding names.

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
-from mind_mlir.mlir.bindings import MLIRError, PassManager, ir, stablehlo
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Context, Module
+from mind_mlir.mlir.bindings import Context, MLIRError, Module, PassManager, ir, stablehlo
 
 _HELP = "the program is to be StableHLO, as text or as a portable artifact"
 #: What bytecode of MLIR begins with.

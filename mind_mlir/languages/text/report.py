@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from mind_mlir.diagnostics import Diagnostic, ParseError
+from mind_mlir.diagnostics import Diagnostic, Location, ParseError, SourceText
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
 
 #: Where something begins and ends in a text.
 Span: TypeAlias = tuple[int, int]

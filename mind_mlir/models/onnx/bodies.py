@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.models.onnx.files import onnx_package
-from mind_mlir.models.onnx.graphs.graph import Reference
+from mind_mlir.models.onnx.graphs.graph import Function, OnnxNode, Reference
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
 from mind_mlir.models.onnx.graphs.tensors import NUMBERS, Tensors
 from mind_mlir.models.onnx.reading import function_data
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.graph import Function, OnnxNode
     from mind_mlir.models.onnx.graphs.use import NodeUse, Value
 
 

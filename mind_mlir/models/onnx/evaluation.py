@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, SourceTe
 from mind_mlir.interpreter import interpret
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.models.onnx.bodies import body_of
-from mind_mlir.models.onnx.graphs.graph import reads
+from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, OnnxNode, reads
 from mind_mlir.models.onnx.graphs.layouts import Layouts
 from mind_mlir.models.onnx.graphs.refusals import (
     NotSupportedError,
@@ -26,17 +26,13 @@ from mind_mlir.models.onnx.graphs.refusals import (
     node_unsupported,
 )
 from mind_mlir.models.onnx.graphs.scope import NOTHING, GraphScope
-from mind_mlir.models.onnx.graphs.use import NodeUse
+from mind_mlir.models.onnx.graphs.use import NodeUse, Value
 from mind_mlir.models.onnx.rules import RULES
 from mind_mlir.support import pytrees
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.graph import Function, ModelData, OnnxGraph, OnnxNode
-    from mind_mlir.models.onnx.graphs.use import Value
 
 #: Operands of more bytes are computed with when the model runs, unless a rule of shapes takes them.
 _MAX_FOLDED = 1 << 20

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.models.open_extents import OpenExtent, OpenPrograms
-from mind_mlir.models.torch.graph import FxGraph, Ref
+from mind_mlir.models.open_extents import OpenExtent, OpenPrograms, Shapes
+from mind_mlir.models.torch.graph import ArrayType, FxGraph, Ref
 from mind_mlir.models.torch.running import GraphFunction, check, is_random, numbers_of
 from mind_mlir.models.torch.tensors import as_array, load_torch, reader_of, writer_of
 from mind_mlir.ops.open_axes import NotOpen
@@ -23,8 +23,6 @@ from mind_mlir.tracing.jit import JitFunction
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
-    from mind_mlir.models.open_extents import Shapes
-    from mind_mlir.models.torch.graph import ArrayType
     from mind_mlir.support.options import CompileOptions
 
 

@@ -6,22 +6,17 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.weights.errors import UnknownType, WeightsProblem
 from mind_mlir.models.weights.gguf_metadata import MetadataReader, TensorInfo, read_tensor_info
-from mind_mlir.models.weights.mapped_file import size_of
+from mind_mlir.models.weights.mapped_file import MappedFile, size_of
 from mind_mlir.models.weights.other_blocks import other_layout
-from mind_mlir.models.weights.quantized import BLOCK, LAYOUTS, QuantizedWeights
-from mind_mlir.models.weights.tensors import Contents
-
-if TYPE_CHECKING:
-    from mind_mlir.models.weights.mapped_file import MappedFile
-    from mind_mlir.models.weights.quantized import QuantizedKind
-    from mind_mlir.models.weights.tensors import Weight
+from mind_mlir.models.weights.quantized import BLOCK, LAYOUTS, QuantizedKind, QuantizedWeights
+from mind_mlir.models.weights.tensors import Contents, Weight
 
 MAGIC = b"GGUF"
 _VERSIONS = (2, 3)

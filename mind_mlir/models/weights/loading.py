@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
@@ -20,12 +20,9 @@ from mind_mlir.models.weights.safetensors import (
     read_index,
     read_safetensors,
 )
-from mind_mlir.models.weights.tensors import Contents
+from mind_mlir.models.weights.tensors import Contents, Weight
 from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.frozen import FrozenDict
-
-if TYPE_CHECKING:
-    from mind_mlir.models.weights.tensors import Weight
 
 
 class Weights(Mapping[str, "Weight"]):

@@ -13,17 +13,16 @@ from mind_mlir.models.weights.array_files import (
     MAX_HEADER,
     Archive,
     ArrayFileError,
+    Header,
     read_header,
     reading,
 )
 from mind_mlir.models.weights.errors import UnknownType, WeightsProblem
-from mind_mlir.models.weights.mapped_file import settled
+from mind_mlir.models.weights.mapped_file import MappedFile, settled
 from mind_mlir.models.weights.tensors import Contents
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.models.weights.array_files import Header
-    from mind_mlir.models.weights.mapped_file import MappedFile
 
 ARRAY_MAGIC, ARCHIVE_MAGIC = b"\x93NUMPY", b"PK"
 #: How a member of an archive begins.

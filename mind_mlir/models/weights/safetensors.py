@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mind_mlir.ir.types import DType
 from mind_mlir.models.weights.errors import UnknownType, WeightsProblem
 from mind_mlir.models.weights.mapped_file import MappedFile, size_of
-from mind_mlir.models.weights.tensors import Contents
+from mind_mlir.models.weights.tensors import Contents, Weight
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mind_mlir.models.weights.tensors import Weight
 
 #: The index of a model in several files, and the file of one that is in one, by the names that are usual.
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"

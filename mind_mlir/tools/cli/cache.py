@@ -9,12 +9,10 @@ import click
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.tools.cli.completion import complete_directory
 from mind_mlir.tools.cli.options import check_variables
-from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
+from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from mind_mlir.tools.cli.session import Session
 
 
 directory_option = click.option(

@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mind_mlir.cache.directory import size_limit
-from mind_mlir.cache.inspection import problem_of
+from mind_mlir.cache.inspection import Found, problem_of
 from mind_mlir.diagnostics.display import brief, display_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mind_mlir.cache.inspection import Found
 
 #: So many digits of a key are shown, which tell it from all others there will ever be in a directory.
 _SHOWN_DIGITS = 12

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from mind_mlir.diagnostics import MindError
+from mind_mlir.diagnostics import Diagnostic, MindError
 from mind_mlir.tools.cli.completion import complete_file
 from mind_mlir.tools.cli.options import diagnostic_format
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic
 
 
 @click.command(name="check")

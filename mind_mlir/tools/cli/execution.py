@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from mind_mlir.ir.interface import Interface
+from mind_mlir.ir.interface import Interface, Output
 from mind_mlir.models.weights.array_files import ADDED
 from mind_mlir.outputs.files import replace_file
-from mind_mlir.packaging.loading import load_bundle
+from mind_mlir.packaging.loading import Bundle, load_bundle
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs
 from mind_mlir.tools.cli.output import write_output
@@ -21,9 +21,7 @@ from mind_mlir.tools.interruption import interruptible
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.interface import Output
     from mind_mlir.ir.module import Module
-    from mind_mlir.packaging.loading import Bundle
     from mind_mlir.runtime.function import CompiledFunction
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
 from mind_mlir.tools.cli.completion import complete_file
 from mind_mlir.tools.cli.options import diagnostic_format, output_option
-from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
-
-if TYPE_CHECKING:
-    from mind_mlir.tools.cli.session import Session
+from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 
 
 @click.command(name="fmt")

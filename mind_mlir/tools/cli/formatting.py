@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic, MindError, ParseError, UnsupportedError
+from mind_mlir.diagnostics import Diagnostic, MindError, ParseError, SourceText, UnsupportedError
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.languages.mind.formatting import format_source
 from mind_mlir.languages.source import read_source
@@ -19,7 +19,6 @@ from mind_mlir.outputs.files import write_file
 from mind_mlir.tools.cli.output import STDOUT
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import SourceText
     from mind_mlir.tools.cli.session import Session
 
 SUFFIX = ".mind"

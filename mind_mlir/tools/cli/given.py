@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import entry_function
-from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.interface import Interface, interface_of
 from mind_mlir.passes.verify import verify
 from mind_mlir.tools.cli.input_extents import given_extents
 from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs
@@ -16,7 +16,6 @@ from mind_mlir.tools.cli.programs import declared
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.interface import Interface
     from mind_mlir.ir.module import Module
     from mind_mlir.tools.cli.stage_log import StageLog
 

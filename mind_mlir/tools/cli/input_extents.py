@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.arguments.programs import wrong_rank
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.ir.types import SymbolicDim, TensorType
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.languages.ptir.symbols import type_symbols
-from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.models.weights.array_files import Archive, ArrayFileError, Header, read_array
 from mind_mlir.models.weights.loading import load_weights
 from mind_mlir.tools.cli.fills import FILLS
-from mind_mlir.tools.cli.inputs import unread_value, unreadable
+from mind_mlir.tools.cli.inputs import InputSpecs, unread_value, unreadable
 from mind_mlir.tools.cli.literals import LiteralError, parse_literal
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
-    from mind_mlir.models.weights.array_files import Header
-    from mind_mlir.tools.cli.inputs import InputSpecs
 
 
 def given_extents(

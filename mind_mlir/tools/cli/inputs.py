@@ -25,22 +25,18 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.ir.elements import ElementProblem
 from mind_mlir.languages.core.numbers import convert_elements
 from mind_mlir.languages.ptir.seeding import is_seed
-from mind_mlir.models.weights.array_files import Archive, ArrayFileError, read_array
-from mind_mlir.models.weights.loading import load_weights
+from mind_mlir.models.weights.array_files import Archive, ArrayFileError, Header, read_array
+from mind_mlir.models.weights.loading import Weights, load_weights
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.cli.fills import FILLS, filled
-from mind_mlir.tools.cli.literals import LiteralError, looks_like_literal, parse_literal
-from mind_mlir.tools.cli.value_uses import ValueUses
+from mind_mlir.tools.cli.literals import LiteralError, Shape, looks_like_literal, parse_literal
+from mind_mlir.tools.cli.value_uses import OperandUse, ValueUses
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Interface, Parameter
     from mind_mlir.ir.module import Module
-    from mind_mlir.models.weights.array_files import Header
-    from mind_mlir.models.weights.loading import Weights
-    from mind_mlir.tools.cli.literals import Shape
-    from mind_mlir.tools.cli.value_uses import OperandUse
 
 #: How many names a message lists.
 _SHOWN_NAMES = 10

@@ -12,7 +12,7 @@ from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
-from mind_mlir.tools.comparison import first_difference
+from mind_mlir.tools.comparison import Difference, first_difference
 from mind_mlir.tools.interruption import interruptible
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.stage_log import StageLog
-    from mind_mlir.tools.comparison import Difference
 
 
 def print_form(module: Module, form: str, log: StageLog, options: CompileOptions, *, debug_info: bool) -> str:

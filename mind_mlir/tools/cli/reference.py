@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.ir.module import CoreOperation, Module, Result
 from mind_mlir.ir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR
@@ -19,12 +19,9 @@ from mind_mlir.languages.core.printer import format_value, print_operation
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.dtype_support import YES, support
 from mind_mlir.ops.infer import infer_types
-from mind_mlir.ops.opdef import NotDifferentiable
+from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.structure import structure
-
-if TYPE_CHECKING:
-    from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
 
 #: What ``T`` stands for in a printed example, where the operand allows it.
 _SHOWN_DTYPES = (DType.F32, DType.I1, DType.SI32)

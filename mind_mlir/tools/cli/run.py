@@ -24,11 +24,10 @@ from mind_mlir.tools.cli.options import (
     stage_options,
     weights_option,
 )
-from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
+from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 
 if TYPE_CHECKING:
     from mind_mlir.support.options import CompileOptions
-    from mind_mlir.tools.cli.session import Session
 
 #: What goes with a bundle; the other options are about compiling.
 _FOR_BUNDLES = frozenset(("file", "inputs", "weights", "seed", "func", "output", "threads"))

@@ -15,22 +15,18 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
-from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
+from mind_mlir.diagnostics import Diagnostic, InternalError, MindError, SourceText
 from mind_mlir.diagnostics.findings import limited
-from mind_mlir.diagnostics.render import render
+from mind_mlir.diagnostics.render import Format, render
 from mind_mlir.outputs.errors import ReaderGoneError, refused
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tools.cli.reproducer import write_reproducer
 from mind_mlir.tools.cli.streams import prepare_streams, use_color
 from mind_mlir.tools.interruption import EXIT_INTERRUPTED, Interrupted, raising_on_interrupt
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics import SourceText
-    from mind_mlir.diagnostics.render import Format
 
 #: Findings that are printed unless the user asks for more.
 DEFAULT_ERROR_LIMIT = 100

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
-from mind_mlir.ir.module import Return
+from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Return, ValueId
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ops.region_flow import pairs_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
     from mind_mlir.ir.types import ValueType
 
 #: A value of a function, which is named.

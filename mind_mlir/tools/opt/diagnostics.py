@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from mind_mlir.diagnostics.display import excerpt, visible
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Context, MLIRError, MLIRLocation, ir
 from mind_mlir.mlir.locations import file_location
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Context, MLIRError, MLIRLocation
 
 #: What the bindings call a source that was not read from a file.
 _ANONYMOUS = "-"

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.lowering import dialect
 from mind_mlir.lowering.tiling import BufferizationError
-from mind_mlir.mlir.bindings import MLIRError, PassManager, new_context
+from mind_mlir.mlir.bindings import Context, MLIRError, Module, Operation, PassManager, new_context
 from mind_mlir.support.interrupts import deliver, held
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tools.cli.supervisor import tell_stage
 from mind_mlir.tools.opt.diagnostics import DiagnosticPrinter
 from mind_mlir.tools.opt.ir_printing import Dumper, Dumps, Printing
-from mind_mlir.tools.opt.pass_plan import NestedSteps, OurStep
+from mind_mlir.tools.opt.pass_plan import MLIRStep, NestedSteps, OurStep, Step
 from mind_mlir.tools.opt.pass_timing import Timing
-from mind_mlir.tools.opt.source import parse_part
+from mind_mlir.tools.opt.source import Part, parse_part
 from mind_mlir.tools.opt.stage_passes import PASSES_BY_NAME, find_misfit
 
 if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Context, Module, Operation
     from mind_mlir.tools.cli.session import Session
-    from mind_mlir.tools.opt.pass_plan import MLIRStep, Step
-    from mind_mlir.tools.opt.source import Part
 
 
 class PassFailedError(Exception):

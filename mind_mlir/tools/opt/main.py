@@ -26,12 +26,11 @@ from mind_mlir.tools.opt.command import (
 )
 from mind_mlir.tools.opt.ir_printing import Dumps, Printing, Selection
 from mind_mlir.tools.opt.mlir_names import MLIR_DIALECTS, MLIR_PASSES, PASSES
-from mind_mlir.tools.opt.pass_timing import DISPLAYS, Timing
+from mind_mlir.tools.opt.pass_timing import DISPLAYS, Display, Timing
 
 if TYPE_CHECKING:
     from mind_mlir.tools.opt.pass_pipeline import PipelinePass
     from mind_mlir.tools.opt.pass_plan import Step
-    from mind_mlir.tools.opt.pass_timing import Display
 
 SPLIT_MARKER = "// -----"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mind_mlir.diagnostics.display import well_formed
 from mind_mlir.mlir.bindings import PassManager
@@ -17,6 +17,7 @@ from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.tools.opt.mlir_names import known_passes
 from mind_mlir.tools.opt.pass_pipeline import (
     MODULE_ANCHORS,
+    Element,
     Pipeline,
     PipelineError,
     PipelinePass,
@@ -24,9 +25,6 @@ from mind_mlir.tools.opt.pass_pipeline import (
     parse_pipeline,
 )
 from mind_mlir.tools.opt.stage_passes import PASSES_BY_NAME
-
-if TYPE_CHECKING:
-    from mind_mlir.tools.opt.pass_pipeline import Element
 
 _RESTRICTED = re.compile(r"restricted to '(?P<anchor>[^']*)'")
 _NO_OPTION = re.compile(r"no such option (?P<option>\S+)")

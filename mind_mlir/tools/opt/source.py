@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, Location, ParseError, SourceText
 from mind_mlir.languages.source import read_source
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Module, ir
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Module
 
 #: Deeper texts are refused.
 MAX_NESTING = 1000

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.dialect import PREFIX
 from mind_mlir.lowering.pipeline import STEPS, Lowering
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Module, Operation, Type, ir
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
-
-if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Module, Operation, Type
 
 #: Returns why an operation cannot stand in a module that a pass is given, or None where it can.
 Objection = Callable[["Operation"], str | None]

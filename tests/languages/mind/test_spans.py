@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from spans import PROGRAMS
+from name_spans import NAMES
+from shape_spans import SHAPES
 from surface_marks import differences, findings_of, marked, placed, program
+from type_spans import TYPES
 
 import mind_mlir
 from mind_mlir.diagnostics import ExecutionError
@@ -17,6 +19,7 @@ from mind_mlir.diagnostics.codes import CATALOGUE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+PROGRAMS = {**TYPES, **NAMES, **SHAPES}
 #: Facts that only a program of Core IR has: the numbers of its values.
 OF_THE_IR = {"id", "value"}
 MISTAKES = sorted(Path(__file__).parent.glob("mistakes/*.mind"))

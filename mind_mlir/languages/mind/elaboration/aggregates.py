@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.mind.elaboration.body import rule
+from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.literals import settled
-from mind_mlir.languages.mind.elaboration.resolve import fits, hint, shown
+from mind_mlir.languages.mind.elaboration.resolve import Expected, fits, hint, shown
 from mind_mlir.languages.mind.elaboration.types import (
     MAX_LEAVES,
     MAX_LEVELS,
@@ -27,8 +27,6 @@ from mind_mlir.languages.mind.elaboration.values import (
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.elaboration.body import Body
-    from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span
 
 

@@ -11,13 +11,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.mind.elaboration.values import Builtin
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 
 CONSTANTS = ("zeros", "ones", "full", "eye")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import MindError
 from mind_mlir.languages.mind.elaboration import constants, derivatives
 from mind_mlir.languages.mind.elaboration.arguments import evaluated_in_vain, ordered
-from mind_mlir.languages.mind.elaboration.body import rule
+from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.builtins import CONSTANTS, builtins, modules
 from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.operations import operation
-from mind_mlir.languages.mind.elaboration.resolve import hint
+from mind_mlir.languages.mind.elaboration.resolve import Expected, hint
 from mind_mlir.languages.mind.elaboration.types import DTYPES, UNIT, spell
 from mind_mlir.languages.mind.elaboration.values import (
     BAD,
@@ -33,8 +33,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.elaboration.body import Body
-    from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span
 
 

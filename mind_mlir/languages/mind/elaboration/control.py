@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.value import Value
-from mind_mlir.languages.mind.elaboration.body import rule
+from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.literals import coerced, placeholder, plain, settled
 from mind_mlir.languages.mind.elaboration.operators import condition
 from mind_mlir.languages.mind.elaboration.resolve import (
+    Expected,
     bound_notes,
     check_type,
     distinct,
@@ -17,7 +18,7 @@ from mind_mlir.languages.mind.elaboration.resolve import (
     resolved,
     shown,
 )
-from mind_mlir.languages.mind.elaboration.scopes import assigned_in
+from mind_mlir.languages.mind.elaboration.scopes import LocalVariable, assigned_in
 from mind_mlir.languages.mind.elaboration.static import known
 from mind_mlir.languages.mind.elaboration.types import BOOL, described
 from mind_mlir.languages.mind.elaboration.values import (
@@ -39,9 +40,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.blocks import PendingBlock
-    from mind_mlir.languages.mind.elaboration.body import Body
-    from mind_mlir.languages.mind.elaboration.resolve import Expected
-    from mind_mlir.languages.mind.elaboration.scopes import LocalVariable
     from mind_mlir.languages.mind.syntax.nodes import Span
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.diagnostics import Diagnostic, Location, SourceText
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.languages.staging import Unit
 from mind_mlir.support.frozen import FrozenDict
@@ -15,7 +15,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.languages.mind.elaboration.values import LiteralValue
     from mind_mlir.languages.mind.syntax import nodes
     from mind_mlir.languages.mind.syntax.nodes import Span

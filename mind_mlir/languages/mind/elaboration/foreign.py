@@ -17,7 +17,7 @@ from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.literals import plain
 from mind_mlir.languages.mind.elaboration.resolve import fits
 from mind_mlir.languages.mind.elaboration.routines import InstanceUse
-from mind_mlir.languages.mind.elaboration.types import StructOf, TupleOf, parts
+from mind_mlir.languages.mind.elaboration.types import StructOf, SurfaceType, TupleOf, parts
 from mind_mlir.languages.mind.elaboration.values import StructValue, SurfaceValue, TupleValue, is_bad, type_of
 from mind_mlir.support import pytrees
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.file import File
-    from mind_mlir.languages.mind.elaboration.types import SurfaceType
     from mind_mlir.languages.mind.elaboration.values import Foreign
     from mind_mlir.languages.mind.syntax.nodes import Span
     from mind_mlir.languages.staging import Instance, Unit

@@ -14,7 +14,7 @@ from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.ir.value import Value
-from mind_mlir.languages.mind.elaboration.body import rule
+from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.types import SurfaceType, TupleOf, described, leaves, spell
 from mind_mlir.languages.mind.elaboration.values import (
     BAD,
@@ -31,7 +31,6 @@ from mind_mlir.languages.mind.elaboration.values import (
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.arguments import other_count
-from mind_mlir.languages.mind.elaboration.body import rule
+from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.control import block
 from mind_mlir.languages.mind.elaboration.literals import coerced, plain
 from mind_mlir.languages.mind.elaboration.operators import condition
-from mind_mlir.languages.mind.elaboration.scopes import assigned_in
+from mind_mlir.languages.mind.elaboration.scopes import LocalVariable, assigned_in
 from mind_mlir.languages.mind.elaboration.static import known
 from mind_mlir.languages.mind.elaboration.types import BOOL, INDEX, described
 from mind_mlir.languages.mind.elaboration.values import (
@@ -28,8 +28,6 @@ from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.elaboration.blocks import PendingBlock
-    from mind_mlir.languages.mind.elaboration.body import Body
-    from mind_mlir.languages.mind.elaboration.scopes import LocalVariable
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import DType, Shape
 from mind_mlir.ir.value import Value
-from mind_mlir.languages.mind.elaboration.body import rule
+from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.literals import of_kind, tensor
 from mind_mlir.languages.mind.elaboration.scopes import walk
 from mind_mlir.languages.mind.elaboration.types import BOOL, spell, spell_dtype
@@ -18,8 +18,6 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.ops.shapes import aligned, misfit, misfit_at, stretched
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import Shape
-    from mind_mlir.languages.mind.elaboration.body import Body
     from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span
 

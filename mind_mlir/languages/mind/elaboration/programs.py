@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.diagnostics import Diagnostic, SourceText, VerificationError
 from mind_mlir.diagnostics.findings import Findings, with_names
-from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.ir.types import SymbolicDim, TensorType
 from mind_mlir.languages.mind.elaboration.body import Body
 from mind_mlir.languages.mind.elaboration.declarations import declared
 from mind_mlir.languages.mind.elaboration.literals import placeholder
@@ -25,9 +25,7 @@ from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import SourceText
     from mind_mlir.ir.module import Module
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.mind.elaboration.file import File
     from mind_mlir.languages.staging import Instance
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import VerificationError
+from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.languages.mind.elaboration.aggregates import bounded
 from mind_mlir.languages.mind.elaboration.body import Body, rule
 from mind_mlir.languages.mind.elaboration.control import give_back, result_hint
 from mind_mlir.languages.mind.elaboration.literals import plain
 from mind_mlir.languages.mind.elaboration.resolve import (
+    Expected,
     bound_notes,
     check_type,
     fits,
@@ -35,10 +36,8 @@ from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.mind.elaboration.file import File
-    from mind_mlir.languages.mind.elaboration.resolve import Expected
     from mind_mlir.languages.mind.syntax.nodes import Span
     from mind_mlir.languages.staging import Instance
 

@@ -14,11 +14,10 @@ from mind_mlir.languages.mind.formatting import blocks, expressions  # noqa: F40
 from mind_mlir.languages.mind.formatting.layout import lay_out
 from mind_mlir.languages.mind.formatting.rules import document
 from mind_mlir.languages.mind.formatting.words import Words, superfluous
-from mind_mlir.languages.mind.syntax.reading import read
+from mind_mlir.languages.mind.syntax.reading import Reading, read
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.syntax import nodes
-    from mind_mlir.languages.mind.syntax.reading import Reading
 
 __all__ = ["format_program", "format_source"]
 

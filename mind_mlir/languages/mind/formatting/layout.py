@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mind_mlir.languages.mind.formatting.documents import (
     Aside,
     Choice,
     Comma,
     Concat,
+    Document,
     Fill,
     Group,
     Indented,
+    Leaf,
     Line,
     Remark,
 )
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.languages.mind.formatting.documents import Document, Leaf
 
 #: Columns of a line.
 WIDTH = 100

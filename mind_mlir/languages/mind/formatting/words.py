@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_mlir.diagnostics import InternalError
-from mind_mlir.languages.mind.formatting.documents import Aside, Remark, concat
+from mind_mlir.languages.mind.formatting.documents import Aside, Document, Remark, concat
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.support.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from mind_mlir.languages.mind.formatting.documents import Document
 
 _CLOSING = frozenset((")", "]", "}"))
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING, Ident
+from mind_mlir.languages.mind.syntax.nodes import MAX_NESTING, Ident, Span
 from mind_mlir.languages.text import cursor
 from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.languages.mind.syntax.nodes import Span
     from mind_mlir.languages.text.cursor import Token
 
 _T = TypeVar("_T")

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.lists import same
+from mind_mlir.languages.mind.syntax.lists import ListReader, same
 from mind_mlir.languages.mind.syntax.operands import EXPRESSIONS, OperandReader
 from mind_mlir.languages.mind.syntax.slips import COMPARISON, LEVELS, OPERATOR_WORDS, OPERATORS
 from mind_mlir.languages.text.cursor import Token
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.syntax.cursor import MindCursor
-    from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader
 
 _SIGNS = frozenset(("-", "!", "+", "&", "*"))

@@ -11,14 +11,13 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.mind.syntax.tokens import ESCAPE, ESCAPES, KEYWORDS, number
+from mind_mlir.languages.mind.syntax.tokens import ESCAPE, ESCAPES, KEYWORDS, Kind, number
 from mind_mlir.languages.text.cursor import Token, token_pattern
 from mind_mlir.languages.text.report import Report
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.languages.mind.syntax.tokens import Kind
 
 #: Quotation marks that begin no string -> what ends what stands between them.
 QUOTES = {"'": "'", "`": "`", "\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019", "\u00ab": "\u00bb"}

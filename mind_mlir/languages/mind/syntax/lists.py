@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.cursor import BEGINNINGS, Fault
+from mind_mlir.languages.mind.syntax.cursor import BEGINNINGS, Fault, MindCursor
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.text.cursor import Token
 
 _T = TypeVar("_T")

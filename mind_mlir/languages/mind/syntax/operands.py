@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.lists import same
+from mind_mlir.languages.mind.syntax.lists import ListReader, same
 from mind_mlir.languages.mind.syntax.slips import NO_EXPRESSIONS
 from mind_mlir.languages.mind.syntax.tokens import number, string
 
 if TYPE_CHECKING:
     from mind_mlir.languages.mind.syntax.cursor import MindCursor
-    from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader
     from mind_mlir.languages.text.cursor import Token
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.diagnostics import Diagnostic, SourceText
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.languages.mind.syntax.braces import mended
+from mind_mlir.languages.mind.syntax.braces import Trouble, mended
 from mind_mlir.languages.mind.syntax.items import ItemReader
 from mind_mlir.languages.mind.syntax.lexer import Lexer
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import SourceText
     from mind_mlir.languages.mind.syntax import nodes
-    from mind_mlir.languages.mind.syntax.braces import Trouble
     from mind_mlir.languages.text.cursor import Token
 
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.cursor import BEGINNINGS, Fault
+from mind_mlir.languages.mind.syntax.cursor import BEGINNINGS, Fault, MindCursor
 from mind_mlir.languages.mind.syntax.expressions import ExpressionReader
 from mind_mlir.languages.mind.syntax.slips import STATEMENTS, UPDATES, WORDS
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.syntax.cursor import MindCursor
     from mind_mlir.languages.mind.syntax.lists import ListReader
     from mind_mlir.languages.mind.syntax.types import TypeReader
 

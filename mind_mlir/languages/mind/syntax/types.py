@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mind_mlir.languages.mind.syntax import nodes
-from mind_mlir.languages.mind.syntax.cursor import Fault
-from mind_mlir.languages.mind.syntax.lists import same
+from mind_mlir.languages.mind.syntax.cursor import Fault, MindCursor
+from mind_mlir.languages.mind.syntax.lists import ListReader, same
 from mind_mlir.languages.mind.syntax.tokens import number
 from mind_mlir.support.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from mind_mlir.languages.mind.syntax.cursor import MindCursor
-    from mind_mlir.languages.mind.syntax.lists import ListReader
 
 _TENSOR = "a tensor's type is written Tensor<f32, [2, 3]>"
 _TYPES = "types are f32, Tensor<f32, [2, 3]>, (A, B), or the name of a struct"

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.languages.stablehlo.rules.types import keyword_of
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Block, Operation, ir
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
-    from mind_mlir.mlir.bindings import Block, Operation
 
 
 #: What combines truth values, and the kind of our reductions that does.

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.stablehlo.rules.elementwise import converted, with_bits
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
 from mind_mlir.mlir.bindings import stablehlo
 from mind_mlir.ops.accumulators import default_accumulator
 
 if TYPE_CHECKING:
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
 
 
 def product(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.lapack import lapack_call
 from mind_mlir.languages.stablehlo.rules.types import flat_types, parts_of
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
 
 #: Calls of this are StopGradient; `from_jax` writes them.
 STOP_GRADIENT = "mind_mlir.stop_gradient"

@@ -9,12 +9,11 @@ from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.languages.stablehlo.rules.complex_numbers import or_complex
 from mind_mlir.languages.stablehlo.rules.types import constant_of
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Emit, Rule, Use
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Emit, Use
     from mind_mlir.mlir.bindings import Operation
     from mind_mlir.ops.opdef import OpDef
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.diagnostics import ExecutionError
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Array, TensorLiteral
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
@@ -21,7 +21,6 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.value import Value
 

@@ -11,15 +11,13 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, combined, kind_of_result
 from mind_mlir.languages.stablehlo.rules.movement import numbers, position
 from mind_mlir.languages.stablehlo.rules.strides import StrideNumbering, part_of
-from mind_mlir.languages.stablehlo.rules.use import Rule
-from mind_mlir.mlir.bindings import stablehlo
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
+from mind_mlir.mlir.bindings import Block, stablehlo
 from mind_mlir.ops.stablehlo_indexing import SCATTERED
 from mind_mlir.ops.xla_windows import clamped
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
-    from mind_mlir.mlir.bindings import Block
 
 _KINDS = {name: kind for kind, name in SCATTERED.items()}
 

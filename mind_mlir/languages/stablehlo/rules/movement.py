@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.elementwise import converted
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Emit, Rule, Use
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Emit, Use
 
 
 def _broadcast_in_dim(use: Use) -> Value:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
 
 
 def _summed(use: Use, value: Value) -> Value:

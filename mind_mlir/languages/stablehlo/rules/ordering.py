@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.bodies import combined, compared, compared_keys, kind_of
 from mind_mlir.languages.stablehlo.rules.types import greatest, least
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.bodies import ScalarComparison
-    from mind_mlir.languages.stablehlo.rules.use import Use
 
 #: What combines elements that several windows have chosen, and what changes nothing.
 _COMBINED: Mapping[str, tuple[str, Callable[[DType], Any]]] = {

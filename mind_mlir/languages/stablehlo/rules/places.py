@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.comparisons import COMPARISONS
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.types import keyword_of
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import Block, Operation, ir
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.stablehlo.rules.use import Use
-    from mind_mlir.mlir.bindings import Block, Operation
 
 #: Two numbers whose order a region may look at; those with NaN are of floats only.
 _CASES = ((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-0.0, 0.0), (0.0, -0.0))

@@ -14,13 +14,12 @@ from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.bodies import KINDS_OF_TRUTHS, combined, kind_of
 from mind_mlir.languages.stablehlo.rules.places import extreme_of, places
 from mind_mlir.languages.stablehlo.rules.types import greatest, least
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.stablehlo_reductions import COMBINERS
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
     from mind_mlir.mlir.bindings import Block
 
 _KINDS = {name: kind for kind, name in COMBINERS.items()}

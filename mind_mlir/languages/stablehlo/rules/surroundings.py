@@ -13,11 +13,10 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.stablehlo.rules.elementwise import constant, converted
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Emit, Rule, Use
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Emit, Use
 
 
 def _as(opcode: str) -> Emit:

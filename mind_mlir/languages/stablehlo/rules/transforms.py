@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from mind_mlir.builders.compositions import fourier, generators
 from mind_mlir.builders.compositions.triangular import cholesky_of, triangular_solved
 from mind_mlir.ir.types import DType
-from mind_mlir.languages.stablehlo.rules.use import Rule
+from mind_mlir.languages.stablehlo.rules.use import Rule, Use
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.stablehlo.rules.use import Use
 
 
 def _fft(use: Use) -> Value:

@@ -10,12 +10,11 @@ import numpy as np
 
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.mlir.bindings import ir, raw_elements
+from mind_mlir.mlir.bindings import Operation, Type, ir, raw_elements
 from mind_mlir.mlir.stablehlo_builder import spelled_element
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.mlir.bindings import Operation, Type
 
 #: The dtypes by what MLIR calls them.
 _DTYPES = {spelled_element(dtype): dtype for dtype in DType} | {"index": DType.SI64}

@@ -10,14 +10,13 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.ir.types import DType
 from mind_mlir.models.needed import Needed
-from mind_mlir.models.onnx.graphs.graph import Reference
+from mind_mlir.models.onnx.graphs.graph import OnnxGraph, OnnxNode, Reference
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
 from mind_mlir.models.onnx.graphs.tensors import dtype_of
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.graph import OnnxGraph, OnnxNode
     from mind_mlir.models.onnx.graphs.layouts import Layouts
     from mind_mlir.models.onnx.graphs.scope import GraphScope
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.activations import gelu, hard_sigmoid, log_softmax, softmax
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 from mind_mlir.models.onnx.rules.arithmetic import unary
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 def _leaky(use: NodeUse) -> Array:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 
 
 def unary(function: Callable[[Array], Array]) -> OnnxRule:

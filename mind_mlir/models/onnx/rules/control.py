@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,10 @@ from mind_mlir.diagnostics import TracingError
 from mind_mlir.models.needed import Needed
 from mind_mlir.models.onnx.graphs.graph import OnnxGraph
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import OnnxRule, traced
+from mind_mlir.models.onnx.graphs.use import NodeUse, OnnxRule, Value, traced
 from mind_mlir.support import pytrees
 from mind_mlir.tracing.control import cond, scan, while_loop
 from mind_mlir.tracing.value import TracedValue
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import NodeUse, Value
 
 #: Loops whose steps are known are written out, up to so many nodes.
 _MAX_UNROLLED = 4096

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule, dtype_for
 
 _FP8 = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
 

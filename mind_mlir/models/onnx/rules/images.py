@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.sampling import at_grid, sampled
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few, unsupported
-from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 from mind_mlir.models.onnx.rules.windows import windows_of
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 def _grid_sample(use: NodeUse) -> Array:

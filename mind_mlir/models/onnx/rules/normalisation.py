@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.activations import standardised
 from mind_mlir.models.functions.windows import SlidingWindows, reduced
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 
 
 def _of_channels(numbers: Array, like: Array) -> Array:

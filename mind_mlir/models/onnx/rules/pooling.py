@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
-from mind_mlir.models.functions.windows import counted, greatest, means, reduced
+from mind_mlir.models.functions.windows import SlidingWindows, counted, greatest, means, reduced
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few
-from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 from mind_mlir.models.onnx.rules.convolution import check_image
 from mind_mlir.models.onnx.rules.windows import windows_of
-
-if TYPE_CHECKING:
-    from mind_mlir.models.functions.windows import SlidingWindows
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
-
 
 #: Where the greatest element of a larger window lies is not looked for: each of them is compared by itself.
 _MAX_TAPS = 1024

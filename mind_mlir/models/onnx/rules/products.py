@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import OnnxRule
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 
 #: Determinants of greater matrices would take too many operations, each row being written out.
 _MAX_ROWS = 16

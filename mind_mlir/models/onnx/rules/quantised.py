@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken, unsupported
-from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule, dtype_for
 from mind_mlir.models.onnx.rules.conversion import to_fp8
 from mind_mlir.models.onnx.rules.convolution import check_image, convolve
 from mind_mlir.models.onnx.rules.windows import windows_of
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: The least and the greatest number of each dtype.
 _ENDS = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255)}

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.activations import hard_sigmoid
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 from mind_mlir.models.onnx.rules.activations import softplus
 from mind_mlir.tracing.control import scan
 
 if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
-
     #: From a state, and the product of a step's inputs, to the next state.
     Step: TypeAlias = Callable[[list[Array], Array], list[Array]]
 

@@ -11,12 +11,10 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.resizing import Axis, coordinates, interpolated, nearest
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 
 def _resize(use: NodeUse) -> Array:

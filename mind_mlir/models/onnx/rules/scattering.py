@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
 
 _METHODS = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min"}
 

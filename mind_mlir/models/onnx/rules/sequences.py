@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 import mind_mlir.numpy as mnp
 from mind_mlir.models.onnx.graphs.refusals import broken
-from mind_mlir.models.onnx.graphs.use import OnnxRule
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule, Value
 from mind_mlir.models.onnx.rules.slicing import parts
-
-if TYPE_CHECKING:
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse, Value
 
 
 def _place(use: NodeUse, at: int, length: int, default: int) -> int:

@@ -10,13 +10,12 @@ import numpy as np
 import mind_mlir.numpy as mnp
 from mind_mlir.builders.compositions import fourier
 from mind_mlir.models.onnx.graphs.refusals import broken, check_few
-from mind_mlir.models.onnx.graphs.use import OnnxRule, dtype_for
+from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule, dtype_for
 from mind_mlir.tracing.composing import composed
 
 if TYPE_CHECKING:
     from mind_mlir.builders.compositions.composer import Composer
     from mind_mlir.ir.value import Value
-    from mind_mlir.models.onnx.graphs.use import Array, NodeUse
 
 #: Longer transforms are none that a model has.
 _MAX_LENGTH = 1 << 24

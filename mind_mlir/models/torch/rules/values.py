@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.models.torch.rules.use import UnreadUse
+from mind_mlir.models.torch.rules.use import OperatorUse, UnreadUse
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.operators import broadcast_to, choose, compare
 from mind_mlir.tracing.trace import current_trace
-
-if TYPE_CHECKING:
-    from mind_mlir.models.torch.rules.use import OperatorUse
 
 #: A traced array or a number of Python, as operators take them.
 Operand: TypeAlias = TracedArray | bool | int | float | complex
