@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
@@ -33,40 +34,21 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return operators.remainder(x1, x2)
 
 
-@spelled("Compare")
-def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return elementwise whether ``x1 < x2``."""
-    return operators.compare("Less", x1, x2)
+def _compared(name: str, op: str, sign: str) -> Callable[[ArrayLike, ArrayLike], Array]:
+    def compared(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        return operators.compare(op, x1, x2)
+
+    compared.__name__ = compared.__qualname__ = name
+    compared.__doc__ = f"Return elementwise whether ``x1 {sign} x2``."
+    return spelled("Compare")(compared)
 
 
-@spelled("Compare")
-def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return elementwise whether ``x1 <= x2``."""
-    return operators.compare("LessEqual", x1, x2)
-
-
-@spelled("Compare")
-def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return elementwise whether ``x1 == x2``."""
-    return operators.compare("Equal", x1, x2)
-
-
-@spelled("Compare")
-def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return elementwise whether ``x1 != x2``."""
-    return operators.compare("NotEqual", x1, x2)
-
-
-@spelled("Compare")
-def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return elementwise whether ``x1 >= x2``."""
-    return operators.compare("GreaterEqual", x1, x2)
-
-
-@spelled("Compare")
-def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return elementwise whether ``x1 > x2``."""
-    return operators.compare("Greater", x1, x2)
+less, less_equal = _compared("less", "Less", "<"), _compared("less_equal", "LessEqual", "<=")
+equal, not_equal = _compared("equal", "Equal", "=="), _compared("not_equal", "NotEqual", "!=")
+greater, greater_equal = (
+    _compared("greater", "Greater", ">"),
+    _compared("greater_equal", "GreaterEqual", ">="),
+)
 
 
 @spelled("And")

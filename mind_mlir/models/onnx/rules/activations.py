@@ -9,33 +9,15 @@ import mind_mlir.numpy as mnp
 from mind_mlir.models.functions.activations import gelu, hard_sigmoid, log_softmax, softmax
 from mind_mlir.models.onnx.graphs.refusals import broken
 from mind_mlir.models.onnx.graphs.use import Array, NodeUse, OnnxRule
-from mind_mlir.models.onnx.rules.arithmetic import unary
+from mind_mlir.models.onnx.rules.arithmetic import binary, unary, with_numbers
 
 
-def _leaky(use: NodeUse) -> Array:
-    x = use[0]
-    return mnp.where(x < 0, x * use.attr("alpha", 0.01), x)
-
-
-def _prelu(use: NodeUse) -> Array:
-    x, slope = use[0], use[1]
-    return mnp.where(x < 0, x * slope, x)
-
-
-def _elu(use: NodeUse) -> Array:
-    x = use[0]
-    return mnp.where(x < 0, mnp.expm1(x) * use.attr("alpha", 1.0), x)
-
-
-def _celu(use: NodeUse) -> Array:
-    x, alpha = use[0], use.attr("alpha", 1.0)
-    return mnp.maximum(x, 0.0) + mnp.minimum(mnp.expm1(x / alpha) * alpha, 0.0)
-
-
-def _selu(use: NodeUse) -> Array:
-    x = use[0]
-    alpha, gamma = use.attr("alpha", 1.67326319217681884765625), use.attr("gamma", 1.05070102214813232421875)
+def _selu(x: Array, alpha: float, gamma: float) -> Array:
     return mnp.where(x <= 0, mnp.expm1(x) * alpha, x) * gamma
+
+
+def _celu(x: Array, alpha: float) -> Array:
+    return mnp.maximum(x, 0.0) + mnp.minimum(mnp.expm1(x / alpha) * alpha, 0.0)
 
 
 def softplus(x: Array) -> Array:
@@ -50,21 +32,10 @@ def _gelu(use: NodeUse) -> Array:
     return gelu(x, approximate=approximate)
 
 
-def _shrink(use: NodeUse) -> Array:
-    x, lambd, bias = use[0], use.attr("lambd", 0.5), use.attr("bias", 0.0)
+def _shrink(x: Array, lambd: float, bias: float) -> Array:
     if x.dtype.kind in "iu":
-        wide = x.astype("f32")
-        return _shrunk(wide, lambd, bias).astype(x.dtype)
-    return _shrunk(x, lambd, bias)
-
-
-def _shrunk(x: Array, lambd: float, bias: float) -> Array:
+        return _shrink(x.astype("f32"), lambd, bias).astype(x.dtype)
     return mnp.where(x < -lambd, x + bias, mnp.where(x > lambd, x - bias, mnp.zeros_like(x)))
-
-
-def _threshold(use: NodeUse) -> Array:
-    x = use[0]
-    return mnp.where(x > use.attr("alpha", 1.0), x, mnp.zeros_like(x))
 
 
 def _hardmax(x: Array, axis: int) -> Array:
@@ -90,24 +61,20 @@ def _along(function: Callable[[Array, int], Array]) -> OnnxRule:
 RULES = {
     "Relu": unary(lambda x: mnp.where(x <= 0, mnp.zeros_like(x), x)),  # NaN stays
     "Sigmoid": unary(mnp.logistic),
-    "LeakyRelu": OnnxRule(_leaky, is_elementwise=True),
-    "PRelu": OnnxRule(_prelu, is_elementwise=True),
-    "Elu": OnnxRule(_elu, is_elementwise=True),
-    "Celu": OnnxRule(_celu, is_elementwise=True),
-    "Selu": OnnxRule(_selu, is_elementwise=True),
-    "HardSigmoid": OnnxRule(
-        lambda use: hard_sigmoid(use[0], use.attr("alpha", 0.2), use.attr("beta", 0.5)), is_elementwise=True
-    ),
+    "LeakyRelu": with_numbers(lambda x, alpha: mnp.where(x < 0, x * alpha, x), alpha=0.01),
+    "PRelu": binary(lambda x, slope: mnp.where(x < 0, x * slope, x)),
+    "Elu": with_numbers(lambda x, alpha: mnp.where(x < 0, mnp.expm1(x) * alpha, x), alpha=1.0),
+    "Celu": with_numbers(_celu, alpha=1.0),
+    "Selu": with_numbers(_selu, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "HardSigmoid": with_numbers(hard_sigmoid, alpha=0.2, beta=0.5),
     "HardSwish": unary(lambda x: x * hard_sigmoid(x)),
     "Softplus": unary(softplus),
     "Softsign": unary(lambda x: mnp.div(x, abs(x) + 1.0)),
     "Mish": unary(lambda x: x * mnp.tanh(softplus(x))),
     "Gelu": OnnxRule(_gelu, is_elementwise=True),
-    "Swish": OnnxRule(
-        lambda use: use[0] * mnp.logistic(use[0] * use.attr("alpha", 1.0)), is_elementwise=True
-    ),
-    "Shrink": OnnxRule(_shrink, is_elementwise=True),
-    "ThresholdedRelu": OnnxRule(_threshold, is_elementwise=True),
+    "Swish": with_numbers(lambda x, alpha: x * mnp.logistic(x * alpha), alpha=1.0),
+    "Shrink": with_numbers(_shrink, lambd=0.5, bias=0.0),
+    "ThresholdedRelu": with_numbers(lambda x, alpha: mnp.where(x > alpha, x, mnp.zeros_like(x)), alpha=1.0),
     "Softmax": _along(softmax),
     "LogSoftmax": _along(log_softmax),
     "Hardmax": _along(_hardmax),

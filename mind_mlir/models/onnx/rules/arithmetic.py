@@ -22,8 +22,12 @@ def binary(function: Callable[[Array, Array], Array], *, is_plain: bool = False)
     return OnnxRule(lambda use: function(use[0], use[1]), is_plain=is_plain, is_elementwise=True)
 
 
-def _variadic(function: Callable[[Array, Array], Array]) -> OnnxRule:
-    return OnnxRule(lambda use: reduce(function, use.all()))
+def with_numbers(function: Callable[..., Array], **defaults: float) -> OnnxRule:
+    """Return the rule of a function of one operand, and of numbers, which are attributes with defaults."""
+    return OnnxRule(
+        lambda use: function(use[0], *[use.attr(name, default) for name, default in defaults.items()]),
+        is_elementwise=True,
+    )
 
 
 def divide(x: Array, y: Array) -> Array:

@@ -41,7 +41,7 @@ def _layer_norm(
     bias: TracedArray | None = None,
     eps: float = 1e-5,
     *_: Any,
-) -> TracedArray:
+) -> Any:
     rule = normalisation.RULES["aten.native_layer_norm"]
     return _first(rule, to, x, shape, weight, bias, eps)
 
@@ -57,7 +57,7 @@ def _batch_norm(
     momentum: float,
     epsilon: float,
     *_: Any,
-) -> TracedArray:
+) -> Any:
     if training:
         raise UnreadUse("it changes statistics")
     rule = normalisation.RULES["aten._native_batch_norm_legit_no_training"]

@@ -105,7 +105,7 @@ def _interpolated_backward(rank: int, mode: str, *, antialias: bool = False) -> 
     return rule
 
 
-def _at_grid(x: TracedArray, grid: TracedArray, mode: int, padding: int, aligned: bool) -> TracedArray:
+def _at_grid(x: TracedArray, grid: TracedArray, mode: int, padding: int, aligned: bool) -> Any:
     names = ("linear", "nearest", "cubic")[mode], ("zeros", "border", "reflection")[padding]
     return at_grid(x, grid, *names, aligned=aligned)
 
