@@ -146,7 +146,6 @@ class DivisorCheck(Check):
 
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6009."""
-        del found
         message = f"{self.opcode} {self.label}: {self.failure}"
         help_ = "choose another divisor where it is zero, with Compare and Select, or divide floats"
         facts = MappingProxyType({"operation": self.opcode, "value": self.label})

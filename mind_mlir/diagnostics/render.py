@@ -152,7 +152,6 @@ def _paint(text: str, style: str) -> str:
 
 
 def _plain_text(text: str, style: str) -> str:
-    del style
     return text
 
 

@@ -137,7 +137,6 @@ def argsort(
         descending: Whether the greatest come first.
         stable: Elements that are equal stay in their order whatever this is.
     """
-    del stable
     x, place = _along(a, axis)
     return _order(x, place, descending=descending)
 
@@ -152,7 +151,6 @@ def sort(a: ArrayLike, /, axis: int | None = -1, *, descending: bool = False, st
         descending: Whether the greatest come first.
         stable: Elements that are equal stay in their order whatever this is.
     """
-    del stable
     x, place = _along(a, axis)
     return op("GatherElements", x, _order(x, place, descending=descending), axis=place)
 

@@ -55,13 +55,11 @@ class Written(Protocol):
 
 def _nothing_special(written: Written, dtype: DType) -> AttributeValue | None:
     """Read a value that spells itself: by its look."""
-    del written, dtype
     return None
 
 
 def _as_it_is(value: object, dtype: DType | None) -> AttributeValue | None:
     """Take no more from Python than the values themselves."""
-    del value, dtype
     return None
 
 
@@ -131,7 +129,6 @@ def _decoder(
 
 
 def _bare_word(written: Written, dtype: DType) -> AttributeValue | None:
-    del dtype
     return None if written.is_quoted else written.word
 
 
@@ -152,13 +149,11 @@ AttrKind.I64 = AttrKind(
 
 
 def _read_number(written: Written, dtype: DType) -> AttributeValue | None:
-    del dtype
     literal = written.literal(DType.F64) if written.is_numeric else None
     return float(literal.array.item()) if literal is not None and literal.type.rank == 0 else None
 
 
 def _number_from_python(value: object, dtype: DType | None) -> AttributeValue | None:
-    del dtype
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return None
     try:
@@ -204,11 +199,6 @@ AttrKind.ENUM = AttrKind(
 )
 
 
-def _read_dtype(written: Written, dtype: DType) -> AttributeValue | None:
-    del dtype
-    return None if written.word is None else written.dtype()
-
-
 def _decode_dtype(codec: Any, attribute: Any) -> AttributeValue | None:
     if not isinstance(attribute, codec.ir.TypeAttr):
         return None
@@ -221,7 +211,7 @@ AttrKind.DTYPE = AttrKind(
     irdl=("#builtin.type",),
     encode=lambda codec, value: codec.ir.TypeAttr.get(codec.element_type(value, signed=True)),
     decode=_decode_dtype,
-    read=_read_dtype,
+    read=lambda written, dtype: None if written.word is None else written.dtype(),
     from_python=lambda value, _: dtype_of(value),
 )
 
@@ -266,7 +256,6 @@ _PADDING_MODES = {"valid": PaddingMode.VALID, "same": PaddingMode.SAME}
 
 
 def _read_padding(written: Written, dtype: DType) -> AttributeValue | None:
-    del dtype
     if written.word is None:
         return None
     mode = _PADDING_MODES.get(written.word.lower())
@@ -274,7 +263,6 @@ def _read_padding(written: Written, dtype: DType) -> AttributeValue | None:
 
 
 def _padding_from_python(value: object, dtype: DType | None) -> AttributeValue | None:
-    del dtype
     plain: Any = value
     try:
         if isinstance(value, (str, PaddingMode)):

@@ -120,17 +120,10 @@ def _declared(mlir: Any, facts: Any, type_: Any) -> str:
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
     """Return how many terms a target may sum: what it does is not known, so all elements of an operand."""
-    del attributes
     return max((math.prod(shape) for shape in shapes), default=1)
 
 
-def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> Mapping[str, AttributeValue]:
-    del operands
-    return {"target": fields["target"], "attrs": to_text(fields["attrs"])}
-
-
 def _write(attributes: Mapping[str, AttributeValue], operands: Sequence[TensorType]) -> Mapping[str, Any]:
-    del operands
     return {"target": attributes["target"], "attrs": of_text(str(attributes["attrs"]))}
 
 
@@ -179,7 +172,7 @@ OPERATIONS = (
         contract=Contract(
             "CustomCall",
             fields=(Field("target", FieldKind.TEXT), Field("attrs", FieldKind.MAP)),
-            read=_read,
+            read=lambda fields, operands: {"target": fields["target"], "attrs": to_text(fields["attrs"])},
             write=_write,
         ),
         examples=tuple(

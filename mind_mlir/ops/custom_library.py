@@ -57,7 +57,6 @@ def _filled(builder: Appends, value: float, like: Value) -> Value:
 
 
 def _gelu_type(operands: Sequence[TensorType], attributes: Mapping[str, Any]) -> TensorType:
-    del attributes
     if len(operands) != 1:
         raise ValueError(f"there must be one, not {len(operands)}")
     return _float_type(operands[0])
@@ -92,7 +91,6 @@ def _expand_gelu(builder: Appends, operands: Sequence[Value], attributes: Mappin
 
 
 def _rms_norm_type(operands: Sequence[TensorType], attributes: Mapping[str, Any]) -> TensorType:
-    del attributes
     if len(operands) != 2:
         raise ValueError(f"there must be two, x and gamma, not {len(operands)}")
     x, gamma = operands

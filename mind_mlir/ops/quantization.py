@@ -176,13 +176,11 @@ def _lower_requantize(context: LoweringContext) -> Any:
 
 
 def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> Mapping[str, AttributeValue]:
-    del operands
     axis = fields["axis"]
     return {"output_dtype": fields["output_dtype"], "axis": () if axis is None else (axis,)}
 
 
 def _write(attributes: Mapping[str, AttributeValue], operands: Sequence[TensorType]) -> Mapping[str, Any]:
-    del operands
     axes = cast("tuple[int, ...]", attributes["axis"])
     return {"output_dtype": attributes["output_dtype"], "axis": axes[0] if axes else None}
 

@@ -34,7 +34,7 @@ from mind_mlir.ops.quantized_formats import (
 from mind_mlir.ops.quantized_lowering import lower
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
 _REAL = (DType.F32, DType.BF16, DType.F16)
@@ -233,11 +233,6 @@ def _finite(array: Array) -> Array:
     return np.abs(np.where(np.isfinite(array), array, 0))
 
 
-def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    del attributes
-    return shapes[0][-1]
-
-
 # Records
 
 
@@ -304,7 +299,7 @@ OPERATIONS = (
         contracts=True,
         same_dtype=False,
         rounding=Rounding.ACCUMULATING,
-        terms=_terms,
+        terms=lambda shapes, attributes: shapes[0][-1],
         magnitude=_magnitude,
         in_numpy=("quantized_matmul",),
         extension=True,

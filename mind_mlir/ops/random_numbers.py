@@ -189,12 +189,10 @@ _CONSTANT = NotDifferentiable("random numbers do not depend on differentiable va
 
 def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> Mapping[str, AttributeValue]:
     """Take shape and dtype; which stream it is, the conversion of the program says."""
-    del operands
     return {"shape": fields["shape"], "dtype": fields["dtype"], "stream": 0}
 
 
 def _write(attributes: Mapping[str, AttributeValue], operands: Sequence[TensorType]) -> Mapping[str, Any]:
-    del operands
     return {"shape": attributes["shape"], "dtype": attributes["dtype"]}
 
 

@@ -66,7 +66,6 @@ def _evaluate(context: EvalContext) -> Array:
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    del shapes
     count = math.prod(cast("tuple[int, ...]", attributes["window_dims"]))
     return count if attributes["reduce"] == "Sum" else 1
 

@@ -52,7 +52,6 @@ def bounded(body: Body, value: SurfaceValue, span: Span) -> SurfaceValue:
 
 @rule(nodes.StructLiteral)
 def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> SurfaceValue:
-    del expected
     name, file = node.name.text, body.file
     struct = file.structs.get(name)
     if struct is None:

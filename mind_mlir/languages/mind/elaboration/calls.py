@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 @rule(nodes.Name)
 def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
-    del expected
     name, file = node.text, body.file
     variable = body.scopes.find(name)
     if variable is not None:

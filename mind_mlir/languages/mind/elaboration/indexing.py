@@ -57,7 +57,6 @@ class _Places:
 
 @rule(nodes.Index)
 def _index(body: Body, node: nodes.Index, expected: Expected) -> SurfaceValue:
-    del expected
     found = body.expression(node.value)
     if isinstance(found, TupleValue):
         return _item(body, node, found)
@@ -212,7 +211,6 @@ def _item(body: Body, node: nodes.Index, value: TupleValue) -> SurfaceValue:
 
 @rule(nodes.Field)
 def _field(body: Body, node: nodes.Field, expected: Expected) -> SurfaceValue:
-    del expected
     value = body.expression(node.value)
     if isinstance(value, Bad):
         return BAD

@@ -42,25 +42,21 @@ MAX_LISTED = 1 << 16
 
 @rule(nodes.Number)
 def _number(body: Body, node: nodes.Number, expected: Expected) -> SurfaceValue:
-    del body, expected
     return LiteralValue(node.value, "int" if isinstance(node.value, int) else "float")
 
 
 @rule(nodes.Bool)
 def _bool(body: Body, node: nodes.Bool, expected: Expected) -> SurfaceValue:
-    del body, expected
     return LiteralValue(node.value, "bool")
 
 
 @rule(nodes.String)
 def _string(body: Body, node: nodes.String, expected: Expected) -> SurfaceValue:
-    del expected
     return body.report("E2203", "a string is no value of a tensor program", node.span, help="leave it out")
 
 
 @rule(nodes.Invalid)
 def _invalid(body: Body, node: nodes.Invalid, expected: Expected) -> SurfaceValue:
-    del node, expected
     body.failed = True
     return BAD
 

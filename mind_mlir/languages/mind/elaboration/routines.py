@@ -82,7 +82,6 @@ class InstanceUse:
 
 @rule(nodes.Closure)
 def _closure(body: Body, node: nodes.Closure, expected: Expected) -> SurfaceValue:
-    del expected
     for parameter in node.parameters:
         check_type(body.file, parameter.type)
     return bounded(body, routine(body, node), node.span)

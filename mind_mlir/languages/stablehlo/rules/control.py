@@ -103,7 +103,6 @@ def _tuple_element(use: Use) -> Sequence[Value]:
 
 
 def _no_values(use: Use) -> Sequence[Value]:
-    del use
     return ()
 
 

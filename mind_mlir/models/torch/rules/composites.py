@@ -134,11 +134,16 @@ RULES: Mapping[str, Rule] = {
     "aten.softmax.int": lambda to, x, dim, *_: normalisation.RULES["aten._softmax"](
         to, cast(x, to.dtype), dim, False
     ),
-    "aten.to.dtype": _to_dtype,
-    "aten.to.dtype_layout": _to_dtype,
-    "aten.to.device": _to_dtype,
-    "aten.type_as.default": _to_dtype,
-    "aten.float.default": _to_dtype,
+    **dict.fromkeys(
+        (
+            "aten.to.dtype",
+            "aten.to.dtype_layout",
+            "aten.to.device",
+            "aten.type_as.default",
+            "aten.float.default",
+        ),
+        _to_dtype,
+    ),
     "aten.flatten.using_ints": _flatten,
     "aten.diff.default": _diff,
     "aten.__and__.Tensor": elementwise.RULES["aten.bitwise_and"],

@@ -113,7 +113,6 @@ def _backward(
     groups: int,
     wanted: Sequence[bool],
 ) -> list[TracedArray | None]:
-    del bias_sizes
     dtype, rank = dtype_of(x), filter_.ndim - 2
     inner = DType.F32 if dtype.is_narrow else dtype
     window = (_spread(stride, rank), _spread(padding, rank), _spread(dilation, rank))

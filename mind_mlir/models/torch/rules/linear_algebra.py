@@ -99,7 +99,6 @@ def _old_solve_triangular(
 def _cholesky(
     _: OperatorUse, x: TracedArray, *, upper: bool = False, check_errors: bool = False
 ) -> list[TracedArray]:
-    del check_errors
     if not x.size:
         return [x, _no_failures(x)]
 
@@ -134,7 +133,6 @@ def lu(x: TracedArray) -> list[TracedArray]:
 def _lu_factor(
     _: OperatorUse, x: TracedArray, *, pivot: bool = True, check_errors: bool = False
 ) -> list[TracedArray]:
-    del check_errors
     if not pivot:
         raise UnreadUse("it factors matrices without exchanging rows")
     return lu(x)
@@ -232,7 +230,6 @@ def _solve(
     left: bool = True,
     check_errors: bool = False,
 ) -> list[TracedArray]:
-    del check_errors
     # A vector for each matrix, rather than a matrix.
     is_vector = right.ndim == 1 or (right.ndim == x.ndim - 1 and right.shape == x.shape[:-1])
     columns = op("ExpandDims", right, axes=[right.ndim]) if is_vector else right
@@ -242,7 +239,6 @@ def _solve(
 
 
 def _inverse(_: OperatorUse, x: TracedArray, *, check_errors: bool = False) -> list[TracedArray]:
-    del check_errors
     both, pivots, failed = lu(x)
     return [lu_solved(both, pivots, identity_like(x)), failed]
 

@@ -213,13 +213,6 @@ def _batch_norm(
     return [*_batch_norm_inference(to, x, weight, bias, mean, variance, *how), mean, variance]
 
 
-def _batch_norm_without_statistics(
-    to: OperatorUse, x: TracedArray, weight: Any, bias: Any, training: bool, *how: float
-) -> list[TracedArray | None]:
-    del training
-    return _batch_norm_training(to, x, weight, bias, None, None, *how)[:3]
-
-
 def _batch_norm_backward(
     _: OperatorUse,
     gradient: TracedArray,
@@ -316,5 +309,7 @@ RULES: Mapping[str, Rule] = {
     "aten.native_batch_norm_backward": _batch_norm_backward,
     "aten._native_batch_norm_legit_no_training": _batch_norm_inference,
     "aten._native_batch_norm_legit_functional": _batch_norm,
-    "aten._native_batch_norm_legit.no_stats": _batch_norm_without_statistics,
+    "aten._native_batch_norm_legit.no_stats": lambda to, x, weight, bias, training, *how: (
+        _batch_norm_training(to, x, weight, bias, None, None, *how)[:3]
+    ),
 }

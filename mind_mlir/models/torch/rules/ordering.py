@@ -118,7 +118,6 @@ def _searched(
     side: str | None = None,
     sorter: TracedArray | None = None,
 ) -> TracedArray:
-    del out_int32
     if sorter is not None:
         edges = op("GatherElements", edges, sorter, axis=edges.ndim - 1)
     edges, values = together(edges, x)
@@ -153,7 +152,6 @@ def _histogram(
 def _distances(
     to: OperatorUse, x: TracedArray, y: TracedArray, order: float, mode: int | None = None
 ) -> TracedArray:
-    del mode
     dtype = to.dtype
     rows, columns = op("ExpandDims", x, axes=[x.ndim - 1]), op("ExpandDims", y, axes=[y.ndim - 2])
     apart = abs(rows - columns)

@@ -58,15 +58,10 @@ def _linear(
 
 
 RULES: Mapping[str, Rule] = {
-    "aten.mm": _product,
-    "aten.bmm": _product,
-    "aten.mv": _product,
-    "aten.dot": _product,
-    "aten.vdot": _product,
+    **dict.fromkeys(("aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.vdot", "aten.matmul"), _product),
     "aten.addmm": _added,
     "aten.addmv": _added,
     "aten.baddbmm": _added,
     "aten.addbmm": _added_batches,
     "aten.linear": _linear,
-    "aten.matmul": _product,
 }

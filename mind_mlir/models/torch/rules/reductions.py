@@ -216,7 +216,6 @@ def _topk(
     largest: bool = True,
     sorted: bool = True,  # noqa: A002 -- torch's names
 ) -> list[TracedArray]:
-    del sorted
     if not x.ndim:
         return [x, number(0, DType.SI64)]
     if not k:

@@ -47,7 +47,6 @@ def _embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> list[TracedArray]:
-    del scale_grad_by_freq, sparse
     dtype, inner = to.dtype, DType.F32 if to.dtype.is_narrow else to.dtype
     count, width = offsets.shape[0] - include_last_offset, weight.shape[1]
     places, total = indices_of(indices), indices.shape[0]
@@ -248,7 +247,6 @@ def _grouped_of_torch(
     bias: TracedArray | None = None,
     out_dtype: Any = None,
 ) -> TracedArray:
-    del out_dtype
     inner = DType.F32 if to.dtype.is_narrow else to.dtype
     one, two = cast(x, inner), cast(y, inner)
     if bias is not None:

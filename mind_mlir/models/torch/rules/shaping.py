@@ -42,7 +42,6 @@ def _whole_shape(x: TracedArray, shape: Sequence[int]) -> list[int]:
 
 
 def _expand(_: OperatorUse, x: TracedArray, shape: Sequence[int], *, implicit: bool = False) -> TracedArray:
-    del implicit
     new = len(shape) - x.ndim
     extents = [x.shape[place - new] if extent == -1 else extent for place, extent in enumerate(shape)]
     return expanded(x, extents)
@@ -345,12 +344,8 @@ RULES: Mapping[str, Rule] = {
     "aten.flip": _flip,
     "aten.roll": _roll,
     "aten.constant_pad_nd": _constant_pad,
-    "aten.reflection_pad1d": _reflected,
-    "aten.reflection_pad2d": _reflected,
-    "aten.reflection_pad3d": _reflected,
-    "aten.replication_pad1d": _replicated,
-    "aten.replication_pad2d": _replicated,
-    "aten.replication_pad3d": _replicated,
+    **{f"aten.reflection_pad{rank}d": _reflected for rank in (1, 2, 3)},
+    **{f"aten.replication_pad{rank}d": _replicated for rank in (1, 2, 3)},
     "aten.diagonal": _diagonal,
     "aten.diagonal_scatter": _diagonal_scatter,
     "aten.tril": _triangle("LessEqual"),
