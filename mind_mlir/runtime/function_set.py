@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
+
+
+F = TypeVar("F")
 
 
 class FunctionSet(Called):
@@ -60,10 +63,7 @@ class FunctionSet(Called):
             KeyError: There is none.
             TypeError: ``name`` is no string.
         """
-        function = self.functions.get(argument_checks.text(name, "name"))
-        if function is None:
-            raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
-        return function
+        return named_function(self.functions, name)
 
     @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
@@ -113,3 +113,12 @@ class FunctionSet(Called):
 
     def _names(self) -> str:
         return brief(", ".join(self.functions) or "none")
+
+
+def named_function(functions: Mapping[str, F], name: object) -> F:
+    """Return a function by its name; a `KeyError` where there is none."""
+    function = functions.get(argument_checks.text(name, "name"))
+    if function is None:
+        known = brief(", ".join(functions) or "none")
+        raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {known}")
+    return function

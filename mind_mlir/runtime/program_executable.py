@@ -17,6 +17,7 @@ from mind_mlir.languages.ptir.to_module import convert, signature_of
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call_record import OUT
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.function_set import named_function
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -90,11 +91,7 @@ class ProgramExecutable:
 
     def __getitem__(self, name: str) -> ProgramFunction:
         """Return the function called ``name``; a `KeyError` where there is none."""
-        function = self.functions.get(argument_checks.text(name, "name"))
-        if function is None:
-            known = brief(", ".join(self.functions))
-            raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {known}")
-        return function
+        return named_function(self.functions, name)
 
     @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.languages.ptir.schema import form_of, forms
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
+from mind_mlir.ops.custom_attributes import AttributesError
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -18,18 +19,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef
 
 
-class FieldError(Exception):
-    """An error in a field; the caller says where that is.
-
-    Attributes:
-        message: One sentence.
-        help: What the person can do about it.
-    """
-
-    def __init__(self, message: str, help_: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.help = help_
+class FieldError(AttributesError):
+    """An error in a field; the caller says where that is."""
 
 
 def record_of(operation: Operation) -> OpDef | None:

@@ -32,25 +32,16 @@ class UnknownType(Exception):  # noqa: N818 -- as above
 
 def unreadable(path: str | os.PathLike[str], reason: str) -> ArtefactError:
     """Return E6505 about a file that holds no weights, or is damaged."""
-    shown = display_path(path)
-    return ArtefactError(
-        Diagnostic(
-            "E6505",
-            f"cannot read weights from '{shown}': {clipped(reason)}",
-            help=_FORMATS,
-            context=FrozenDict({"path": shown, "reason": reason}),
-        )
-    )
+    return _unread("E6505", path, reason, _FORMATS)
 
 
 def unknown_type(path: str | os.PathLike[str], problem: UnknownType) -> ArtefactError:
     """Return E6506 about weights of a type that is not read."""
+    return _unread("E6506", path, str(problem), problem.advice)
+
+
+def _unread(code: str, path: str | os.PathLike[str], reason: str, help_: str) -> ArtefactError:
     shown = display_path(path)
-    return ArtefactError(
-        Diagnostic(
-            "E6506",
-            f"cannot read weights from '{shown}': {clipped(str(problem))}",
-            help=problem.advice,
-            context=FrozenDict({"path": shown, "reason": str(problem)}),
-        )
-    )
+    message = f"cannot read weights from '{shown}': {clipped(reason)}"
+    facts = FrozenDict({"path": shown, "reason": reason})
+    return ArtefactError(Diagnostic(code, message, help=help_, context=facts))
