@@ -63,11 +63,10 @@ def identity_number(kind: str, dtype: DType) -> float:
     return number
 
 
-#: The attributes of what accumulates, and the fields of the contract that they come from.
+#: The attributes of what accumulates, and the field of the contract that the first comes from.
 ACCUMULATOR = AttributeDef("accum_dtype", AttrKind.DTYPE, "the dtype to accumulate in")
 OUTPUT = AttributeDef("out_dtype", AttrKind.DTYPE, "the dtype of the result")
 ACCUMULATOR_FIELD = Field("accum_dtype", FieldKind.OPTIONAL_DTYPE)
-OUTPUT_FIELD = Field("out_dtype", FieldKind.OPTIONAL_DTYPE)
 
 #: What accumulators are computed in where that is not their own dtype: sums wrap, or are rounded, at the end.
 _COMPUTED = {DType.SI4: DType.SI8, DType.UI4: DType.UI8}

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _Reader: TypeAlias = "Callable[[Path], Any]"
 
-_PROGRAM = ("entry", "functions", "regions")
 _FUNCTION = ("name", "parameters", "parameter_ids", "results", "body", "result_ids")
 _REGION = ("id", "parameters", "body", "results")
 _INSTRUCTION = ("id", "op", "operands", "output")

@@ -221,14 +221,7 @@ def plain(body: Body, value: SurfaceValue, span: Span, expected: Expected = None
     return found
 
 
-def coerced(
-    body: Body,
-    value: SurfaceValue,
-    type_: SurfaceType,
-    span: Span,
-    what: str = "",
-    notes: tuple[str, ...] = (),
-) -> SurfaceValue:
+def coerced(body: Body, value: SurfaceValue, type_: SurfaceType, span: Span, what: str = "") -> SurfaceValue:
     """Return ``value``, which must be of ``type_`` (E2001); literals take their dtype from it."""
     found = plain(body, value, span, type_)
     if isinstance(found, Bad):
@@ -239,7 +232,7 @@ def coerced(
     if actual is None and not isinstance(found, FUNCTIONS):
         return BAD
     said, found_, help_ = f"expected {spell(type_)}{what}", described(actual), _way_out(actual, type_)
-    return body.mismatch(said, span, help_, expected=spell(type_), found=found_, notes=notes)
+    return body.mismatch(said, span, help_, expected=spell(type_), found=found_)
 
 
 def _way_out(found: SurfaceType | None, wanted: SurfaceType) -> str | None:

@@ -96,10 +96,6 @@ def _threshold_backward(
     return select(is_off, 0, gradient, to.dtype)
 
 
-def _log_sigmoid(x: TracedArray) -> TracedArray:
-    return binary("Minimum", x, number(0.0, dtype_of(x))) - op("Log1p", op("Exp", -abs(x)))
-
-
 def _sinc(x: TracedArray) -> TracedArray:
     angle = _scaled(x, math.pi)
     is_zero = compare("Equal", x, number(0.0, dtype_of(x)))
