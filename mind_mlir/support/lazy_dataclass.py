@@ -65,16 +65,32 @@ class _Facts:
     def __init__(self, written: Any, found: Any, *, kw_only: bool) -> None:
         """Remember the class as it is written, and as others know it: the same one, unless that has slots."""
         self._written, self._found, self._kw_only = written, found, kw_only
+        self._known: tuple[Any, ...] | None = None
 
     def settle(self) -> None:
         """Find out. Each attribute changes at once: other threads may ask."""
-        cls: Any = dataclasses.dataclass(
-            self._written, init=False, repr=False, eq=False, match_args=False, kw_only=self._kw_only
-        )
-        by_place = [field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only]
-        fields, params = cls.__dataclass_fields__, cls.__dataclass_params__
-        for name, fact in zip(_FACTS, (fields, params, tuple(by_place)), strict=True):
+        if self._known is None:
+            self._known = self._looked_up()
+        for name, fact in zip(_FACTS, self._known, strict=True):
             setattr(self._found, name, fact)
+
+    def _looked_up(self) -> tuple[Any, ...]:
+        """Return the facts; where that ends early, for want of memory, the class is as it was written."""
+        kept = [
+            (name, value)
+            for name, value in vars(self._written).items()
+            if name in _FACTS or isinstance(value, dataclasses.Field)
+        ]
+        try:
+            cls: Any = dataclasses.dataclass(
+                self._written, init=False, repr=False, eq=False, match_args=False, kw_only=self._kw_only
+            )
+            by_place = [field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only]
+            return cls.__dataclass_fields__, cls.__dataclass_params__, tuple(by_place)
+        except BaseException:
+            for name, value in kept:
+                setattr(self._written, name, value)
+            raise
 
 
 class _Fact:

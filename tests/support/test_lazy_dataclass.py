@@ -156,3 +156,30 @@ def test_all_dataclasses_of_the_package_are_late() -> None:
     package = Path(mind_mlir.__file__).parent
     found = {path.name for path in package.rglob("*.py") if usual.search(path.read_text(encoding="utf-8"))}
     assert not found
+
+
+class _Refusing(type):
+    """A class of classes that has no memory the first time that an attribute of them goes."""
+
+    refusals = 0
+
+    def __delattr__(cls, name: str) -> None:
+        super().__delattr__(name)
+        if not _Refusing.refusals:
+            _Refusing.refusals += 1
+            raise MemoryError
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_a_class_that_could_not_be_made_is_made_anew(slots: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(metaclass=_Refusing):
+        x: int = 1
+        y: list[int] = field(default_factory=list)
+        z: int = field(default=3, kw_only=True)
+
+    made: Any = dataclass(slots=slots)(Late)
+    monkeypatch.setattr(_Refusing, "refusals", 0)
+    with pytest.raises(MemoryError):
+        made()
+    assert _Refusing.refusals == 1
+    assert repr(made()).endswith("Late(x=1, y=[], z=3)")
