@@ -25,10 +25,14 @@ _PHASES = {
 }
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
-_ENTRIES = families("mind_mlir.diagnostics.catalogue", "ENTRIES")
 #: Every entry by its code, in ascending order.
 CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType(
-    {entry.code: entry for entry in sorted(chain(*_ENTRIES), key=lambda entry: entry.code)}
+    {
+        entry.code: entry
+        for entry in sorted(
+            chain(*families("mind_mlir.diagnostics.catalogue", "ENTRIES")), key=lambda entry: entry.code
+        )
+    }
 )
 
 

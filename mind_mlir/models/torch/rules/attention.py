@@ -10,7 +10,15 @@ from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.activations import softmax
 from mind_mlir.models.torch.rules.normalisation import masked_softmax
 from mind_mlir.models.torch.rules.random import kept
-from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, number, reshaped, select
+from mind_mlir.models.torch.rules.values import (
+    cast,
+    dtype_of,
+    expanded,
+    inner_dtype,
+    number,
+    reshaped,
+    select,
+)
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import choose, compare, matmul
 
@@ -66,7 +74,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     query, key, value = (cast(each, inner) for each in (query, key, value))
     if enable_gqa:
         key, value = (_repeated(each, query.shape[-3]) for each in (key, value))

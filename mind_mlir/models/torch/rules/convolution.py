@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.reductions import summed
 from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, dtype_of, reshaped
+from mind_mlir.models.torch.rules.values import cast, dtype_of, inner_dtype, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.transforms import vjp
 
@@ -81,7 +80,7 @@ def _convolution(
     more: Sequence[int],
     groups: int,
 ) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     rank = filter_.ndim - 2
     window = (_spread(stride, rank), _spread(padding, rank), _spread(dilation, rank))
     wide = cast(x, inner)
@@ -114,7 +113,7 @@ def _backward(
     wanted: Sequence[bool],
 ) -> list[TracedArray | None]:
     dtype, rank = dtype_of(x), filter_.ndim - 2
-    inner = DType.F32 if dtype.is_narrow else dtype
+    inner = inner_dtype(dtype)
     window = (_spread(stride, rank), _spread(padding, rank), _spread(dilation, rank))
     gradient, wide, taps = (cast(each, inner) for each in (gradient, x, filter_))
 

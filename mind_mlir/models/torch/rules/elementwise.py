@@ -14,6 +14,7 @@ from mind_mlir.models.torch.rules.values import (
     dtype_of,
     expanded,
     full,
+    inner_dtype,
     number,
     select,
     together,
@@ -236,7 +237,7 @@ def _numbers_first(opcode: str) -> Rule:
 def _rounded(to: OperatorUse, x: TracedArray, *, decimals: int) -> TracedArray:
     if not to.dtype.is_float:
         raise UnreadUse("it rounds integers to decimals")
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     factor = number(10.0 ** abs(decimals), inner)
     wide_x = cast(x, inner)
     if decimals >= 0:

@@ -11,7 +11,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.resizing import Axis, coordinates, interpolated, nearest
 from mind_mlir.models.functions.sampling import at_grid
 from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, dtype_of, full, wide
+from mind_mlir.models.torch.rules.values import cast, dtype_of, full, inner_dtype, wide
 from mind_mlir.tracing.transforms import vjp
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _sampled_backward(
     aligned: bool,
     wanted: Sequence[bool],
 ) -> list[TracedArray | None]:
-    inner = DType.F32 if to.dtype_of(1).is_narrow else to.dtype_of(1)
+    inner = inner_dtype(to.dtype_of(1))
     taken = cast(x, inner), cast(grid, inner)
     _, pull = vjp(lambda x, grid: _at_grid(x, grid, mode, padding, aligned), *taken)
     found = zip(pull(cast(gradient, inner)), (x, grid), wanted, strict=True)

@@ -15,6 +15,7 @@ from mind_mlir.models.torch.rules.values import (
     dtype_of,
     expanded,
     full,
+    inner_dtype,
     number,
     reshaped,
     select,
@@ -56,7 +57,7 @@ def _embedding_backward(
             "ExpandDims", compare("NotEqual", places, number(padding, dtype_of(places))), axes=[places.ndim]
         )
         gradient = select(keep, gradient, 0, dtype_of(gradient))
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     zeros = full((count, width), 0, inner)
     flat = reshaped(places, (places.size,))
     return cast(zeros.at[flat].add(cast(reshaped(gradient, (places.size, width)), inner)), to.dtype)
@@ -207,7 +208,7 @@ def _scatter_reduce(
     include_self: bool = True,
 ) -> TracedArray:
     dtype = to.dtype
-    inner = DType.F32 if dtype.is_narrow else dtype
+    inner = inner_dtype(dtype)
     base, values = cast(x, inner), cast(source, inner)
     if not include_self:
         neutral = expanded(number(_neutral(reduce, inner), inner), index.shape)

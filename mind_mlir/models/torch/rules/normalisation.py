@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType
 from mind_mlir.models.functions.activations import log_softmax, softmax, standardised
 from mind_mlir.models.torch.rules.reductions import summed
-from mind_mlir.models.torch.rules.values import axis_of, cast, dtype_of, full, number, reshaped
+from mind_mlir.models.torch.rules.values import axis_of, cast, dtype_of, full, inner_dtype, number, reshaped
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import choose, compare
 
@@ -18,14 +17,10 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.array import TracedArray
 
 
-def _inner(dtype: DType) -> DType:
-    return DType.F32 if dtype.is_narrow else dtype
-
-
 def _softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     if not x.ndim or not x.size:
         return full(x.shape, 1, to.dtype)
-    return cast(softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype)
+    return cast(softmax(cast(x, inner_dtype(to.dtype)), axis_of(dim, x.ndim)), to.dtype)
 
 
 def masked_softmax(x: TracedArray, axis: int) -> TracedArray:
@@ -41,7 +36,7 @@ def masked_softmax(x: TracedArray, axis: int) -> TracedArray:
 def _log_softmax(to: OperatorUse, x: TracedArray, dim: int, *_: Any) -> TracedArray:
     if not x.ndim or not x.size:
         return full(x.shape, 0, to.dtype)
-    axis, x = axis_of(dim, x.ndim), cast(x, _inner(to.dtype))
+    axis, x = axis_of(dim, x.ndim), cast(x, inner_dtype(to.dtype))
     return cast(log_softmax(x, axis), to.dtype)
 
 
@@ -50,7 +45,7 @@ def _softmax_backward(
 ) -> TracedArray:
     if not y.ndim or not y.size:
         return full(y.shape, 0, to.dtype)
-    inner = _inner(dtype_of(y))
+    inner = inner_dtype(dtype_of(y))
     gradient, y = cast(gradient, inner), cast(y, inner)
     weighted = gradient * y
     return cast(weighted - y * weighted.sum(axis_of(dim, y.ndim), keepdims=True), to.dtype)
@@ -61,7 +56,7 @@ def _log_softmax_backward(
 ) -> TracedArray:
     if not y.ndim or not y.size:
         return full(y.shape, 0, to.dtype)
-    inner = _inner(dtype_of(y))
+    inner = inner_dtype(dtype_of(y))
     gradient, y = cast(gradient, inner), cast(y, inner)
     total = gradient.sum(axis_of(dim, y.ndim), keepdims=True)
     return cast(gradient - op("Exp", y) * total, to.dtype)
@@ -69,7 +64,7 @@ def _log_softmax_backward(
 
 def layer_normalised(x: TracedArray, weight: TracedArray, bias: TracedArray, epsilon: float) -> TracedArray:
     """Return the last dimension of mean 0 and variance 1, scaled and shifted."""
-    inner = _inner(dtype_of(x))
+    inner = inner_dtype(dtype_of(x))
     found, _, _ = standardised(cast(x, inner), [x.ndim - 1], epsilon)
     return cast(found * cast(weight, inner) + cast(bias, inner), dtype_of(x))
 
@@ -82,7 +77,7 @@ def _layer_norm(
     bias: TracedArray | None,
     epsilon: float,
 ) -> list[TracedArray]:
-    dtype, inner, rank = to.dtype, _inner(to.dtype), len(shape)
+    dtype, inner, rank = to.dtype, inner_dtype(to.dtype), len(shape)
     axes = list(range(x.ndim - rank, x.ndim))
     x = cast(x, inner)
     if not x.size:
@@ -108,7 +103,7 @@ def _layer_norm_backward(
     wanted: Sequence[bool],
 ) -> list[TracedArray | None]:
     dtype = dtype_of(x)
-    inner = _inner(dtype)
+    inner = inner_dtype(dtype)
     gradient, x, mean, scale = (cast(each, inner) for each in (gradient, x, mean, scale))
     axes, outer = list(range(x.ndim - len(shape), x.ndim)), list(range(x.ndim - len(shape)))
     normal = (x - mean) * scale
@@ -139,7 +134,7 @@ def normalised(
     epsilon: float,
 ) -> TracedArray:
     """Return channels of given means and variances, as what each is multiplied by and added to."""
-    inner = _inner(dtype_of(x))
+    inner = inner_dtype(dtype_of(x))
     factor = op("Rsqrt", cast(variance, inner) + number(epsilon, inner))
     if weight is not None:
         factor = factor * cast(weight, inner)
@@ -174,7 +169,7 @@ def _batch_norm_training(
     epsilon: float,
 ) -> list[TracedArray | None]:
     """Return the normalised array, mean and reciprocal deviation of the batch, and the running statistics."""
-    inner = _inner(dtype_of(x))
+    inner = inner_dtype(dtype_of(x))
     wide, axes = cast(x, inner), _others(x.ndim)
     mean = wide.mean(axes)
     apart = wide - _along_channels(mean, x.ndim)
@@ -226,7 +221,7 @@ def _batch_norm_backward(
     epsilon: float,
     wanted: Sequence[bool],
 ) -> list[TracedArray | None]:
-    dtype, inner, rank = dtype_of(x), _inner(dtype_of(x)), x.ndim
+    dtype, inner, rank = dtype_of(x), inner_dtype(dtype_of(x)), x.ndim
     axes = _others(rank)
     if not training or mean is None or scale is None:
         assert running_mean is not None, "statistics are those of the batch, or those that run"
@@ -262,7 +257,7 @@ def _group_norm(
     groups: int,
     epsilon: float,
 ) -> list[TracedArray]:
-    inner = _inner(to.dtype)
+    inner = inner_dtype(to.dtype)
     grouped = reshaped(cast(x, inner), (batch, groups, channels // groups * places))
     found, mean, scale = standardised(grouped, [2], epsilon)
     found = reshaped(found, x.shape)
@@ -296,7 +291,7 @@ def _weight_norm_backward(
 RULES: Mapping[str, Rule] = {
     "aten._softmax": _softmax,
     "aten._safe_softmax": lambda to, x, dim, *_: cast(
-        masked_softmax(cast(x, _inner(to.dtype)), axis_of(dim, x.ndim)), to.dtype
+        masked_softmax(cast(x, inner_dtype(to.dtype)), axis_of(dim, x.ndim)), to.dtype
     ),
     "aten._log_softmax": _log_softmax,
     "aten._softmax_backward_data": _softmax_backward,

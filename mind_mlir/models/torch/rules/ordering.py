@@ -15,6 +15,7 @@ from mind_mlir.models.torch.rules.values import (
     dtype_of,
     expanded,
     full,
+    inner_dtype,
     number,
     reshaped,
     together,
@@ -58,7 +59,7 @@ def _joined(x: TracedArray, rest: TracedArray, axis: int, count: int) -> TracedA
 def _log_sum_up_to(to: OperatorUse, x: TracedArray, dim: int) -> TracedArray:
     if not x.ndim or not x.size:
         return cast(x, to.dtype)
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     found, axis = cast(x, inner), axis_of(dim, x.ndim)
     extent, reach = x.shape[axis], 1
     while reach < extent:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.reductions import summed
-from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number
+from mind_mlir.models.torch.rules.values import cast, dtype_of, full, inner_dtype, number
 from mind_mlir.tracing import operators
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def _added_batches(
     to: OperatorUse, bias: TracedArray, x: TracedArray, y: TracedArray, *, beta: Any = 1, alpha: Any = 1
 ) -> TracedArray:
     dtype = to.dtype
-    inner = DType.F32 if dtype.is_narrow else dtype
+    inner = inner_dtype(dtype)
     found = summed(product(cast(x, inner), cast(y, inner)), [0], keepdim=False)
     if alpha != 1:
         found = found * number(alpha, inner)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, dtype_of, full, number, select
+from mind_mlir.models.torch.rules.values import cast, dtype_of, full, inner_dtype, number, select
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.operators import compare
 
@@ -88,7 +88,7 @@ def _randperm(to: OperatorUse, count: int, **_: Any) -> TracedArray:
 
 
 def _exponential(to: OperatorUse, x: TracedArray, rate: float = 1.0, **_: Any) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     found = op("Log1p", -drawn(to, x.shape, inner)) * number(-1 / rate, inner)
     return cast(found, to.dtype)
 

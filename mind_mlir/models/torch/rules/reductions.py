@@ -14,6 +14,7 @@ from mind_mlir.models.torch.rules.values import (
     cast,
     dtype_of,
     full,
+    inner_dtype,
     number,
     reshaped,
     truth,
@@ -141,7 +142,7 @@ def _var(
 
 def variance(x: TracedArray, axes: list[int], correction: float, *, keepdim: bool) -> TracedArray:
     """Return the mean square of distances from the mean, for one element less in each of the groups."""
-    dtype, inner = dtype_of(x), DType.F32 if dtype_of(x).is_narrow else dtype_of(x)
+    dtype, inner = dtype_of(x), inner_dtype(dtype_of(x))
     x = cast(x, inner)
     count = 1
     for axis in axes:
@@ -236,7 +237,7 @@ def _log_sum_exp(to: OperatorUse, x: TracedArray, dims: Any, keepdim: bool = Fal
 def _norm(
     to: OperatorUse, x: TracedArray, order: float = 2, dims: Any = None, keepdim: bool = False, **_: Any
 ) -> TracedArray:
-    dtype, inner = to.dtype, DType.F32 if to.dtype.is_narrow else to.dtype
+    dtype, inner = to.dtype, inner_dtype(to.dtype)
     size, axes = abs(cast(x, inner)), axes_of(dims, x.ndim)
     if order == float("inf"):
         found = size.max(axes, keepdims=keepdim) if axes else size

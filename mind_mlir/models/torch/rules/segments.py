@@ -10,7 +10,7 @@ from mind_mlir.models.torch.rules.indexing import indices_of, rows
 from mind_mlir.models.torch.rules.products import product
 from mind_mlir.models.torch.rules.reductions import summed
 from mind_mlir.models.torch.rules.use import UnreadUse
-from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, number, select
+from mind_mlir.models.torch.rules.values import cast, dtype_of, expanded, full, inner_dtype, number, select
 from mind_mlir.numpy.arrays import op
 from mind_mlir.tracing.control import while_loop
 from mind_mlir.tracing.operators import compare
@@ -47,7 +47,7 @@ def _embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> list[TracedArray]:
-    dtype, inner = to.dtype, DType.F32 if to.dtype.is_narrow else to.dtype
+    dtype, inner = to.dtype, inner_dtype(to.dtype)
     count, width = offsets.shape[0] - include_last_offset, weight.shape[1]
     places, total = indices_of(indices), indices.shape[0]
     empty = full((count,), 0, DType.SI64)
@@ -106,7 +106,7 @@ def _embedding_bag_backward(
 ) -> TracedArray:
     if by_frequency:
         raise UnreadUse("it scales gradients by the frequency of indices")
-    inner, width = DType.F32 if to.dtype.is_narrow else to.dtype, gradient.shape[1]
+    inner, width = inner_dtype(to.dtype), gradient.shape[1]
     zeros, gradient = full((count, width), 0, inner), cast(gradient, inner)
     if not indices.size or not gradient.size:
         return cast(zeros, to.dtype)
@@ -226,14 +226,14 @@ def summed_products(x: TracedArray, y: TracedArray, ends: TracedArray) -> Traced
 
 
 def _grouped(to: OperatorUse, x: TracedArray, matrices: TracedArray, ends: TracedArray) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     return cast(grouped(cast(x, inner), cast(matrices, inner), ends), to.dtype)
 
 
 def _grouped_backward(
     to: OperatorUse, x: TracedArray, matrices: TracedArray, ends: TracedArray, gradient: TracedArray
 ) -> list[TracedArray]:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     x, matrices, gradient = (cast(each, inner) for each in (x, matrices, gradient))
     of_x = grouped(gradient, matrices.swapaxes(-1, -2), ends)
     return [cast(each, to.dtype) for each in (of_x, summed_products(x, gradient, ends))]
@@ -247,7 +247,7 @@ def _grouped_of_torch(
     bias: TracedArray | None = None,
     out_dtype: Any = None,
 ) -> TracedArray:
-    inner = DType.F32 if to.dtype.is_narrow else to.dtype
+    inner = inner_dtype(to.dtype)
     one, two = cast(x, inner), cast(y, inner)
     if bias is not None:
         raise UnreadUse("it adds a bias to products of groups")

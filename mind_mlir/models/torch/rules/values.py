@@ -11,6 +11,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.models.torch.rules.use import OperatorUse, UnreadUse
 from mind_mlir.numpy.arrays import op
+from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.operators import broadcast_to, choose, compare
@@ -177,6 +178,11 @@ def truth(x: Operand) -> TracedArray:
     return number(bool(x), DType.I1)
 
 
+def inner_dtype(dtype: DType) -> DType:
+    """Return the dtype that floats of ``dtype`` are computed in: f32 for narrow ones."""
+    return default_accumulator(dtype)
+
+
 def wide(compute: Callable[..., TracedArray]) -> Callable[..., TracedArray]:
     """Return a rule of floats that computes narrow ones in f32, and rounds once.
 
@@ -185,7 +191,7 @@ def wide(compute: Callable[..., TracedArray]) -> Callable[..., TracedArray]:
 
     def rule(to: OperatorUse, *args: Any, **kwargs: Any) -> TracedArray:
         dtype = to.dtype
-        inner = DType.F32 if dtype.is_narrow else dtype
+        inner = inner_dtype(dtype)
 
         def given(x: Any) -> Any:
             return cast(x, inner) if isinstance(x, TracedArray) else x
