@@ -81,6 +81,8 @@ class _Facts:
             for name, value in vars(self._written).items()
             if name in _FACTS or isinstance(value, dataclasses.Field)
         ]
+        # Else `dataclasses` writes down the signature, for which it compiles the tokenizer's expressions.
+        self._written.__doc__ = self._written.__doc__ or self._written.__name__
         try:
             cls: Any = dataclasses.dataclass(
                 self._written, init=False, repr=False, eq=False, match_args=False, kw_only=self._kw_only

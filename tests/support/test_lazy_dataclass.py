@@ -183,3 +183,10 @@ def test_a_class_that_could_not_be_made_is_made_anew(slots: bool, monkeypatch: p
         made()
     assert _Refusing.refusals == 1
     assert repr(made()).endswith("Late(x=1, y=[], z=3)")
+
+
+def test_classes_without_words_need_no_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`dataclasses` asks `inspect` for one, which takes milliseconds the first time."""
+    monkeypatch.setattr(inspect, "signature", None)
+    silent: Any = dataclass(slots=True)(type("Silent", (), {"__annotations__": {"first": "int"}}))
+    assert silent(3).first == 3
