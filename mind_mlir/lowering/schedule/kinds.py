@@ -13,6 +13,7 @@ from mind_mlir.lowering.schedule.contraction.kind import PRODUCT
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.kind import Kind, ViewNest
 from mind_mlir.lowering.schedule.movement.marked_loops import ROWS
+from mind_mlir.lowering.schedule.movement.repetition import REPETITION
 from mind_mlir.lowering.schedule.movement.scatter import SCATTER
 from mind_mlir.lowering.schedule.movement.transposition import TRANSPOSITION
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
@@ -50,6 +51,7 @@ KINDS: tuple[Kind[Any, Any], ...] = (
     SCATTER,
     ROWS,
     TRANSPOSITION,
+    REPETITION,
     SCAN,
     LINES,
     DEPTHWISE,
