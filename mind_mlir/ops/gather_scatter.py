@@ -14,6 +14,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.accumulators import computed_dtype
+from mind_mlir.ops.even_windows import affine_places
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.row_loops import counted_loop
 from mind_mlir.ops.windows import Bounds, narrowest
@@ -165,7 +166,13 @@ def lower_gather(windows_of: WindowsRule) -> LinalgRule:
         result, operand = context.result_type, context.operands[0]
         shapes = [type_.extents for type_ in (*context.operand_types, result)]
         windows = windows_of(context.attributes, shapes)
-        numbers = windows.numbers(context)
+        numbers = windows.unchecked(context)
+        read = affine_places(context, windows, numbers)
+        if read is not None:
+            maps = [read, context.mlir.ir.AffineMap.get_identity(result.rank)]
+            parallel = ["parallel"] * result.rank
+            return context.generic([operand], maps, [context.empty(result)], parallel, lambda x, _: x)[0]
+        windows.check(context, numbers)
         if result.element_count == 0 or context.operand_types[0].element_count == 0:
             return context.filled(result, 0)  # there is nothing to read
 

@@ -200,19 +200,24 @@ class Windows:
 
     # linalg
 
-    def numbers(self, context: LoweringContext) -> list[Any]:
-        """Return the numbers of the index vectors, the second operand, as a tensor each.
+    def unchecked(self, context: LoweringContext) -> list[Any]:
+        """Return the numbers of the index vectors, the second operand, as a tensor each."""
+        indices = context.operands[1]
+        if self.vector_dim == context.operand_types[1].rank:
+            return [indices]
+        return [context.layer(indices, self.vector_dim, place) for place in range(len(self.indexed))]
 
-        Their check is appended, where windows that are out of bounds are an error.
-        """
-        indices, type_ = context.operands[1], context.operand_types[1]
-        numbers = [indices]
-        if self.vector_dim < type_.rank:
-            numbers = [context.layer(indices, self.vector_dim, place) for place in range(len(self.indexed))]
-        vectors = type_.with_shape(tuple(self.shape[dim] for dim in self.scattered))
+    def numbers(self, context: LoweringContext) -> list[Any]:
+        """Return the numbers of the index vectors; append their check (see `check`)."""
+        numbers = self.unchecked(context)
+        self.check(context, numbers)
+        return numbers
+
+    def check(self, context: LoweringContext, numbers: Sequence[Any]) -> None:
+        """Append a check of ``numbers``, where windows that are out of bounds are an error."""
+        vectors = context.operand_types[1].with_shape(tuple(self.shape[dim] for dim in self.scattered))
         for tensor, check in zip(numbers, self.checks(context.opcode, context.label), strict=False):
             check_numbers(context, tensor, vectors, check)
-        return numbers
 
     def settled(self, context: LoweringContext, numbers: Any, dim: int) -> Any:
         """Return a tensor of where windows begin in a dimension that is indexed, given its ``numbers``."""
