@@ -18,6 +18,7 @@ from mind_mlir.lowering.schedule.movement.scatter import SCATTER
 from mind_mlir.lowering.schedule.movement.transposition import TRANSPOSITION
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
 from mind_mlir.lowering.schedule.scans.emission import SCAN
+from mind_mlir.lowering.schedule.shared.kind import SHARED
 from mind_mlir.lowering.schedule.windows.depthwise_emission import DEPTHWISE
 from mind_mlir.lowering.schedule.windows.lines import LINES
 
@@ -56,5 +57,6 @@ KINDS: tuple[Kind[Any, Any], ...] = (
     LINES,
     DEPTHWISE,
     _EMPTY_PRODUCT,
+    SHARED,
     PRODUCT,
 )
