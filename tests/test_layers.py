@@ -44,6 +44,7 @@ LAYERS = (
     *("lowering.schedule.kind", "lowering.schedule.movement"),
     *("lowering.schedule.contraction", "lowering.schedule.attention"),
     *("lowering.schedule.quantized", "lowering.schedule.windows", "lowering.schedule.scans"),
+    "lowering.schedule.shared",
     "lowering.schedule",
     *("lowering.math", "lowering.buffers", "lowering.functions"),
     *("lowering.profiling", "lowering"),

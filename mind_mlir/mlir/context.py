@@ -137,8 +137,11 @@ class LoweringContext:
         return element_of(value) if self.scalars else tensor.ExtractOp(value, []).result
 
     def known_integers(self, value: Value) -> Array | None:
-        """Return the elements of a tensor of integers that is a constant, or None."""
+        """Return the elements of a tensor of integers that is a constant, in some shape, or None."""
         owner = definition(value)
+        if owner is not None and owner.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+            source, shape = self.known_integers(owner.operands[0]), owner.operands[0].type.shape
+            return None if source is None else np.broadcast_to(source, shape).reshape(value.type.shape)
         if owner is not None and owner.name == "tensor.from_elements" and self.scalars:
             owner = definition(owner.operands[0])
         if owner is None or owner.name != "arith.constant":

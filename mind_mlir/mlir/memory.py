@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.mlir.bindings import Type, Value
 
 #: Operations that compute a view of their first operand, and access no memory.
@@ -36,6 +38,32 @@ def reinterpreted(buffer: Value, type_: Type) -> Value:
         "static_strides": ir.DenseI64ArrayAttr.get(strides),
     }
     return ir.Operation.create("memref.reinterpret_cast", [type_], [buffer], attributes).result
+
+
+def reshaped_type(type_: Type, shape: Sequence[int]) -> Type | None:
+    """Return the memref type of the memory of ``type_`` in another ``shape``; None if gaps leave none."""
+    strides, offset = type_.get_strides_and_offset()
+    if ir.ShapedType.get_dynamic_stride_or_offset() in (offset, *strides) or 0 in type_.shape:
+        return None
+    pieces: list[tuple[int, int]] = []  # equal steps and their stride, from the inside out
+    for extent, stride in zip(reversed(type_.shape), reversed(strides), strict=True):
+        if pieces and stride == math.prod(pieces[-1]):
+            pieces[-1] = pieces[-1][0] * extent, pieces[-1][1]
+        elif extent != 1:
+            pieces.append((extent, stride))
+    found: list[int] = []
+    left, step = 1, 1
+    for extent in reversed(shape):
+        if left == 1 and extent != 1:
+            left, step = pieces.pop(0)
+        if left % extent:
+            return None
+        found.append(step)
+        left, step = left // extent, step * extent
+    layout = ir.StridedLayoutAttr.get(offset, found[::-1])
+    new = ir.MemRefType.get(list(shape), type_.element_type, layout, type_.memory_space)
+    is_identity = is_row_major(new) and not offset
+    return ir.MemRefType.get(new.shape, new.element_type, None, new.memory_space) if is_identity else new
 
 
 def metadata_of(value: Value) -> tuple[Value, Value | int, list[int]]:

@@ -11,7 +11,6 @@ from mind_mlir.numpy.arrays import apply, floats, op, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.support import argument_checks
-from mind_mlir.tracing.conversion import as_dtype
 from mind_mlir.tracing.operators import choose, compare
 from mind_mlir.tracing.reductions import axes_of, counted
 
@@ -33,25 +32,26 @@ def sum(  # noqa: A001 -- numpy's name
             and truth values i64, or ui64.
         keepdims: Whether the axes stay with extent 1.
     """
-    x = traced(a)
-    if dtype is None:
-        return x.sum(axis, keepdims=keepdims)
-    wanted = as_dtype(dtype)
-    axes = list(range(x.ndim)) if axis is None else axes_of(axis, x.ndim)
-    kept = argument_checks.flag(keepdims, "keepdims")
-    return op("Reduce", x, kind="Sum", axes=axes, keepdims=kept, accum_dtype=wanted, out_dtype=wanted)
+    return traced(a).sum(axis, dtype=dtype, keepdims=keepdims)
 
 
 @spelled("Mean")
-def mean(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """Return the mean along ``axis``, one or several, or of all; integers and truth values are floats."""
-    return traced(a).mean(axis, keepdims=keepdims)
+def mean(
+    a: ArrayLike, /, axis: Axes = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Array:
+    """Return the mean along ``axis``, one or several, or of all; integers and truth values are floats.
+
+    With ``dtype``, that of the elements converted to it.
+    """
+    return traced(a).mean(axis, dtype=dtype, keepdims=keepdims)
 
 
 @spelled("ReduceProd")
-def prod(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """Multiply the elements along ``axis``, one or several, or all of them."""
-    return traced(a).prod(axis, keepdims=keepdims)
+def prod(
+    a: ArrayLike, /, axis: Axes = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Array:
+    """Multiply the elements along ``axis``, one or several, or all of them; as numbers of ``dtype``."""
+    return traced(a).prod(axis, dtype=dtype, keepdims=keepdims)
 
 
 @spelled("Reduce")

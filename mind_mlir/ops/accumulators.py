@@ -71,8 +71,8 @@ ACCUMULATOR_FIELD = Field("accum_dtype", FieldKind.OPTIONAL_DTYPE)
 #: What accumulators are computed in where that is not their own dtype: sums wrap, or are rounded, at the end.
 _COMPUTED = {DType.SI4: DType.SI8, DType.UI4: DType.UI8}
 
-#: What few small integers are added in.
-_SUM = DType.SI32
+#: What few small integers are added in, if it holds all sums: the narrowest.
+_SUMS = (DType.UI8, DType.SI16, DType.SI32)
 
 POLICY = (
     "Where PTIR leaves `accum_dtype` out, floats narrower than f32 accumulate in f32 and all others in their "
@@ -115,17 +115,22 @@ class Accumulation(NamedTuple):
         """Return what gives the same where each element of the result reduces 1 to ``terms`` elements.
 
         The greatest of numbers is one of them: it is found among the elements, if the accumulator
-        holds all of these. Sums of few small integers are exact in an accumulator of 32 bits.
+        holds all of these. Sums of few small integers are exact in an accumulator of few bits.
         """
         if not holds_all(self.accumulator, self.source):
             return self
         if kind != "Sum":
             return self._replace(accumulator=self.source)
-        if self.source.is_float or self.source.is_complex or self.accumulator.bits < _SUM.bits:
+        if self.source.is_float or self.source.is_complex:
             return self
-        exact = self.accumulator.format.precision if self.accumulator.is_float else self.accumulator.bits
-        bits = 1 if self.source is DType.I1 else self.source.bits
-        return self._replace(accumulator=_SUM) if terms << bits < 1 << min(exact, _SUM.bits - 1) else self
+        own, sums = self.accumulator, [terms * each for each in limits(self.source)]
+        if own.is_float and max(map(abs, sums)) > 1 << own.format.precision:
+            return self
+        for narrow in (each for each in _SUMS if each.bits < own.bits):
+            least, greatest = limits(narrow)
+            if all(least <= each <= greatest for each in sums):
+                return self._replace(accumulator=narrow)
+        return self
 
     @property
     def computed(self) -> DType:

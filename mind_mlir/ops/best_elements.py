@@ -31,6 +31,8 @@ def place_of_best(
     arith, arithmetic = mlir.arith, context.arithmetic(source.dtype)
     kept = reduced_shape(source.shape, (axis,), keepdims=False)
     index_dtype = DType.SI32 if fits_i32(source.extents[axis]) else dtype
+    if source.dtype.bits <= DType.SI16.bits and not source.dtype.is_float and source.extents[axis] < 2**15:
+        index_dtype = DType.SI16  # so that vectors have more elements
     computed = DType.UI8 if source.dtype is DType.I1 else default_accumulator(source.dtype)
 
     def body(x: Any, best: Any, place: Any) -> Sequence[Any]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.accumulators import computed_dtype
+from mind_mlir.ops.even_windows import affine_places
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.row_loops import counted_loop
-from mind_mlir.ops.windows import Bounds, Windows, WindowsRule
+from mind_mlir.ops.windows import Bounds, Windows, WindowsRule, narrowest
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
@@ -163,7 +164,13 @@ def lower_gather(windows_of: WindowsRule) -> LinalgRule:
         result, operand = context.result_type, context.operands[0]
         shapes = [type_.extents for type_ in (*context.operand_types, result)]
         windows = windows_of(context.attributes, shapes)
-        numbers = windows.numbers(context)
+        numbers = windows.unchecked(context)
+        read = affine_places(context, windows, numbers)
+        if read is not None:
+            maps = [read, context.mlir.ir.AffineMap.get_identity(result.rank)]
+            parallel = ["parallel"] * result.rank
+            return context.generic([operand], maps, [context.empty(result)], parallel, lambda x, _: x)[0]
+        windows.check(context, numbers)
         if result.element_count == 0 or context.operand_types[0].element_count == 0:
             return context.filled(result, 0)  # there is nothing to read
 
@@ -186,7 +193,9 @@ def lower_scatter(windows_of: WindowsRule) -> LinalgRule:
             return context.operands[0]
         kept = updates.rank - windows.full_rank
         row_shape, width = updates.extents[:kept], math.prod(updates.extents[kept:])
-        rows = _row_numbers(context, windows, numbers, TensorType(DType.SI64, row_shape))
+        may_wrap = windows.bounds is Bounds.SKIPPED
+        dtype = DType.SI64 if may_wrap else narrowest(math.prod(operand.extents))
+        rows = _row_numbers(context, windows, numbers, TensorType(dtype, row_shape))
 
         def row(at: Any) -> Any:
             found = context.mlir.tensor.extract(rows, [at])
@@ -216,27 +225,37 @@ def lower_scatter(windows_of: WindowsRule) -> LinalgRule:
 def _row_numbers(
     context: LoweringContext, windows: Windows, numbers: Sequence[Any], type_: TensorType
 ) -> Any:
-    """Append a flat tensor of i64: where each row of the updates goes; the count of rows for nowhere.
+    """Append a flat tensor of ``type_``: where each row of the updates goes; the count of rows for nowhere.
 
-    Sums of positions may wrap around, which takes them outside as well.
+    Sums of positions that may be outside may wrap around, which takes them outside as well.
     """
-    arith, i64 = context.mlir.arith, context.element(DType.SI64)
+    arith, dtype = context.mlir.arith, type_.dtype
     extents = windows.operand[: len(windows.operand) - windows.full_rank]
 
     def body(places: Sequence[Any]) -> Any:
-        row, inside = context.scalar(0, DType.SI64), None
+        row, inside = None, None
         for dim, (extent, index) in enumerate(zip(extents, places, strict=True)):
-            place, end = arith.index_cast(i64, index), context.scalar(extent, DType.SI64)
+            place, end = _as_number(context, index, dtype), context.scalar(extent, dtype)
             if windows.bounds is Bounds.SKIPPED and dim in windows.indexed:
                 fits = arith.cmpi(arith.CmpIPredicate.ult, place, end)
                 inside = fits if inside is None else arith.andi(inside, fits)
-            row = arith.addi(arith.muli(row, end), place)
+            row = place if row is None else arith.addi(arith.muli(row, end), place)
+        if row is None:
+            return context.scalar(0, dtype)
         if inside is None:
             return row
         return arith.select(inside, row, context.scalar(math.prod(extents), DType.SI64))
 
     rows = _over_windows(context, windows, numbers, type_, len(extents), body)
     return reshape(context, rows, type_, (type_.element_count,))
+
+
+def _as_number(context: LoweringContext, place: Any, dtype: DType) -> Any:
+    """Append a place, of type `index`, as a number of ``dtype``: that which it was made of, if it was one."""
+    type_, op = context.element(dtype), place.owner
+    if getattr(op, "name", "") == "arith.index_cast" and op.operands[0].type == type_:
+        return op.operands[0]
+    return context.mlir.arith.index_cast(type_, place)
 
 
 def _over_windows(
@@ -327,7 +346,9 @@ def scatter_rows(
     def add_row(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
         to = row(at)
         stride = end = arith.constant(index, width)
-        first_target, first_update = arith.muli(to, stride), arith.muli(at, stride)
+        first_target, first_update = (
+            (to, at) if width == 1 else (arith.muli(to, stride), arith.muli(at, stride))
+        )
 
         def add_element(column: Any, target: Sequence[Any]) -> Sequence[Any]:
             position = [arith.addi(first_target, column)]

@@ -37,8 +37,7 @@ def lower(context: LoweringContext) -> Any:
     kind, axis, dtype = attributes["kind"], attributes["axis"] % source.rank, source.dtype
     if source.extents[axis] == 1:
         return context.filled(source, neutral_number(kind, dtype)) if attributes["exclusive"] else x
-    # Truth values are bytes meanwhile, of which vectors have many.
-    computed = DType.UI8 if dtype is DType.I1 else computed_dtype(dtype)
+    computed = computed_dtype(dtype)
     wide = source.with_dtype(computed)
     if computed is not dtype:
         x = context.elementwise(lambda element: converted(context, element, dtype, computed), [x], wide)
@@ -51,18 +50,16 @@ def lower(context: LoweringContext) -> Any:
     found = reshape(context, found, wide.with_shape(shape), extents)
     if computed is dtype:
         return found
-
-    def finished(element: Any) -> Any:
-        if dtype is DType.I1:
-            return converted(context, element, computed, dtype)
-        return context.arithmetic(dtype).rounded(element)
-
-    return context.elementwise(finished, [found], source)
+    return context.elementwise(context.arithmetic(dtype).rounded, [found], source)
 
 
 def _scanned(context: LoweringContext, x: Any, type_: TensorType, neutral: float) -> Any:
-    """Append the scan along the second axis of ``x``."""
-    mlir, attributes = context.mlir, context.attributes
+    """Append the scan along the second axis of ``x``.
+
+    Truth values are combined as bytes, of which vectors have many, and multiplied bytes as words: processors
+    do not multiply bytes.
+    """
+    mlir, attributes, kind = context.mlir, context.attributes, context.attributes["kind"]
     ir, arith = mlir.ir, mlir.arith
     rank = type_.rank
     dims = [ir.AffineDimExpr.get(dim) for dim in range(rank + 1)]
@@ -76,14 +73,22 @@ def _scanned(context: LoweringContext, x: Any, type_: TensorType, neutral: float
         "Prod": arithmetic.multiply,
         "Max": arithmetic.maximum,
         "Min": arithmetic.minimum,
-    }[attributes["kind"]]
+    }[kind]
+    wide = None
+    if type_.dtype is DType.I1:
+        wide, combine = context.element(DType.UI8), arith.ori if kind == "Max" else arith.andi
+    elif kind == "Prod" and type_.dtype.bits == 8 and type_.dtype.is_integer:
+        wide, combine = context.element(DType.UI16), arith.muli
     relation = ("ugt" if attributes["reverse"] else "ult") if attributes["exclusive"] else ""
     relation = relation or ("uge" if attributes["reverse"] else "ule")
 
     def body(element: Any, so_far: Any) -> Any:
         places = [context.iteration(dim) for dim in (rank, 1)]
         is_before = arith.cmpi(getattr(arith.CmpIPredicate, relation), *places)
-        return arith.select(is_before, combine(so_far, element), so_far)
+        if wide is None:
+            return arith.select(is_before, combine(so_far, element), so_far)
+        found = combine(*(arith.extui(wide, each) for each in (so_far, element)))
+        return arith.select(is_before, arith.trunci(context.element(type_.dtype), found), so_far)
 
     (found,) = context.generic(
         [x], maps, [context.filled(type_, neutral)], ["parallel"] * rank + ["reduction"], body

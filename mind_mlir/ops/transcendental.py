@@ -150,27 +150,50 @@ def _lower_power(context: LoweringContext) -> Any:
 
 
 def _lower_integer_power(context: LoweringContext, dtype: DType, base: Any, exponent: Any) -> Any:
-    """Emit the product of those squares of squares that the bits of the exponent name."""
-    arith = context.mlir.arith
-    arithmetic = context.arithmetic(dtype)
+    """Emit the product of powers by the lower digits of the exponent and by the upper ones.
+
+    The lower ones, as many as the binary logarithm of the width, say which squares of squares are
+    multiplied. The last square of an odd base is 1 + d, where `d` is a multiple of four times the width: so
+    a few terms of the binomial series are its power by the upper digits. That of an even base is 0. An
+    exponent below 0 has upper digits, and the parity that counts for a base of 1 or -1; others give 0 then.
+    """
+    arith, arithmetic = context.mlir.arith, context.arithmetic(dtype)
     zero, one = arithmetic.constant(0), arithmetic.constant(1)
-    signed = dtype.kind is DTypeKind.SIGNED
+    lower = dtype.bits.bit_length() - 1
     result, factor = one, base
-    digits = dtype.bits - signed
-    for place in range(digits):
+    for place in range(lower):
         bit = arith.andi(exponent, arithmetic.constant(1 << place))
         taken = arith.cmpi(arith.CmpIPredicate.ne, bit, zero)
-        result = arith.select(taken, arithmetic.multiply(result, factor), result)
-        if place + 1 < digits:
-            factor = arithmetic.multiply(factor, factor)
-    if not signed:
-        return result
-    minus_one, odd = arithmetic.constant(-1), arith.andi(exponent, one)
-    is_odd = arith.cmpi(arith.CmpIPredicate.ne, odd, zero)
-    of_minus_one = arith.select(is_odd, minus_one, one)
-    inverse = arith.select(arithmetic.compare("Equal", base, minus_one), of_minus_one, zero)
-    inverse = arith.select(arithmetic.compare("Equal", base, one), one, inverse)
-    return arith.select(arithmetic.compare("Less", exponent, zero), inverse, result)
+        result = arith.select(taken, arith.muli(result, factor), result)
+        factor = arith.muli(factor, factor)
+    upper = arith.shrui(exponent, arithmetic.constant(lower))
+    terms = -(-dtype.bits // (lower + 2))  # the product of so many `d` is 0
+    result = arith.muli(result, _binomial_series(context, dtype, arith.subi(factor, one), upper, terms))
+    has_power = arithmetic.compare("NotEqual", arith.andi(base, one), zero)
+    if dtype.kind is DTypeKind.SIGNED:
+        others = arith.andi(arith.addi(base, one), arithmetic.constant(-3))  # zero of 0 and 2
+        is_unit = arithmetic.compare("Equal", others, zero)
+        has_power = arith.select(arithmetic.compare("Less", exponent, zero), is_unit, has_power)
+    has_power = arith.ori(has_power, arithmetic.compare("Equal", upper, zero))
+    return arithmetic.rounded(arith.select(has_power, result, zero))
+
+
+def _binomial_series(context: LoweringContext, dtype: DType, d: Any, n: Any, terms: int) -> Any:
+    """Emit so many terms of `(1 + d) ** n`, that is of `1 + n d (1 + (n - 1) d/2 (1 + (n - 2) d/3 (...)))`.
+
+    More of the last digits of `d` are zeros than divisions by two take.
+    """
+    arith, arithmetic = context.mlir.arith, context.arithmetic(dtype)
+    one = found = arithmetic.constant(1)
+    for term in reversed(range(1, terms)):
+        twos = (term & -term).bit_length() - 1
+        part = arith.shrui(d, arithmetic.constant(twos)) if twos else d
+        inverse = pow(term >> twos, -1, 1 << dtype.bits)
+        if inverse != 1:
+            part = arith.muli(part, arithmetic.constant(inverse))
+        left = arith.subi(n, arithmetic.constant(term - 1)) if term > 1 else n
+        found = arith.addi(one, arith.muli(found, arith.muli(left, part)))
+    return found
 
 
 def _cbrt_vjp(context: VjpContext) -> Sequence[Value | None]:

@@ -197,23 +197,29 @@ class Windows:
 
     # linalg
 
-    def numbers(self, context: LoweringContext) -> list[Any]:
-        """Return the numbers of the index vectors, the second operand, as a tensor each.
+    def unchecked(self, context: LoweringContext) -> list[Any]:
+        """Return the numbers of the index vectors, the second operand, as a tensor each."""
+        indices = context.operands[1]
+        if self.vector_dim == context.operand_types[1].rank:
+            return [indices]
+        return [context.layer(indices, self.vector_dim, place) for place in range(len(self.indexed))]
 
-        Their check is appended, where windows that are out of bounds are an error.
-        """
-        indices, type_ = context.operands[1], context.operand_types[1]
-        numbers = [indices]
-        if self.vector_dim < type_.rank:
-            numbers = [context.layer(indices, self.vector_dim, place) for place in range(len(self.indexed))]
-        vectors = type_.with_shape(tuple(self.shape[dim] for dim in self.scattered))
+    def numbers(self, context: LoweringContext) -> list[Any]:
+        """Return the numbers of the index vectors; append their check (see `check`)."""
+        numbers = self.unchecked(context)
+        self.check(context, numbers)
+        return numbers
+
+    def check(self, context: LoweringContext, numbers: Sequence[Any]) -> None:
+        """Append a check of ``numbers``, where windows that are out of bounds are an error."""
+        vectors = context.operand_types[1].with_shape(tuple(self.shape[dim] for dim in self.scattered))
         for tensor, check in zip(numbers, self.checks(context.opcode, context.label), strict=False):
             check_numbers(context, tensor, vectors, check)
-        return numbers
 
     def settled(self, context: LoweringContext, numbers: Any, dim: int) -> Any:
         """Return a tensor of where windows begin in a dimension that is indexed, given its ``numbers``."""
-        type_ = TensorType(DType.SI64, tuple(numbers.type.shape))
+        dtype = _place_dtype(context, numbers.type.element_type, self.operand[dim])
+        type_ = TensorType(dtype, tuple(numbers.type.shape))
         return context.elementwise(lambda number: self._begin(context, number, dim), [numbers], type_)
 
     def places_in(
@@ -363,16 +369,26 @@ def clamped_position(context: LoweringContext, index: Any, last: int) -> Any:
     return context.mlir.arith.index_cast(context.mlir.ir.IndexType.get(), _clamped(context, index, last))
 
 
+def narrowest(extent: int) -> DType:
+    """Return the dtype of places up to ``extent``: vectors hold twice as many i32 as i64."""
+    return DType.SI32 if extent < 2**31 else DType.SI64
+
+
+def _place_dtype(context: LoweringContext, index: Any, extent: int) -> DType:
+    """Return the dtype of places up to ``extent`` that are made of indices of the type ``index``."""
+    return narrowest(extent) if index == context.element(DType.SI32) else DType.SI64
+
+
 def _clamped(context: LoweringContext, index: Any, last: int, from_end: int = 0) -> Any:
-    """Return ``index`` clamped so, of i64; a negative one counts from an end at ``from_end``, if not 0."""
+    """Return ``index`` clamped so, as a place; a negative one counts from ``from_end``, if not 0."""
     arith = context.mlir.arith
-    place = _wide(context, index) if from_end else index
-    ends = (0, from_end, last) if from_end else (0, last)
-    zero, *count, greatest = (context.scalar(end, DType.SI64) for end in ends)
+    dtype = _place_dtype(context, index.type, from_end or last)
+    place = index if dtype is DType.SI32 else _wide(context, index)
     if from_end:
-        negative = arith.cmpi(arith.CmpIPredicate.slt, place, zero)
-        place = arith.select(negative, arith.addi(place, *count), place)
-    return arith.minsi(arith.maxsi(_wide(context, place), zero), greatest)
+        negative = arith.cmpi(arith.CmpIPredicate.slt, place, context.scalar(0, dtype))
+        place = arith.select(negative, arith.addi(place, context.scalar(from_end, dtype)), place)
+    zero, greatest = context.scalar(0, dtype), context.scalar(last, dtype)
+    return arith.minsi(arith.maxsi(place, zero), greatest)
 
 
 def _wide(context: LoweringContext, index: Any) -> Any:

@@ -60,21 +60,27 @@ class Limits:
         """Return the least seconds of ``work`` with so many of the threads; 0.0 if that is not known."""
         share = max(1, min(threads, self.threads)) / self.threads
         moved = work.bytes / (self.bytes_rate(work.bytes) * share) if work.bytes else 0.0
-        if work.element not in _OF_F32:
-            return 0.0 if work.is_product else moved
-        return max(moved, work.operations / (self.multiply_adds * share * _OF_F32[work.element]))
+        computed = self._computed(work)
+        return 0.0 if work.is_product and not computed else max(moved, computed / share)
 
     def binds(self, work: Work) -> str:
         """Return what limits ``work``: ``compute``, ``memory``, or nothing that is known."""
-        if not work.bytes or (work.is_product and work.element not in _OF_F32):
+        computed = self._computed(work)
+        if not work.bytes or (work.is_product and not computed):
             return ""
-        moved = work.bytes / self.bytes_rate(work.bytes)
-        computed = work.operations / self.multiply_adds / _OF_F32.get(work.element, 1.0)
-        return "compute" if work.element in _OF_F32 and computed > moved else "memory"
+        return "compute" if computed > work.bytes / self.bytes_rate(work.bytes) else "memory"
+
+    def _computed(self, work: Work) -> float:
+        """Return the least seconds that ``work`` computes with all threads; 0.0 if that is not known."""
+        relative = _OF_F32.get(work.element, 0.0 if work.is_product else _OF_INTEGERS.get(work.element, 0.0))
+        return work.operations / (self.multiply_adds * relative) if relative else 0.0
 
 
 #: How many multiply-adds are done for one of f32, by the type of elements; of others that is not known.
 _OF_F32 = {"f32": 1.0, "f64": 0.5}
+#: The same for other arithmetic than products, which have instructions of their own: a vector of integers
+#: takes an instruction, as one of floats does.
+_OF_INTEGERS = {"i8": 4.0, "i16": 2.0, "i32": 1.0, "i64": 0.5}
 
 
 def machine_limits() -> Limits:

@@ -264,13 +264,15 @@ class TracedArray(TracedValue):
         axes = unit if axis is None else reductions.axes_of(axis, self.ndim)
         return trace.emit("Squeeze", trace.value(self), axes=axes, weak=self.weak)
 
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+    def sum(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> TracedArray:
         """Return the sum along ``axis``, or of all; of truth values and integers, in i64 or ui64."""
+        if dtype is not None:
+            return reductions.total(self, axis, as_dtype(dtype), keepdims=keepdims)
         return reductions.reduce(reductions.counted(self), "Sum", axis, keepdims=keepdims)
 
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+    def mean(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> TracedArray:
         """Return the mean along ``axis``, or of all."""
-        return reductions.mean(self, axis, keepdims=keepdims)
+        return reductions.mean(self if dtype is None else self.astype(dtype), axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
         """Return the greatest element along ``axis``, or of all; NaN where one is."""
@@ -280,9 +282,10 @@ class TracedArray(TracedValue):
         """Return the least element along ``axis``, or of all; NaN where one is."""
         return reductions.reduce(self, "Min", axis, keepdims=keepdims)
 
-    def prod(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+    def prod(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> TracedArray:
         """Return the product along ``axis``, or of all; of truth values and integers, in i64 or ui64."""
-        return reductions.product(reductions.counted(self), axis, keepdims=keepdims)
+        terms = reductions.counted(self) if dtype is None else self.astype(dtype)
+        return reductions.product(terms, axis, keepdims=keepdims)
 
     def all(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
         """Return whether all elements along ``axis`` are true, or not 0."""

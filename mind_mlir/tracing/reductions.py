@@ -66,6 +66,20 @@ def reduce(array: TracedArray, kind: str, axis: Any, *, keepdims: bool) -> Trace
     )
 
 
+def total(array: TracedArray, axis: Any, dtype: DType, *, keepdims: bool) -> TracedArray:
+    """Return the sum along axes, or of all, of numbers of ``dtype``, which it has, too."""
+    axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
+    return current_trace().emit(
+        "Reduce",
+        current_trace().value(array),
+        kind="Sum",
+        axes=axes,
+        keepdims=argument_checks.flag(keepdims, "keepdims"),
+        accum_dtype=dtype,
+        out_dtype=dtype,
+    )
+
+
 def counted(array: TracedArray) -> TracedArray:
     """Return what is added up, or multiplied: truth values and integers as i64 or ui64, as numpy's."""
     dtype = array.value.type.dtype

@@ -300,3 +300,16 @@ def test_gradients_flow_through_them() -> None:
     x, step = S[0] + 4 * np.eye(5), 1e-6 * np.eye(25)[7].reshape(5, 5)
     slope = (function(x + step) - function(x - step)) / 2e-6
     np.testing.assert_allclose(mind_mlir.grad(function)(x)[1, 2], slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean"])
+def test_methods_and_functions_reduce_numbers_of_another_dtype(name: str, dtype: Any) -> None:
+    x = np.array([[100, 100, -3], [0, 7, 2]], np.int8)
+    if (name, dtype) == ("mean", np.int32):
+        return
+    wanted = getattr(np, name)(x, axis=1, dtype=dtype)
+    by_method = mind_mlir.jit(lambda a: getattr(a, name)(axis=1, dtype=dtype))(x)
+    for found in (getattr(mnp, name)(x, axis=1, dtype=dtype), by_method):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wanted)

@@ -52,6 +52,23 @@ def test_a_transform_of_other_lengths_cuts_or_pads() -> None:
         mnp.fft.fft(x, 0)
 
 
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2"])
+@pytest.mark.parametrize("others", [{}, {"s": (4, 9)}, {"axes": (0, 1)}, {"s": (3, 2), "axes": (2, 0)}])
+def test_transforms_along_several_axes_are_those_of_numpy(name: str, others: dict[str, Any]) -> None:
+    x = RANDOM.standard_normal((3, 5, 4))
+    if not name.startswith("rfft"):
+        x = x + 1j * RANDOM.standard_normal(x.shape)
+    axes = {"axes": (-2, -1)} if "s" in others else {}  # numpy wants them by name
+    close(getattr(mnp.fft, name)(x, **others), getattr(np.fft, name)(x, **(axes | others)))
+
+
+def test_transforms_along_several_axes_want_a_length_for_each() -> None:
+    with pytest.raises(ValueError, match="s has 1 elements for 2 axes"):
+        mnp.fft.fft2(np.ones((2, 2)), (4,))
+    with pytest.raises(ValueError, match="axes has none"):
+        mnp.fft.fftn(np.ones((2, 2)), axes=())
+
+
 def test_numpy_calls_them_on_traced_arrays() -> None:
     x = RANDOM.standard_normal((4, 4))
 

@@ -60,3 +60,12 @@ def test_rejections(shape: tuple[int, ...], axis: int, dtype: DType, code: str) 
 
 def test_long_axes_have_wide_indices() -> None:
     assert findings(ARGMAX, [TensorType(DType.F32, (2**31,))], form(0, DType.SI64)) == []
+
+
+@pytest.mark.parametrize("dtype", [DType.I1, DType.SI8, DType.UI16])
+def test_places_that_16_bits_hold_and_others(dtype: DType) -> None:
+    for extent in (32_767, 32_768, 40_000):
+        x = np.zeros((2, extent), dtype.numpy)
+        x[0, -1] = x[1, 5] = 1
+        attributes = {"axis": 1, "keepdims": False, "output_dtype": DType.SI64}
+        np.testing.assert_array_equal(run_both(by_opcode()["ArgMax"], (x,), attributes), [extent - 1, 5])

@@ -9,9 +9,10 @@ import pytest
 from harness import edge_values, findings, run_both, run_vjp, type_of
 
 from mind_mlir.builders.builder import Builder
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.ops.example_types import parse_type
-from mind_mlir.ops.opdef import ANY, FLOATS, INTEGERS, NUMERIC, NotDifferentiable
+from mind_mlir.ops.opdef import ALL_INTEGERS, ANY, FLOATS, INTEGERS, NUMERIC, NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.vjp import VjpContext
 
@@ -293,3 +294,20 @@ def test_gradients_that_nobody_needs_are_not_built() -> None:
         cotangents = rule(VjpContext(builder, (left, right), result, result, {}, (True, False)))
         assert cotangents[1] is None
         assert len(builder.operations) - before == (opcode == "Mul")
+
+
+@pytest.mark.parametrize("dtype", [each for each in ALL_INTEGERS if each.bits > 4])
+def test_powers_of_integers_wrap_around(dtype: DType) -> None:
+    least, greatest = limits(dtype)
+    rng = np.random.default_rng(7)
+    some = [int(each) for each in rng.integers(least, greatest, 60, dtype=np.int64 if least else np.uint64)]
+    edges = [least, least + 1, greatest, greatest - 1, -1, *range(9), 15, 16, 31, 32, 33, 63, 64, 65, 96]
+    values = [each for each in (*edges, *some) if least <= each <= greatest]
+    pairs_ = [(x, y) for x in values for y in values]
+    found = run("Power", *(np.array(each, dtype.numpy) for each in zip(*pairs_, strict=True)))
+    wanted = [(pow(x, y, 2**dtype.bits) if y >= 0 else _reciprocal(x, y)) % 2**64 for x, y in pairs_]
+    np.testing.assert_array_equal(found, np.array(wanted, np.uint64).astype(dtype.numpy))
+
+
+def _reciprocal(x: int, exponent: int) -> int:
+    return {1: 1, -1: 1 - exponent % 2 * 2}.get(x, 0)

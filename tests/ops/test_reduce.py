@@ -287,3 +287,30 @@ def test_narrow_floats_are_added_in_f32_and_rounded_once() -> None:
     big = np.full((1, 3), 60000, np.float16)
     big[0, 1] = -60000
     assert run_both(REDUCE, [big], form("Sum", (1,), DType.F32, DType.F16))[0] == 60000
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "counts"),
+    [
+        (DType.I1, True, (255, 256, 32_767, 32_768)),
+        (DType.SI8, -128, (256, 257)),
+        (DType.SI8, 127, (258, 259)),
+        (DType.UI8, 255, (128, 129)),
+        (DType.SI16, -32_768, (1, 65_536, 65_537)),
+    ],
+)
+@pytest.mark.parametrize("accumulator", [DType.SI32, DType.SI64, DType.F32])
+def test_sums_at_the_limits_of_narrow_accumulators(
+    dtype: DType, value: int, counts: tuple[int, ...], accumulator: DType
+) -> None:
+    for count in counts:
+        x = np.full((count, 3), value, dtype.numpy)
+        x[0, 1] = 0
+        attributes = {"kind": "Sum", "axes": (0,), "accum_dtype": accumulator, "out_dtype": DType.SI64}
+        found = run_both(by_opcode()["Reduce"], (x,), attributes)
+        wanted = [count * int(value), (count - 1) * int(value), count * int(value)]
+        if accumulator is not DType.F32:
+            wanted = [
+                (each + 2**31) % 2**32 - 2**31 if accumulator is DType.SI32 else each for each in wanted
+            ]
+            np.testing.assert_array_equal(found, wanted)

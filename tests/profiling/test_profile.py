@@ -193,7 +193,9 @@ def test_limits_of_work() -> None:
     assert LIMITS.seconds(Work(1 << 10, 0, "f32"), 2) == pytest.approx((1 << 10) / 2e11)
     assert LIMITS.seconds(Work(1 << 20, 0, "f32"), 1) == pytest.approx((1 << 20) / 5e9)
     assert LIMITS.seconds(Work(1000, 10**6, "f64"), 2) == pytest.approx(2e-5)
-    assert LIMITS.seconds(Work(1000, 10**6, "i32"), 2) == pytest.approx(5e-9)
+    assert LIMITS.seconds(Work(1000, 10**6, "i32"), 2) == pytest.approx(1e-5)
+    assert LIMITS.seconds(Work(1000, 10**6, "i8"), 2) == pytest.approx(2.5e-6)
+    assert LIMITS.seconds(Work(1000, 10**6, "bf16"), 2) == pytest.approx(5e-9)
     assert LIMITS.seconds(Work(1000, 10**6, "i32", is_product=True), 2) == 0
     assert LIMITS.binds(Work(1000, 10**6, "i32", is_product=True)) == ""
     assert LIMITS.binds(Work(1000, 10**6, "f32")) == "compute"

@@ -79,6 +79,23 @@ def _moves(random: Generator, size: int) -> tuple[Any, ...]:
     return (chances / chances.sum(axis=1, keepdims=True),)
 
 
+def _ising(lib: Library, spins: Any, chances: Any) -> Any:
+    """Turn spins of a magnet (Metropolis), on black squares and then on white ones; return all sums."""
+    place = np.arange(spins.shape[0])
+    black = (place[:, None] + place) % 2 == 0
+
+    def half(spins: Any, chance: Any, mask: Any) -> Any:
+        around = sum(lib.np.roll(spins, step, axis) for step in (1, -1) for axis in (0, 1))
+        turned = chance < lib.np.exp(-0.88 * (spins * around).astype(np.float32))
+        return lib.np.where(mask & turned, -spins, spins)
+
+    def sweep(spins: Any, chance: Any) -> Any:
+        spins = half(half(spins, chance[0], black), chance[1], ~black)
+        return spins, spins.sum(dtype=np.int32)
+
+    return lib.scan(sweep, spins, chances)
+
+
 PROGRAMS = [
     Unseen(
         name="life",
@@ -115,5 +132,15 @@ PROGRAMS = [
         usual=200,
         code=_eliminated,
         bound=1e-10,
+    ),
+    Unseen(
+        name="ising",
+        inputs=lambda random, n: (
+            random.choice(np.array([-1, 1], np.int8), (n, n)),
+            random.random((5, 2, n, n), np.float32),
+        ),
+        small=8,
+        usual=256,
+        code=_ising,
     ),
 ]

@@ -111,6 +111,30 @@ def _shortest_in_loops(length: Any) -> Any:
     return length
 
 
+def _sparse_power(lib: Library, values: Any, rows: Any, columns: Any, x: Any) -> Any:
+    """Multiply a vector by a sparse matrix again and again, which makes it the greatest eigenvector."""
+
+    def step(_: Any, x: Any) -> Any:
+        y = lib.segment_sum(values * x[columns], rows, x.shape[0])
+        return y / lib.np.sqrt((y * y).sum())
+
+    return lib.fori_loop(0, 5, step, x)
+
+
+def _sparse_power_in_loops(values: Any, rows: Any, columns: Any, x: Any) -> Any:
+    for _ in range(5):
+        y = np.zeros_like(x)
+        for place in range(values.shape[0]):
+            y[rows[place]] += values[place] * x[columns[place]]
+        x = y / np.sqrt((y * y).sum())
+    return x
+
+
+def _sparse(random: Generator, size: int) -> tuple[Any, ...]:
+    rows, columns = _edges(random, size, 9 * size)
+    return random.random(9 * size), np.sort(rows), columns, random.random(size)
+
+
 PROGRAMS = [
     Unseen(
         name="pagerank",
@@ -139,5 +163,15 @@ PROGRAMS = [
         usual=192,
         code=_shortest,
         loops=_shortest_in_loops,
+    ),
+    Unseen(
+        name="sparse_power",
+        inputs=_sparse,
+        small=13,
+        usual=20_000,
+        code=_sparse_power,
+        judge=_sparse_power_in_loops,
+        loops=_sparse_power_in_loops,
+        bound=1e-10,
     ),
 ]

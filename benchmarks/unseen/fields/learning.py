@@ -146,6 +146,10 @@ def _entropy_by_hand(x: Any, w: Any, labels: Any) -> Any:
     return loss, x.T @ chances / np.float32(len(labels))
 
 
+def _regression(lib: Library, x: Any, y: Any) -> Any:
+    return lib.np.linalg.solve(x.T @ x, x.T @ y)
+
+
 PROGRAMS = [
     Unseen(
         name="k_means",
@@ -210,5 +214,13 @@ PROGRAMS = [
         usual=256,
         code=_entropy,
         judge=_entropy_by_hand,
+    ),
+    Unseen(
+        name="regression",
+        inputs=lambda random, n: (random.standard_normal((n, 6)), random.standard_normal((n, 2))),
+        small=13,
+        usual=20_000,
+        code=_regression,
+        bound=1e-9,
     ),
 ]

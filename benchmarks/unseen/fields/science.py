@@ -164,6 +164,15 @@ def _pi(lib: Library, x: Any, y: Any) -> Any:
     return 4 * lib.np.mean(x * x + y * y <= 1)
 
 
+def _poisson(lib: Library, density: Any) -> Any:
+    """Return the potential of a periodic density."""
+    size = density.shape[0]
+    along, across = np.fft.fftfreq(size, 1 / size), np.fft.rfftfreq(size, 1 / size)
+    squares = (2 * np.pi) ** 2 * (along[:, None] ** 2 + across**2)
+    squares[0, 0] = np.inf
+    return lib.np.fft.irfft2(lib.np.fft.rfft2(density) * (-1 / squares))
+
+
 PROGRAMS = [
     Unseen(
         name="nbody",
@@ -229,5 +238,13 @@ PROGRAMS = [
         small=1001,
         usual=2_000_000,
         code=_pi,
+    ),
+    Unseen(
+        name="poisson",
+        inputs=lambda random, n: (random.standard_normal((n, n)),),
+        small=12,
+        usual=256,
+        code=_poisson,
+        bound=1e-10,
     ),
 ]

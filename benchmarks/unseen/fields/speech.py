@@ -100,6 +100,39 @@ def _viterbi_in_loops(start: Any, moves: Any, seen: Any) -> Any:
     return score.max(), path
 
 
+def _alignment(lib: Library, one: Any, other: Any) -> Any:
+    """Return how well two sequences agree at best (Needleman and Wunsch), by diagonals."""
+    rows, columns = one.shape[0], other.shape[0]
+    row, far = np.arange(rows + 1), -1_000_000
+    edge = lib.np.full(1, far, dtype=np.int32)
+
+    def diagonal(number: Any, carried: Any) -> Any:
+        last, before = carried
+        column = number - row
+        same = one[np.maximum(row - 1, 0)] == other[lib.np.clip(column - 1, 0, columns - 1)]
+        match = lib.np.concatenate([edge, before[:-1]]) + lib.np.where(same, 2, -1)
+        gap = lib.np.maximum(last, lib.np.concatenate([edge, last[:-1]])) - 2
+        found = lib.np.where((row == 0) | (column == 0), -2 * number, lib.np.maximum(match, gap))
+        return lib.np.where((column < 0) | (column > columns), far, found).astype(np.int32), last
+
+    nothing = lib.np.full(rows + 1, far, dtype=np.int32)
+    start = lib.np.where(row == 0, 0, nothing).astype(np.int32)
+    found, _ = lib.fori_loop(1, rows + columns + 1, diagonal, (start, nothing))
+    return found[-1]
+
+
+def _alignment_in_loops(one: Any, other: Any) -> Any:
+    table = np.zeros((one.shape[0] + 1, other.shape[0] + 1), np.int32)
+    for i in range(one.shape[0] + 1):
+        for j in range(other.shape[0] + 1):
+            if i == 0 or j == 0:
+                table[i, j] = -2 * (i + j)
+            else:
+                match = table[i - 1, j - 1] + (2 if one[i - 1] == other[j - 1] else -1)
+                table[i, j] = max(match, max(table[i - 1, j], table[i, j - 1]) - 2)
+    return table[-1, -1]
+
+
 PROGRAMS = [
     Unseen(name="log_mel", inputs=_mel, small=1600, usual=48_000, code=_log_mel),
     Unseen(
@@ -126,5 +159,17 @@ PROGRAMS = [
         code=_viterbi,
         judge=_viterbi_in_loops,
         loops=_viterbi_in_loops,
+    ),
+    Unseen(
+        name="alignment",
+        inputs=lambda random, n: (
+            random.integers(0, 4, n, dtype=np.int8),
+            random.integers(0, 4, n + 7, dtype=np.int8),
+        ),
+        small=9,
+        usual=500,
+        code=_alignment,
+        judge=_alignment_in_loops,
+        loops=_alignment_in_loops,
     ),
 ]

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
 
-#: A transform of at most so many numbers is one product.
-_SHORT = 64
+#: A transform of at most so many numbers is one product, and one of fewer than so many along the last axis,
+#: where steps would have vectors of few elements.
+_SHORT, _SHORT_LAST = 32, 64
 #: One of a prime length is a product up to here.
 _LONGEST_PRIME = 256
 
@@ -84,17 +85,16 @@ def transformed(
         kept: How many of its numbers are wanted, from the first one on; None: all.
         real: Whether only their real parts are wanted.
     """
-    rank, count = pair.real.type.rank, pair.real.type.extents[axis]
+    count = pair.real.type.extents[axis]
     if count == 1:
         return pair
-    if _is_product(count):
-        found = _multiplied(to, pair, axis, _roots(count, inverse=inverse)[:, :kept], real=real)
-    else:
-        order = [*(each for each in range(rank) if each != axis), axis]
-        last = _each(pair, lambda part: to.transposed(part, order))
-        found = _long(to, last, inverse=inverse, kept=kept, real=real)
-    back = [*range(axis), rank - 1, *range(axis, rank - 1)]
-    return _each(found, lambda part: to.transposed(part, back))
+    if _is_product(count) or (count < _SHORT_LAST and axis == pair.real.type.rank - 1):
+        return _multiplied(to, pair, axis, _roots(count, inverse=inverse)[:, :kept], real=real)
+    first = _factor(count)
+    if first is None:
+        found = _convolved(to, pair, axis, inverse=inverse)
+        return found if kept is None else _part(to, found, axis, kept)
+    return _in_steps(to, pair, axis, first, inverse=inverse, kept=kept, real=real)
 
 
 def _is_product(count: int) -> bool:
@@ -113,69 +113,59 @@ def _factor(count: int) -> int | None:
     return min(divisors, default=None)
 
 
-def _long(to: Composer, pair: Pair, *, inverse: bool, kept: int | None = None, real: bool = False) -> Pair:
-    """Append the transform along the last axis (see `transformed`)."""
-    *outer, count = pair.real.type.extents
-    rank, first = len(outer), _factor(count)
-    if _is_product(count):
-        return _multiplied(to, pair, rank, _roots(count, inverse=inverse)[:, :kept], real=real)
-    if first is None:
-        found = _convolved(to, pair, inverse=inverse)
-        return found if kept is None else _each(found, lambda part: to.part(part, rank, 0, kept))
+def _in_steps(
+    to: Composer, pair: Pair, axis: int, first: int, *, inverse: bool, kept: int | None, real: bool
+) -> Pair:
+    """Append the transform along an axis as transforms of ``first`` numbers, and of those of the others."""
+    *outer, count = pair.real.type.extents[: axis + 1]
+    inner = pair.real.type.extents[axis + 1 :]
     second = count // first
-    apart = _each(pair, lambda part: to.reshaped(part, (*outer, first, second)))
-    # f[..., n2, k1], from f[..., n1, n2]
-    if _is_product(first):
-        turned = _multiplied(to, apart, rank, _roots(first, inverse=inverse))
+    apart = _each(pair, lambda part: to.reshaped(part, (*outer, first, second, *inner)))
+    # f[..., k1, n2], from f[..., n1, n2]; of each k1 so many k2 are wanted, of which k1 counts fastest.
+    turned = transformed(to, apart, axis, inverse=inverse)
+    steps = np.outer(np.arange(first), np.arange(second))
+    turned = _times(to, turned, axis, _powers(steps, count, inverse=inverse))
+    columns = second if kept is None else -(-kept // first)
+    if _is_product(second):
+        roots = _roots(second, inverse=inverse)[:, :columns]
+        found = _multiplied(to, turned, axis, roots, real=real, swapped=True)
     else:
-        turned = _long(to, _swapped(to, apart), inverse=inverse)
-    steps = np.outer(np.arange(second), np.arange(first))
-    turned = _times(to, turned, _powers(steps, count, inverse=inverse))
-    if not _is_product(second):
-        found = _in_order(to, _long(to, _swapped(to, turned), inverse=inverse, real=real))
-        return found if kept is None else _each(found, lambda part: to.part(part, rank, 0, kept))
-    roots = _roots(second, inverse=inverse)
-    if kept is None:
-        return _in_order(to, _multiplied(to, turned, rank, roots, real=real))
-    # Of each k1 only the first k2 are wanted; of the one behind these, that of the first k1 alone, if any.
-    columns, others = divmod(kept, first)
-    columns += others > 1
-    found = _in_order(to, _multiplied(to, turned, rank, roots[:, :columns], real=real))
-    if others > 1:
-        return _each(found, lambda part: to.part(part, rank, 0, kept))
-    if not others:
-        return found
-    column = _each(turned, lambda part: to.part(part, rank + 1, 0, 1))
-    last = _in_order(to, _multiplied(to, column, rank, roots[:, columns : columns + 1], real=real))
-    return _both(found, last, lambda one, other: to.emit("Concat", one, other, axis=rank))
+        swapped = _each(turned, lambda part: _swapped(to, part, axis))
+        found = transformed(to, swapped, axis, inverse=inverse, kept=columns, real=real)
+    found = _each(found, lambda part: to.reshaped(part, (*outer, columns * first, *inner)))
+    return found if kept is None else _part(to, found, axis, kept)
 
 
-def _in_order(to: Composer, found: Pair) -> Pair:
-    """Append f[..., k1, k2], of which k1 counts fastest, as f[..., k]."""
-    *outer, first, second = found.real.type.extents
-    return _each(_swapped(to, found), lambda part: to.reshaped(part, (*outer, first * second)))
-
-
-def _convolved(to: Composer, pair: Pair, *, inverse: bool) -> Pair:
-    """Append the transform along the last axis as a convolution with roots of unity of the squares."""
-    rank, count = pair.real.type.rank, pair.real.type.extents[-1]
+def _convolved(to: Composer, pair: Pair, axis: int, *, inverse: bool) -> Pair:
+    """Append the transform along an axis as a convolution with roots of unity of the squares."""
+    shape = pair.real.type.extents
+    rank, count = len(shape), shape[axis]
     length = 1 << (2 * count - 2).bit_length()
     chirp = _powers(np.arange(count) ** 2, 2 * count, inverse=inverse)
     around = np.zeros(length, np.complex128)
     around[:count] = chirp.conj()
     around[length - count + 1 :] = chirp[:0:-1].conj()
-    last, zeros = rank - 1, [0] * rank
-    behind = [length - count if axis == last else 0 for axis in range(rank)]
-    wide = _each(_times(to, pair, chirp), lambda part: to.padded(part, zeros, behind, zeros, 0))
-    product_ = _times(to, _long(to, wide, inverse=False), np.fft.fft(around) / length)
-    found = _each(_long(to, product_, inverse=True), lambda part: to.part(part, last, 0, count))
-    return _times(to, found, chirp)
+    zeros = [0] * rank
+    behind = [length - count if each == axis else 0 for each in range(rank)]
+    wide = _each(_times(to, pair, axis, chirp), lambda part: to.padded(part, zeros, behind, zeros, 0))
+    product_ = _times(to, transformed(to, wide, axis, inverse=False), axis, np.fft.fft(around) / length)
+    found = _part(to, transformed(to, product_, axis, inverse=True), axis, count)
+    return _times(to, found, axis, chirp)
 
 
 def _powers(exponents: Array, count: int, *, inverse: bool) -> Array:
-    """Return powers of the root of unity that transforms of ``count`` numbers are made with."""
-    angles = 2 * np.pi / count * (exponents % count)
-    return np.cos(angles) + (1j if inverse else -1j) * np.sin(angles)
+    """Return powers of the root of unity that transforms of ``count`` numbers are made with.
+
+    What is equal, opposite or zero among their parts is so to the bit: they are turned from the first octant.
+    """
+    octants, rest = np.divmod(8 * (exponents % count), count)
+    angles = np.pi / 4 / count * np.where(octants % 2, count - rest, rest)
+    near, far = np.cos(angles), np.where(angles < np.pi / 4, np.sin(angles), np.sqrt(0.5))
+    near = np.where(angles < np.pi / 4, near, far)
+    swapped = (octants + 1) // 2 % 2 == 1
+    cosines = np.where(swapped, far, near) * np.where((octants >= 2) & (octants < 6), -1, 1)
+    sines = np.where(swapped, near, far) * np.where(octants >= 4, -1, 1)
+    return cosines + (1j if inverse else -1j) * sines
 
 
 def _roots(count: int, *, inverse: bool) -> Array:
@@ -183,30 +173,36 @@ def _roots(count: int, *, inverse: bool) -> Array:
     return _powers(np.outer(np.arange(count), np.arange(count)), count, inverse=inverse)
 
 
-def _multiplied(to: Composer, pair: Pair, axis: int, matrix: Array, *, real: bool = False) -> Pair:
-    """Append products of the numbers along an axis and a complex matrix, in the place of the last axis.
+def _multiplied(
+    to: Composer, pair: Pair, axis: int, matrix: Array, *, real: bool = False, swapped: bool = False
+) -> Pair:
+    """Append products of the numbers along an axis and a complex matrix, in their place.
 
-    Only their ``real`` parts, if no others are wanted.
+    Only their ``real`` parts, if no others are wanted. The numbers are along the next axis if that is
+    ``swapped`` with this one, which happens on the way.
     """
     count, dtype = matrix.shape[1], pair.real.type.dtype
     factor, data = np.concatenate([matrix.real, matrix.imag], 1), pair.real
     if pair.imaginary is not None:
         factor = np.concatenate([factor, np.concatenate([-matrix.imag, matrix.real], 1)])
-        data = to.emit("Concat", pair.real, pair.imaginary, axis=axis)
+        data = to.emit("Concat", pair.real, pair.imaginary, axis=axis + swapped)
+    data = _swapped(to, data, axis) if swapped else data
     factor = factor[:, :count] if real else factor
     constant = to.builder.constant(factor.astype(dtype.numpy), dtype)
     found = to.product(data, constant, ((axis,), (0,)))
+    last = found.type.rank - 1
+    found = to.transposed(found, [*range(axis), last, *range(axis, last)])
     if real:
         return Pair(found, None)
-    last = found.type.rank - 1
-    return Pair(to.part(found, last, 0, count), to.part(found, last, count, 2 * count))
+    return Pair(to.part(found, axis, 0, count), to.part(found, axis, count, 2 * count))
 
 
-def _times(to: Composer, pair: Pair, factors: Array) -> Pair:
-    """Append complex numbers times constants, whose shape is that of the last axes."""
-    dtype = pair.real.type.dtype
+def _times(to: Composer, pair: Pair, axis: int, factors: Array) -> Pair:
+    """Append complex numbers times constants, which lie along an axis and those behind it."""
+    dtype, shape = pair.real.type.dtype, pair.real.type.extents
+    factors = factors.reshape(factors.shape + (1,) * (len(shape) - axis - factors.ndim))
     real, imaginary = (
-        to.stretched(to.builder.constant(part.astype(dtype.numpy), dtype), pair.real.shape)
+        to.stretched(to.builder.constant(part.astype(dtype.numpy), dtype), shape)
         for part in (factors.real, factors.imag)
     )
     by_real, by_imaginary = to.emit("Mul", pair.real, real), to.emit("Mul", pair.real, imaginary)
@@ -232,17 +228,14 @@ def _mirrored(to: Composer, pair: Pair, axis: int, count: int) -> Pair:
     return Pair(whole(pair.real, turned=False), None if imaginary is None else whole(imaginary, turned=True))
 
 
-def _swapped(to: Composer, pair: Pair) -> Pair:
-    rank = pair.real.type.rank
-    order = (*range(rank - 2), rank - 1, rank - 2)
-    return _each(pair, lambda part: to.transposed(part, order))
+def _swapped(to: Composer, part: Value, axis: int) -> Value:
+    """Append a tensor with an axis and the next one exchanged."""
+    return to.transposed(part, [*range(axis), axis + 1, axis, *range(axis + 2, part.type.rank)])
 
 
-def _both(one: Pair, other: Pair, join: Callable[[Value, Value], Value]) -> Pair:
-    imaginary = None
-    if one.imaginary is not None and other.imaginary is not None:
-        imaginary = join(one.imaginary, other.imaginary)
-    return Pair(join(one.real, other.real), imaginary)
+def _part(to: Composer, pair: Pair, axis: int, count: int) -> Pair:
+    """Append so many of the numbers along an axis, from the first one on."""
+    return _each(pair, lambda part: to.part(part, axis, 0, count))
 
 
 def _each(pair: Pair, change: Callable[[Value], Value]) -> Pair:

@@ -7,12 +7,12 @@ their place in the whole, and loop-carried values their home.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.lowering.buffers.aliases import Accesses, BufferUse, Uses, buffer_uses, input_count, within
-from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.mlir.bindings import ir, memref
-from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of
+from mind_mlir.mlir.memory import VIEWS, reinterpreted, reshaped_type, root_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import is_result_of
 
@@ -61,6 +61,7 @@ def _is_same(source: Value, target: Value) -> bool:
 
 def _are_apart(one: Value, other: Value) -> bool:
     """Return whether both are parts of one buffer that have no element in common, for all that is known."""
+    one, other = _in_their_shape(one), _in_their_shape(other)
     if not (is_result_of(one, "memref.subview") and is_result_of(other, "memref.subview")):
         return False
     ops = one.owner.operation, other.owner.operation
@@ -76,6 +77,16 @@ def _are_apart(one: Value, other: Value) -> bool:
     )
 
 
+def _in_their_shape(value: Value) -> Value:
+    """Return what ``value`` shows all elements of in another shape."""
+    while is_result_of(value, "memref.reinterpret_cast", *_RESHAPES):
+        source = value.owner.operands[0]
+        if math.prod(source.type.shape) != math.prod(value.type.shape):
+            break
+        value = source
+    return value
+
+
 def _unshaped(copy: Operation) -> Operation:
     """Return ``copy``, or what takes its place, if its source is a whole temporary in another shape.
 
@@ -85,12 +96,17 @@ def _unshaped(copy: Operation) -> Operation:
     shaped = source
     while is_result_of(source, *_RESHAPES):
         source = source.owner.operands[0]
-    if source == shaped or not _is_temporary_of(source, copy) or not is_contiguous(target.type):
+    type_ = reshaped_type(target.type, source.type.shape)
+    if source == shaped or not _is_temporary_of(source, copy) or type_ is None:
         return copy
     with ir.InsertionPoint(copy), copy.location:
-        target = reshaped(target, source.type)
+        target = reinterpreted(target, type_)
         new = ir.Operation.create("memref.copy", [], [source, target])
     copy.erase()
+    while shaped != source and not list(shaped.uses):
+        view = shaped.owner
+        shaped = view.operands[0]
+        view.erase()
     return new
 
 

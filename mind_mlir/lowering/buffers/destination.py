@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.values import callee_of, name_of, terminator_of
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
@@ -150,28 +151,13 @@ def _materialize(value: Value, output: Value, first: dict[Value, Value]) -> None
         source = source.owner.operands[0]
     if source != value:
         with ir.InsertionPoint.at_block_begin(output.owner):  # early enough for all that writes it
-            output = reshaped(output, buffer_type(source.type))
+            output = reinterpreted(output, buffer_type(source.type))
     if source in first:
         ir.Operation.create("memref.copy", [], [first[source], output])
         return
     first[source] = output
     attributes = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
     ir.Operation.create("bufferization.materialize_in_destination", [], [source, output], attributes)
-
-
-def reshaped(buffer: Value, type_: Type) -> Value:
-    """Return contiguous ``buffer`` seen with the shape of the contiguous memref type ``type_``."""
-    shape = list(type_.shape)
-    strides = [1] * len(shape)
-    for axis in reversed(range(len(shape) - 1)):
-        strides[axis] = strides[axis + 1] * max(shape[axis + 1], 1)
-    attributes = {
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-        "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-        "static_strides": ir.DenseI64ArrayAttr.get(strides),
-    }
-    return ir.Operation.create("memref.reinterpret_cast", [type_], [buffer], attributes).result
 
 
 def _move_result_attributes(function: Operation, inputs: int, arguments: int) -> None:

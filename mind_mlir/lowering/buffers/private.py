@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.lowering.buffers.footprint import Touch, first_operand
 from mind_mlir.lowering.buffers.spans import hull
 from mind_mlir.lowering.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import arith, ir, memref
-from mind_mlir.mlir.memory import METADATA, VIEWS, byte_size, is_contiguous, views_of
+from mind_mlir.mlir.memory import METADATA, VIEWS, byte_size, is_contiguous, reinterpreted, views_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import is_result_of
 from mind_mlir.target.abi import ALIGNMENT, OWN_BYTES
@@ -160,7 +159,7 @@ class _Chunk:
         if accesses:
             with self._point, self._location:
                 type_ = self._form(view.type)
-                own = self._own if type_ == self._type else reshaped(self._own, type_)
+                own = self._own if type_ == self._type else reinterpreted(self._own, type_)
                 first = self._first(type_.shape[0])
             for user, number in accesses:
                 user.operands[number] = own

@@ -29,7 +29,7 @@ from mind_mlir.lowering.schedule.linalg_view.view import View, Views
 from mind_mlir.lowering.schedule.movement.scattered_elements import compute_in_scatters
 from mind_mlir.lowering.schedule.nest_emission import NestEmission
 from mind_mlir.lowering.schedule.order import bring_together
-from mind_mlir.lowering.schedule.windows.margins import carry_margins, read_through_margins
+from mind_mlir.lowering.schedule.windows.margins import carry_margins, margin_fills, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.mlir.bindings import Block, Module, Operation, Value, ir
 from mind_mlir.support.interrupts import deliver
@@ -198,9 +198,13 @@ class FunctionScheduler:
         for operation in list(block.operations):
             deliver()
             op = operation.operation
-            view = self._scope.views.of(op) if op.name == "linalg.fill" else None
-            if view is not None and (dims := vector_dims(view)):
-                groups.add_alone(view, dims, places.get(op))
+            if op.name != "linalg.fill":
+                continue
+            place = places.get(op)
+            for fill in margin_fills(op):
+                view = self._scope.views.of(fill)
+                if view is not None and (dims := vector_dims(view)):
+                    groups.add_alone(view, dims, place)
 
     def _plain(self, op: Operation, view: View | None) -> None:
         """Note that ``op`` is left as it is."""

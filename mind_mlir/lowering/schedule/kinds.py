@@ -13,10 +13,12 @@ from mind_mlir.lowering.schedule.contraction.kind import PRODUCT
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.kind import Kind, ViewNest
 from mind_mlir.lowering.schedule.movement.marked_loops import ROWS
+from mind_mlir.lowering.schedule.movement.repetition import REPETITION
 from mind_mlir.lowering.schedule.movement.scatter import SCATTER
 from mind_mlir.lowering.schedule.movement.transposition import TRANSPOSITION
 from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
 from mind_mlir.lowering.schedule.scans.emission import SCAN
+from mind_mlir.lowering.schedule.shared.kind import SHARED
 from mind_mlir.lowering.schedule.windows.depthwise_emission import DEPTHWISE
 from mind_mlir.lowering.schedule.windows.lines import LINES
 
@@ -50,9 +52,11 @@ KINDS: tuple[Kind[Any, Any], ...] = (
     SCATTER,
     ROWS,
     TRANSPOSITION,
+    REPETITION,
     SCAN,
     LINES,
     DEPTHWISE,
     _EMPTY_PRODUCT,
+    SHARED,
     PRODUCT,
 )

@@ -110,7 +110,7 @@ def _prepare(nest: ProductNest, site: Site) -> ProductNest:
         view = _materialized(original, site)
         contraction = match_contraction(view)
     if contraction is not None and _has_few_columns(contraction, site):
-        view = _with_columns_as_rows(view, contraction.right, site)
+        view = with_last(view, contraction.right, 0, site)
         contraction = match_contraction(view)
     return ProductNest(original, view, contraction, nest.constants)
 
@@ -146,13 +146,16 @@ def _has_few_columns(contraction: Contraction, site: Site) -> bool:
     return plain and several and is_narrow(contraction, site.scope.target)
 
 
-def _with_columns_as_rows(view: View, right: Operand, site: Site) -> View:
-    """Emit the transpose of the right factor; return the product reading that."""
-    number = next(place for place, access in enumerate(view.accesses) if access is right.access)
-    source = site.scope.views.of(definition(transposed(right.value, (1, 0))))
+def with_last(view: View, right: Operand, place: int, site: Site) -> View:
+    """Emit the right factor with a dimension and its last one exchanged; return the product reading that."""
+    number = next(at for at, access in enumerate(view.accesses) if access is right.access)
+    order = list(range(len(right.access)))
+    order[place], order[-1] = order[-1], place
+    source = site.scope.views.of(definition(transposed(right.value, order)))
     assert source is not None, "a transpose is loops"
-    rows = _transposed(source, site)
-    return view.reading({number: (rows, right.access[::-1], view.shapes[number][::-1])})
+    access = tuple(right.access[at] for at in order)
+    shape = tuple(view.shapes[number][at] for at in order)
+    return view.reading({number: (_transposed(source, site), access, shape)})
 
 
 def _transposed(source: View, site: Site) -> Value:

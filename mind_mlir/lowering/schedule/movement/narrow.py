@@ -51,12 +51,14 @@ class NarrowSchedule:
         )
 
 
-def narrow_schedule(nest: Transposition, target: Target) -> NarrowSchedule | None:
-    """Return how to transpose narrow matrices; None if they are not narrow, or rows lie apart."""
+def narrow_schedule(
+    nest: Transposition, target: Target, most: int = constants.NARROW
+) -> NarrowSchedule | None:
+    """Return how to transpose matrices of few columns; None if they have more, or rows lie apart."""
     extents, size = nest.extents, element_bytes(nest.element)
     long, narrow = sorted((nest.row, nest.column), key=lambda dim: -extents[dim])
     lanes, access = target.lanes(8 * size), nest.view.accesses[0 if narrow == nest.row else 1]
-    if extents[narrow] > constants.NARROW or extents[long] < 2 * lanes or access[-2].dim != long:
+    if extents[narrow] > most or extents[long] < 2 * lanes or access[-2].dim != long:
         return None
     shared = max((dim for dim in range(len(extents)) if dim != narrow), key=lambda dim: extents[dim])
     nanoseconds = 2 * math.prod(extents) * size * target.rates.byte_ns

@@ -58,11 +58,14 @@ class UpdateBlocks:
                 vectors.update(op.results)
             else:
                 self._singles.append(op)
-        read = dict.fromkeys([*(value for op in self._singles for value in op.operands), *ends])
-        kept = [value for value in read if value in vectors]
-        loaded = [op for op in self._vectors if op.name == "tensor.extract" and op.results[0] in kept]
-        self._singles = [op for op in needed if op in self._singles or op in loaded]
-        self._kept = [value for value in kept if definition(value) not in loaded]
+        read = [*(value for op in self._singles for value in op.operands), *ends]
+        repeated = [value.owner for value in read if value in vectors and _is_repeated(value.owner)]
+        for op in repeated:  # what these read, in turn
+            source = op.operands[0]
+            repeated += [source.owner] if source in vectors and _is_repeated(source.owner) else []
+        self._singles = [op for op in needed if op in self._singles or op in repeated]
+        read = [*(value for op in self._singles for value in op.operands), *ends]
+        self._kept = [each for each in dict.fromkeys(read) if each in vectors and each.owner not in repeated]
 
     def prepared(self, start: Index) -> tuple[dict[Value, Value], list[Value]]:
         """Emit what a block of updates, from ``start`` on, has in common and what is kept of it."""
@@ -134,6 +137,12 @@ def _needed(operations: list[Operation], ends: Sequence[Value]) -> list[Operatio
             wanted.update(op.operands)
             found.append(op)
     return found[::-1]
+
+
+def _is_repeated(op: Operation) -> bool:
+    """Return whether ``op`` reads, or makes more bits of an integer, as reading does for nothing."""
+    is_place = op.name == "arith.index_cast" and isinstance(op.results[0].type, ir.IndexType)
+    return is_place or op.name in ("tensor.extract", "arith.extsi")
 
 
 def _is_wide(type_: Type) -> bool:

@@ -92,7 +92,7 @@ class ScanEmitter:
         across = (0, inner or 0)
         if s.blocks == 1:
             return self._row(row, across, carried)
-        totals = e.empty([s.blocks, *([] if inner is None else [inner])], self._scan.element)
+        totals = e.empty([s.blocks, *([] if inner is None else [inner])], self._scan.combined)
 
         def blocks(body: BlockBody, carried: list[Value]) -> list[Value]:
             def chunk(first: Index, end: Index, now: list[Value]) -> list[Value]:
@@ -151,7 +151,7 @@ class ScanEmitter:
         if scan.inner is None:
             (number,) = e.loop(
                 bounds,
-                [scan.neutral],
+                [self._v.number],
                 lambda place, now: repeat(scan.combiner, [now[0], e.extract(totals, [place])], ()),
             )
             return [e.broadcast(self._v.type, number)]
@@ -159,7 +159,7 @@ class ScanEmitter:
         def step(place: Index, now: list[Value]) -> list[Value]:
             lanes = ([place, e.add(part.at, number * self._s.lanes)] for number in range(len(part.masks)))
             pairs = zip(lanes, part.masks, strict=True)
-            read = [e.read(self._v.type, totals, at, scan.neutral, mask) for at, mask in pairs]
+            read = [e.read(self._v.type, totals, at, self._v.number, mask) for at, mask in pairs]
             return self._v.combined(now, read)
 
         return e.loop(bounds, [self._v.neutral] * len(part.masks), step)

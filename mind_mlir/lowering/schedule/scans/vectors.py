@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.lowering.schedule.linalg_view.values import repeat
+from mind_mlir.lowering.schedule.linalg_view.values import cast, repeat
 from mind_mlir.mlir.bindings import vector
 
 if TYPE_CHECKING:
@@ -34,13 +34,15 @@ class ScanVectors:
 
     Attributes:
         type: Their type.
+        number: The number that changes nothing.
         neutral: The vector that changes nothing.
     """
 
     def __init__(self, emitter: Emitter, scan: Scan, lanes: int) -> None:
         self._e, self._scan, self._lanes = emitter, scan, lanes
-        self.type = emitter.vector_type(lanes, scan.element)
-        self.neutral = emitter.broadcast(self.type, scan.neutral)
+        self.type = emitter.vector_type(lanes, scan.combined)
+        self.number = cast(scan.casts, scan.neutral, ())
+        self.neutral = emitter.broadcast(self.type, self.number)
 
     def combined(self, before: Sequence[Value], values: Sequence[Value]) -> list[Value]:
         """Emit what each vector combines to with what is before it."""
@@ -50,16 +52,19 @@ class ScanVectors:
 
     def read(self, part: Part, place: Index) -> list[Value]:
         """Emit the elements of ``part`` at ``place`` along the axis."""
-        source = self._scan.view.inputs[0]
-        return [
-            self._e.read(self.type, source, self._at(part, place, number), self._scan.neutral, mask)
+        scan = self._scan
+        source, type_ = scan.view.inputs[0], self._e.vector_type(self._lanes, scan.element)
+        read = (
+            self._e.read(type_, source, self._at(part, place, number), scan.neutral, mask)
             for number, mask in enumerate(part.masks)
-        ]
+        )
+        return [cast(scan.casts, each, (self._lanes,)) for each in read]
 
     def written(self, part: Part, place: Index, values: Sequence[Value], result: Value) -> Value:
         """Emit the results of ``part`` at ``place`` along the axis, in the tensor ``result``."""
         for number, (value, mask) in enumerate(zip(values, part.masks, strict=True)):
-            result = self._e.write(value, result, self._at(part, place, number), mask)
+            element = cast(self._scan.casts_back, value, (self._lanes,))
+            result = self._e.write(element, result, self._at(part, place, number), mask)
         return result
 
     def _at(self, part: Part, place: Index, number: int) -> list[Index]:

@@ -11,19 +11,27 @@ the nest that reads such a slice reads the tensor, and makes up what lies beyond
 
 from __future__ import annotations
 
+import math
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.lowering.emission.constants import SHARED_BYTES
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity, vector_dims
 from mind_mlir.lowering.schedule.linalg_view.layout import Window, slice_of, static_numbers
 from mind_mlir.lowering.schedule.linalg_view.values import RESHAPES, erase_source, filler, used
 from mind_mlir.mlir.bindings import Operation, Value, ir, scf, tensor
+from mind_mlir.mlir.memory import bytes_of, element_bytes
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.structured import structured
 from mind_mlir.mlir.values import definition, end_with, is_result_of, terminator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.lowering.schedule.linalg_view.view import Views
+
+#: Bytes that are filled in the time that it takes to begin a row of a margin, and how many margins are nests.
+_ROW, _MOST_MARGINS = 64, 6
 
 #: The first element along each dimension of a tensor, which may be in its margins, and the end.
 _Span: TypeAlias = "list[tuple[int, int]]"
@@ -117,6 +125,44 @@ def _before(fill: Operation) -> Value:
         new = fill.clone()
         new.operands[0], new.operands[1] = number.operation.result, empty.operation.result
     return new.operation.result
+
+
+def margin_fills(fill: Operation) -> list[Operation]:
+    """Return what fills what an insertion into ``fill`` leaves of that, in its place; itself if nothing pays.
+
+    Nothing else sees what was filled, and margins are few.
+    """
+    number, empty = fill.operands
+    uses = list(islice(fill.results[0].uses, 2))
+    op = uses[0].owner.operation if len(uses) == 1 and uses[0].operand_number == 1 else None
+    if op is None or op.name != "tensor.insert_slice" or len(op.operands) > 2:
+        return [fill]
+    names = ("static_offsets", "static_sizes", "static_strides")
+    firsts, sizes, steps = (static_numbers(op, name) for name in names)
+    if firsts is None or sizes is None or {*(steps or (0,))} != {1}:
+        return [fill]
+    shape, element = list(empty.type.shape), empty.type.element_type
+    boxes: list[tuple[list[int], list[int]]] = []
+    taken = 0
+    for axis, (first, size, extent) in enumerate(zip(firsts, sizes, shape, strict=True)):
+        for begin, end in ((0, first), (first + size, extent)):
+            if end > begin:
+                extents = [*sizes[:axis], end - begin, *shape[axis + 1 :]]
+                boxes.append(([*firsts[:axis], begin, *[0] * (len(shape) - axis - 1)], extents))
+                taken += math.prod(extents) * element_bytes(element) + math.prod(sizes[:axis]) * _ROW
+    if bytes_of(empty) < SHARED_BYTES or 2 * taken > bytes_of(empty) or len(boxes) > _MOST_MARGINS:
+        return [fill]
+    made = []
+    with ir.InsertionPoint(fill), fill.location:
+        whole = empty
+        for offsets, extents in boxes:
+            part = tensor.EmptyOp(extents, element).result
+            made.append(structured("fill", [number], part))
+            static = offsets, extents, [1] * len(shape)
+            whole = tensor.InsertSliceOp(made[-1].results[0], whole, [], [], [], *static).result
+    fill.results[0].replace_all_uses_with(whole)
+    fill.erase()
+    return made
 
 
 def read_through_margins(function: Operation, views: Views) -> None:

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, runs_along
+from mind_mlir.lowering.schedule.linalg_view.layout import static_numbers
 from mind_mlir.lowering.schedule.linalg_view.view import Access, Linear, View
 from mind_mlir.mlir.bindings import Value, ir, tensor
+from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import definition
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterator, Sequence
+
+#: Rows of so many bytes are written where they belong, one by one.
+_ROW_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -64,10 +70,12 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
     if operands is None:
         return None
     reductions = {dim for view in views for dim in view.reductions}
+    gaps = [gap for view in views for gap in _gaps(view)]
     runs: list[tuple[int, ...]] = []
     for dim in (dim for dim, extent in enumerate(extents) if extent != 1):
         same_kind = bool(runs) and (runs[-1][-1] in reductions) == (dim in reductions)
-        if same_kind and all(_consecutive(*operand, runs[-1][-1], dim) for operand in operands):
+        consecutive = same_kind and all(_consecutive(*operand, runs[-1][-1], dim) for operand in operands)
+        if consecutive and not any(runs[-1][-1] <= one and other <= dim for one, other in gaps):
             runs[-1] = (*runs[-1], dim)
         else:
             runs.append((dim,))
@@ -97,10 +105,40 @@ def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
 
 def _operands(views: Sequence[View]) -> list[tuple[Access, tuple[int, ...]]] | None:
     """Return how operands are indexed, each with its shape; None if their loops are not to be merged."""
-    if any(view.has_index or not all(map(_reshapable, view.operands)) for view in views):
+    if any(view.has_index or not all(map(_reshapable, _read(view))) for view in views):
         return None
     pairs = [pair for view in views for pair in zip(view.accesses, view.shapes, strict=True)]
     return list({(id(access), shape): (access, shape) for access, shape in pairs}.values())
+
+
+def _read(view: View) -> list[Value]:
+    """Return the operands of ``view`` that it reads."""
+    return [value for number, value in enumerate(view.operands) if view.used(number)]
+
+
+def _gaps(view: View) -> Iterator[tuple[int, int]]:
+    """Yield the neighbouring loops between whose rows results of ``view`` have gaps: parts of a tensor.
+
+    What has short rows is computed in one piece and copied.
+    """
+    for result, access in zip(view.op.results, view.accesses[len(view.inputs) :], strict=True):
+        uses = list(islice(result.uses, 2))
+        op = uses[0].owner.operation if len(uses) == 1 else None
+        if op is None or op.name != "tensor.insert_slice" or op.operands[0] != result:
+            continue
+        sizes, steps = static_numbers(op, "static_sizes"), static_numbers(op, "static_strides")
+        if sizes is None or steps is None:
+            continue
+        whole = op.results[0].type.shape
+        kept = [axis for axis, size in enumerate(sizes) if size != 1 or len(access) == len(whole)]
+        if len(kept) != len(access):
+            continue
+        for place, (axis, inner) in enumerate(itertools.pairwise(kept)):
+            has_gap = math.prod(whole[axis + 1 : inner + 1]) * steps[axis] != sizes[inner] * steps[inner]
+            row = math.prod(sizes[inner:]) * element_bytes(result.type.element_type)
+            first, second = access[place].dim, access[place + 1].dim
+            if has_gap and row >= _ROW_BYTES and first is not None and second is not None:
+                yield first, second
 
 
 def _reshapable(value: Value) -> bool:
