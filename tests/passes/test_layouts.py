@@ -1,4 +1,4 @@
-"""Transposes around convolutions: what lies between is computed in their order of axes."""
+"""Transposes move behind what can be computed without them: by convolutions, and where that moves less."""
 
 from __future__ import annotations
 
@@ -118,7 +118,68 @@ def test_gradients_agree() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
 
 
-def test_programs_without_convolutions_stay_as_they_are() -> None:
+def _turned(x: Any) -> Any:
+    return mnp.transpose(x)
+
+
+def _variance(x: Any) -> Any:
+    return mnp.var(_turned(x), axis=0), mnp.argmax(_turned(x), axis=1, keepdims=True)
+
+
+def _scores(x: Any) -> Any:
+    """What several readings share, and two transposes of equal order."""
+    y = mnp.exp(_turned(x) - mnp.max(_turned(x), axis=1, keepdims=True))
+    return mnp.sum(y * _turned(x), axis=1), mnp.prod(mnp.tanh(y), axis=0)
+
+
+_FEWER: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "sum": (lambda x: mnp.sum(_turned(x), axis=1), 0),
+    "sum of all": (lambda x: mnp.sum(_turned(x)), 0),
+    "least": (lambda x: mnp.argmin(_turned(x), axis=0), 0),
+    "variance": (_variance, 0),
+    "scores": (_scores, 0),
+    "there and back": (lambda x: _turned(mnp.where(_turned(x) > 0, _turned(x), _F32(3))), 0),
+    "rows of a scan": (lambda x: _turned(mnp.cumsum(_turned(x), axis=1)[1:]), 0),
+    "planes": (lambda x: mnp.max(x.reshape(16, 20, 30).transpose(2, 0, 1), axis=2), 0),
+    "a part": (lambda x: mnp.exp(_turned(x))[3:5], 0),
+    # As much is transposed then as before, or more.
+    "softmax": (lambda x: mnp.exp(_turned(x)) / mnp.sum(mnp.exp(_turned(x)), axis=1, keepdims=True), 1),
+    "read": (lambda x: (mnp.sum(_turned(x), axis=1), _turned(x)), 1),
+    "one of two": (lambda x: mnp.sum(_turned(x) * mnp.reshape(x, (30, 320)), axis=1), 1),
+    "few columns": (lambda x: mnp.sum(_turned(mnp.reshape(x, (-1, 4))) ** 2, axis=1), 1),
+}
+
+
+@pytest.mark.parametrize("name", _FEWER)
+def test_transposes_move_where_fewer_elements_are_transposed(name: str) -> None:
+    function, left = _FEWER[name]
+    x = np.random.default_rng(5).standard_normal((320, 30)).astype(_F32)
+    x[3, 7], x[17, 0], x[18, 1], x[4, 29] = np.inf, np.nan, -0.0, -np.inf
+    moved, plain = (mind_mlir.jit(function, disabled_passes=off) for off in ((), ("layouts",)))
+    text = moved.lower(x).as_text("optimized")
+    assert transposes(text, 2000) == left, text
+    for one, other in zip(as_tuple(moved(x)), as_tuple(plain(x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_scans_along_rows_become_scans_along_columns() -> None:
+    x = np.arange(600, dtype=np.int32).reshape(20, 30)
+    for axis, first in ((1, "Cumulate"), (0, "Transpose")):
+        function = mind_mlir.jit(_scan, static_argnames="axis")
+        text = function.lower(x, axis=axis).as_text("optimized")
+        assert min(("Transpose", "Cumulate"), key=lambda name: text.index(f" = {name} ")) == first
+        np.testing.assert_array_equal(function(x, axis=axis), np.cumsum(x.T, axis=axis))
+
+
+def _scan(x: Any, *, axis: int) -> Any:
+    return mnp.cumsum(_turned(x), axis=axis)
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def test_heads_of_attention_stay_as_they_are() -> None:
     def attention(q: Any, k: Any) -> Any:
         turned = mnp.transpose(mnp.reshape(q, (16, 4, 8)), (1, 0, 2)) * _F32(0.5)
         return turned @ mnp.transpose(mnp.reshape(k, (16, 4, 8)), (1, 2, 0))

@@ -20,7 +20,7 @@ from mind_mlir.lowering.schedule.quantized.marked import QUANTIZED
 from mind_mlir.lowering.schedule.scans.emission import SCAN
 from mind_mlir.lowering.schedule.shared.kind import SHARED
 from mind_mlir.lowering.schedule.windows.depthwise_emission import DEPTHWISE
-from mind_mlir.lowering.schedule.windows.lines import LINES
+from mind_mlir.lowering.schedule.windows.lines_emission import LINES
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.kind import Site

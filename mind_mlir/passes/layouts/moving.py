@@ -1,35 +1,39 @@
-"""Moves transposes behind what can be computed without them, where a convolution made or reads the values.
+"""Moves transposes behind what can be computed without them.
 
 Convolutions compute with channels last. Models that have them elsewhere transpose what each convolution reads
 and what it gives. Before: a function in structured form. After: the same, where what lies
 between convolutions, elementwise operations, poolings, reductions, concatenations, paddings and reshapes, is
 computed in the order in which the convolutions have it, and transposed behind that. `chains` drops transposes
-that undo one another then, and `drop_dead_code` those that nobody reads.
+that undo one another then, and `drop_dead_code` those that nobody reads. So are transposes of other values
+moved, where fewer elements are transposed behind what is computed of them (`balance`): sums of the rows of a
+transpose are sums of columns.
 
 An operation moves if each operand of its size can be had in one order: as the result of a transpose whose
-operand lies as convolutions have it (is *native*), as what is transposed to such a value anyway, or made of
-fewer elements, which are transposed. A result is native then, and so on.
+operand lies as convolutions have it (is *native*) or that is worth moving, as what is transposed to a native
+value anyway, or made of fewer elements, which are transposed. A result is native then, and so on.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import Attributes
+from mind_mlir.ir.module import CoreOperation
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.convolution_form import CONVOLUTIONS
+from mind_mlir.passes.layouts.balance import Balance
 from mind_mlir.passes.layouts.rules import RESHAPES, RULES, in_order
 from mind_mlir.passes.simplify.shapes import aligned, inverse, only_moves_ones, permutation_of
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.module import Block, Function, Terminator, ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.passes.layouts.rules import Order
 
@@ -38,29 +42,49 @@ _SMALL = 8
 #: With fewer channels, as those of pictures are, what is computed along them leaves most of a vector empty:
 #: it stays where it is if rows are longer there.
 _FEW = 8
+_PRODUCTS = ("MatMul", "Dot", "DotGeneral")
 
 
 def move_transposes(function: Function) -> Function:
     """Return ``function``, in structured form, with its transposes moved; itself where none moves."""
-    if not any(operation.opcode in CONVOLUTIONS for operation in operations_of(function.blocks)):
+    if not any(operation.opcode == "Transpose" for operation in operations_of(function.blocks)):
         return function
-    moving = _Moving(function)
     (block,) = function.blocks
-    changed = moving.block(block)
+    trial = Balance()
+    _Moving(function, balance=trial).block(block)
+    changed = _Moving(function, trial.worth()).block(block)
     return function if changed is block else replace(function, blocks=(changed,))
 
 
-class _Moving:
-    """Moves the transposes of one function."""
+def _gain(operation: CoreOperation, order: Order) -> int:
+    """Return how many elements could be transposed in the time that an operation gains in another order.
 
-    def __init__(self, function: Function) -> None:
+    A scan along rows takes as much longer than one along columns as transposing half of them.
+    """
+    if operation.opcode != "Cumulate":
+        return 0
+    axis: Any = operation.attributes["axis"]
+    along = [int(place) % len(order) == len(order) - 1 for place in (axis, order[axis])]
+    return (along[0] - along[1]) * operation.tensor_type.element_count // 2
+
+
+class _Moving:
+    """Moves the transposes of one function: those of native values, and those that are worth it.
+
+    With a balance, all others than those instead, to see which ones these are.
+    """
+
+    def __init__(
+        self, function: Function, worth: Collection[ValueId] = (), balance: Balance | None = None
+    ) -> None:
+        self._worth, self._balance = worth, balance
         #: The types of values, as far as the walk has come.
         self._types: dict[ValueId, ValueType] = {}
         self._makers: dict[ValueId, CoreOperation] = {}
         self._read = {
             operation.operands[0]
             for operation in operations_of(function.blocks)
-            if operation.opcode in CONVOLUTIONS
+            if operation.opcode in CONVOLUTIONS and balance is None
         }
         self._next = 1 + max(value_types(function.blocks), default=-1)
         #: Values that lie as convolutions have them.
@@ -81,13 +105,16 @@ class _Moving:
                 if any(one is not other for one, other in zip(inside, operation.regions, strict=True)):
                     operation = replace(operation, regions=inside)  # noqa: PLW2901 -- it stands for the given one
                     changed = True
+                self._leave(operation)
                 self._append(made, operation)
                 continue
             if self._moved(operation, made):
                 changed = True
                 continue
+            self._leave(operation)
             self._append(made, operation)
             self._look_at(operation)
+        self._leave(block.terminator)
         return replace(block, operations=tuple(made)) if changed else block
 
     def _append(self, made: list[CoreOperation], operation: CoreOperation) -> None:
@@ -104,13 +131,26 @@ class _Moving:
         elif operation.opcode == "Transpose":
             (source,) = operation.operands
             order = permutation_of(operation)
-            if source in self._native:
+            if only_moves_ones(order, self._shape(source)):
+                return  # `chains` makes a reshape of it
+            if inverse(order) in self._lies.get(source, ()):
+                return  # `cse` finds it there
+            if self._balance is not None:
+                self._balance.begin(value, self._size(value))
+            if source in self._native or value in self._worth or self._balance is not None:
                 self._lies.setdefault(value, {}).setdefault(order, source)
             elif value in self._read:
                 self._native.add(value)
                 self._lies.setdefault(source, {}).setdefault(inverse(order), value)
         elif operation.opcode in RULES and self._are_native(operation):
             self._native.add(value)
+
+    def _leave(self, operation: CoreOperation | Terminator) -> None:
+        """Note that an operation is computed as it stands; transposes become one with others in front."""
+        opcode = operation.opcode if isinstance(operation, CoreOperation) else ""
+        if self._balance is not None and opcode != "Transpose":
+            for value in operation.operands:
+                self._balance.leave(value, self._size(value), through=opcode in _PRODUCTS)
 
     def _is_layer(self, operation: CoreOperation) -> bool:
         """Return whether an operation multiplies the last axis of a native value with a matrix."""
@@ -170,6 +210,8 @@ class _Moving:
             else:
                 back = self._back(operation, "Transpose", moved, {"permutation": found.order})
                 self._lies.setdefault(operation.value_id, {}).setdefault(found.order, moved)
+            if self._balance is not None:
+                self._balance.join(operation.operands, operation.value_id, _gain(operation, order))
             self._append(made, back)
             return True
         return False

@@ -71,12 +71,13 @@ def _along(name: str) -> Rule:
 
 
 def _reduction(operation: CoreOperation, order: Order, _: Shape) -> Moved | None:
-    given: Any = operation.attributes["axes"]
-    rank = len(order)
+    rank, finds = len(order), "axis" in operation.attributes
+    given: Any = (operation.attributes["axis"],) if finds else operation.attributes["axes"]
     gone = {order[axis % rank] for axis in given}
     if not gone:
         return None  # all axes, or none: there is no order to choose
-    attributes = {**operation.attributes, "axes": tuple(sorted(gone))}
+    axes = {"axis": min(gone)} if finds else {"axes": tuple(sorted(gone))}
+    attributes = {**operation.attributes, **axes}
     kept = order
     if not operation.attributes["keepdims"]:
         left = [axis for axis in range(rank) if axis not in gone]
@@ -112,9 +113,9 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     "StopGradient": _elementwise,
     **dict.fromkeys(("Pad", "Slice", "ReduceWindow"), _lists),
-    **dict.fromkeys(("Sum", "Mean", "Reduce"), _reduction),
+    **dict.fromkeys(("Sum", "Mean", "Reduce", "ReduceProd", "ReduceBits", "ArgMax"), _reduction),
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _reshape),
-    "Concat": _along("axis"),
+    **dict.fromkeys(("Concat", "Cumulate"), _along("axis")),
     "LayerNorm": _along("feature_axis"),
 }
 #: What a rule of reshapes makes is this.

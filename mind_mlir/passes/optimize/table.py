@@ -69,7 +69,8 @@ PASSES: tuple[FunctionPass, ...] = (
     ),
     Pass(
         "layouts",
-        "computes what lies between convolutions in their order of axes, and transposes it behind that",
+        "transposes behind what is computed rather than before: between convolutions, which have an order of "
+        "axes, and where fewer elements are transposed then: `sum(transpose(x), axis=1)` is `sum(x, axis=0)`",
         move_transposes,
         "elements are moved, and computed by the same operations; sums that then run along other axes may be "
         "in another order, within their bound",

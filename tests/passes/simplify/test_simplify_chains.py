@@ -113,7 +113,6 @@ SAME = "reshape(x), expand_dims(x), squeeze(x) to the shape of x"
 ROWS = "gather(x), take(x) of constant indices that count evenly"
 STARTS = "dynamic_slice(x) of constant starts, or of all elements"
 SUNK = "f(broadcast(x), broadcast(y))"
-TURNED = "transpose(f(transpose(x), transpose(y)))"
 EXTREMES = "max(broadcast(x)), min(broadcast(x)) over axes"
 
 FIRES = [
@@ -293,18 +292,6 @@ FIRES = [
     Case(SUNK, ((3, 1),), lambda g, x: g("IsFinite", spread(g, x, 3, 5)), ("IsFinite", "BroadcastTo")),
     Case(SUNK, ((),), lambda g, x: g("Cast", spread(g, x, 3, 5), dtype=DType.SI64), ("Cast", "BroadcastTo")),
     Case(
-        TURNED,
-        ((3, 2), (3, 2)),
-        lambda g, x, y: turn(g, g("Add", g("Exp", turn(g, x, 1, 0)), turn(g, y, 1, 0)), 1, 0),
-        ("Exp", "Add"),
-    ),
-    Case(
-        TURNED,
-        ((2, 3, 4),),
-        lambda g, x: turn(g, g("Mul", turn(g, x, 1, 2, 0), g.full(3.0, g.dtype, (3, 4, 2))), 2, 0, 1),
-        ("Mul",),
-    ),
-    Case(
         EXTREMES,
         ((3, 1),),
         lambda g, x: extreme(g, spread(g, x, 2, 3, 5), "Max", 0, 2),
@@ -380,18 +367,6 @@ STAYS = [
     ),
     Case(SUNK, ((3,),), lambda g, x: g("Add", spread(g, x, 2, 3), g.parameter((2, 3))), None),
     Case(SUNK, (), lambda g: g("Exp", g.full(1.5, g.dtype, (3,))), None),
-    Case(
-        TURNED,
-        ((3, 2), (2, 3)),
-        lambda g, x, y: turn(g, g("Add", turn(g, x, 1, 0), y), 1, 0),
-        None,
-    ),
-    Case(
-        TURNED,
-        ((3, 2),),
-        lambda g, x: twice(lambda: g("Neg", turn(g, x, 1, 0)), lambda inner: turn(g, inner, 1, 0)),
-        None,
-    ),
     Case(EXTREMES, ((3, 1),), lambda g, x: extreme(g, spread(g, x, 3, 5), "Sum", 1), None),
     Case(EXTREMES, ((3, 1),), lambda g, x: extreme(g, spread(g, x, 3, 5), "Max", 0), None),
     Case(EXTREMES, ((3, 1),), lambda g, x: extreme(g, spread(g, x, 3, 0), "Max", 1), None),

@@ -20,13 +20,13 @@ from mind_mlir.lowering.schedule.contraction.marked import Product
 from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand, match_contraction
 from mind_mlir.lowering.schedule.contraction.words import words_for
 from mind_mlir.lowering.schedule.fusion.groups.group import vector_dims
-from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, emitted, merged
-from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops, transposed
+from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, merged
+from mind_mlir.lowering.schedule.linalg_view.values import filling_constant, hoistable_loops
 from mind_mlir.lowering.schedule.movement.transposition import (
-    TRANSPOSITION,
+    emit_in_order,
+    emit_transposed,
     match_transposition,
     through_transposes,
-    with_few_loops,
 )
 from mind_mlir.mlir.values import definition
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -151,19 +151,9 @@ def with_last(view: View, right: Operand, place: int, site: Site) -> View:
     number = next(at for at, access in enumerate(view.accesses) if access is right.access)
     order = list(range(len(right.access)))
     order[place], order[-1] = order[-1], place
-    source = site.scope.views.of(definition(transposed(right.value, order)))
-    assert source is not None, "a transpose is loops"
     access = tuple(right.access[at] for at in order)
     shape = tuple(view.shapes[number][at] for at in order)
-    return view.reading({number: (_transposed(source, site), access, shape)})
-
-
-def _transposed(source: View, site: Site) -> Value:
-    """Emit what a transpose computes, and return it."""
-    there = Site(source.op, source, site.scope, site.groups)
-    found = emitted(TRANSPOSITION, with_few_loops(source), there)
-    assert isinstance(found, list), "of each there is a schedule"
-    return found[0]
+    return view.reading({number: (emit_in_order(right.value, order, site), access, shape)})
 
 
 def _materialized(view: View, site: Site) -> View:
@@ -172,7 +162,7 @@ def _materialized(view: View, site: Site) -> View:
         op = definition(operand)
         source = None if op is None else site.scope.views.of(op.operation)
         if source is not None and match_transposition(source) is not None:
-            operand.replace_all_uses_with(_transposed(source, site))
+            operand.replace_all_uses_with(emit_transposed(source, site))
     return view.current()
 
 

@@ -17,16 +17,16 @@ from mind_mlir.lowering.emission.decision import Choice, chosen
 from mind_mlir.lowering.emission.shuffles import transpose
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.emission.stores import past_caches
-from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, merged
-from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation
+from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, emitted, merged
+from mind_mlir.lowering.schedule.linalg_view.values import inverse_permutation, transposed
 from mind_mlir.lowering.schedule.movement.narrow import NarrowEmitter, NarrowSchedule, narrow_schedule
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.mlir.values import is_result_of, terminator_of
+from mind_mlir.mlir.values import definition, is_result_of, terminator_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Env, View
@@ -269,6 +269,21 @@ TRANSPOSITION: Kind[Transposition, TranspositionSchedule | NarrowSchedule] = Kin
     lambda nest, schedule, site: [_emitted(site.scope.emitter, nest, schedule)],
     _prepare,
 )
+
+
+def emit_transposed(source: View, site: Site) -> Value:
+    """Emit what a transpose for the operation at ``site`` computes, and return it."""
+    there = Site(source.op, source, site.scope, site.groups)
+    found = emitted(TRANSPOSITION, with_few_loops(source), there)
+    assert isinstance(found, list), "of each there is a schedule"
+    return found[0]
+
+
+def emit_in_order(value: Value, order: Sequence[int], site: Site) -> Value:
+    """Emit the tensor ``value`` with its dimensions in another order, for the operation at ``site``."""
+    source = site.scope.views.of(definition(transposed(value, order)))
+    assert source is not None, "a transpose is loops"
+    return emit_transposed(source, site)
 
 
 def through_transposes(view: View) -> View:

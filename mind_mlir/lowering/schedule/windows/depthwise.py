@@ -91,10 +91,11 @@ class DepthwiseSchedule:
 
 
 class Roles(NamedTuple):
-    """The loops of a convolution: over windows, over their elements, over what a group has several of."""
+    """The loops of a convolution: over windows, their elements, groups, and what these have several of."""
 
     space: tuple[int, ...]
     taps: tuple[int, ...]
+    group: int | None
     feature: int | None
     channel: int | None
 
@@ -128,7 +129,9 @@ def match_convolution(site: Site) -> Convolution | None:
 def match_depthwise(site: Site) -> Depthwise | Refusal | None:
     """Return the operation as a convolution of floats in groups of few channels, if it is one."""
     found = match_convolution(site)
-    return None if found is None else _found(*found, site.scope.target)
+    if found is None or found.roles.group is None:
+        return None
+    return _found(*found, site.scope.target)
 
 
 def _roles(view: View, place: int) -> Roles | None:
@@ -142,20 +145,20 @@ def _roles(view: View, place: int) -> Roles | None:
     space = len(slides)
     if not space or slides != list(range(1, space + 1)) or len(out) <= space + 1:
         return None
-    group, *feature = out[space + 1 :]
+    group, feature = out[space + 1 : space + 2], out[space + 2 :]
     channel = [dim for dim in taps[space:] if dim in view.reductions]
-    if len(feature) > 1 or len(channel) > 1 or taps != [*taps[:space], *channel, group, *feature]:
+    if len(feature) > 1 or len(channel) > 1 or taps != [*taps[:space], *channel, *group, *feature]:
         return None
-    if not feature and channel and view.extents[group] == view.extents[channel[0]] == 1:
-        group, channel = channel[0], []  # one channel, of one group
     ends = [image[0].dim, *(index.dim for index in image[space + 1 :])]
-    if ends != [out[0], group, *channel] or not {*taps[:space], *channel} <= set(view.reductions):
+    if ends == [out[0], *channel] and not feature:
+        group, feature = [], group  # all channels for all features
+    if ends != [out[0], *group, *channel] or not {*taps[:space], *channel} <= set(view.reductions):
         return None
     for index, window, tap in zip(image[1:], out[1:], taps[:space], strict=False):
         if index.constant or {dim for dim, _ in index.terms} != {window, tap}:
             return None
     loops = tuple(out[1 : space + 1]), tuple(taps[:space])
-    return Roles(*loops, feature[0] if feature else None, channel[0] if channel else None)
+    return Roles(*loops, *(next(iter(each), None) for each in (group, feature, channel)))
 
 
 def _found(

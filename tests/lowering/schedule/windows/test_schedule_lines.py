@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 _ONCE = {"padding_low": (2, 1), "padding_high": (0, 3)}
 
 
-def convolution(image: tuple[int, ...], window: tuple[int, ...], **lists: Any) -> Module:
-    """Return a convolution of each channel by itself, with one feature each."""
+def convolution(
+    image: tuple[int, ...], window: tuple[int, ...], features: int = 0, groups: int = 0, **lists: Any
+) -> Module:
+    """Return a convolution of each channel by itself, with one feature each, unless said otherwise."""
     builder = Builder()
+    groups = groups or (1 if features else image[-1])
     x = builder.input("x", TensorType(DType.F32, image))
-    w = builder.input("w", TensorType(DType.F32, (*window, 1, image[-1])))
-    form: dict[str, Any] = {"groups": image[-1], "accum_dtype": DType.F32, "out_dtype": DType.F32}
+    filters = (*window, image[-1] // groups, features or image[-1])
+    w = builder.input("w", TensorType(DType.F32, filters))
+    form: dict[str, Any] = {"groups": groups, "accum_dtype": DType.F32, "out_dtype": DType.F32}
     return builder.build([builder.emit("Convolution", x, w, **form, **lists)])
 
 
@@ -48,6 +52,17 @@ def given(module: Module, seed: int) -> dict[str, Any]:
         ((1, 4, 5, 16, 3), (3, 2, 3), {}),
         ((1, 6, 18, 1), (2, 2), {"padding_low": (-1, 0), "padding_high": (0, -1)}),
         ((1, 3, 131, 5), (2, 4), {}),
+        # In planes.
+        ((2, 9, 70, 1), (4, 5), {"strides": (1, 2)}),
+        ((1, 11, 71, 1), (3, 7), {"strides": (2, 3), "window_dilation": (1, 2)}),
+        ((1, 14, 80, 1), (20, 13), {"strides": (1, 2), "padding_low": (3, 4), "padding_high": (4, 1)}),
+        ((2, 300, 1), (70,), {"strides": (4,)}),
+        ((2, 6, 40, 2), (3, 3), {"features": 2}),
+        ((1, 7, 53, 1), (5, 5), {"features": 3}),
+        ((1, 40, 70, 2), (9, 9), {"features": 3, "strides": (2, 2)}),
+        ((1, 9, 67, 3), (7, 7), {"strides": (1, 2)}),
+        ((2, 9, 50, 4), (9, 5), {"features": 4, "groups": 2}),
+        ((1, 4, 5, 33, 2), (3, 2, 3), {"features": 2, "strides": (1, 1, 1)}),
     ],
 )
 @pytest.mark.parametrize("target", ["sse", "avx2", None])
@@ -67,7 +82,8 @@ def test_values(
     ("image", "window", "lists", "reason"),
     [
         ((1, 9, 40, 16), (3, 3), {}, "less than a pixel"),
-        ((1, 9, 40, 3), (3, 3), {"strides": (1, 2)}, "more than a pixel apart"),
+        ((1, 9, 40, 3), (3, 3), {"strides": (1, 2)}, "planes would take longer"),
+        ((1, 9, 40, 64), (3, 3), {"features": 1}, "planes would take longer"),
         ((1, 9, 8, 1), (3, 3), {}, "would not fit registers, or lines"),
     ],
 )
@@ -90,10 +106,12 @@ def test_dtypes(dtype: DType) -> None:
     np.testing.assert_array_equal(np.asarray(function(x, w)), expected.astype(dtype.numpy))
 
 
-def test_numbers_that_are_none_stay_where_they_are_seen() -> None:
-    module = convolution((1, 5, 40, 1), (2, 2))
+@pytest.mark.parametrize(("width", "stride"), [(40, 1), (81, 2), (80, 2), (122, 3)])
+def test_numbers_that_are_none_stay_where_they_are_seen(width: int, stride: int) -> None:
+    module = convolution((1, 5, width, 1), (2, 3), strides=(1, stride))
     arguments = given(module, 2)
-    arguments["x"][0, 2, 20, 0], arguments["w"][1, 1, 0, 0] = np.nan, np.inf
+    arguments["x"][0, 2, 20, 0], arguments["x"][0, 1, -1, 0] = np.nan, np.inf
+    arguments["w"][1, 1, 0, 0] = np.inf
     (found,), (expected,) = mind_mlir.compile(module)(**arguments), interpret(module, arguments)
     np.testing.assert_array_equal(found, expected)
 
