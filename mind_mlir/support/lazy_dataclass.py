@@ -68,6 +68,8 @@ class _Facts:
 
     def settle(self) -> None:
         """Find out. Each attribute changes at once: other threads may ask."""
+        # Else `dataclasses` writes down the signature, for which it compiles the tokenizer's expressions.
+        self._written.__doc__ = self._written.__doc__ or self._written.__name__
         cls: Any = dataclasses.dataclass(
             self._written, init=False, repr=False, eq=False, match_args=False, kw_only=self._kw_only
         )
