@@ -39,19 +39,16 @@ _MOST_ELSEWHERE = 8
 SCALAR_ATTRIBUTE = "mind.scalar"
 
 
-def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) -> None:
+def annotate_loops(loops: Iterable[Operation]) -> None:
     """Ask LLVM not to unroll the longer ``loops``, and mark functions that gain by its passes.
 
-    These are each `scf.for` of a module, and each `scf.if` and `scf.while`. Hints that are there stay.
+    These are each `scf.for` and `scf.while` of a module. Hints that are there stay.
 
     Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
     execution runs it faster. Nor does it a short loop around a longer one, as that over the digits of a sort.
     """
     scalar = ir.UnitAttr.get()
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
-    for op in branches:
-        if op.name != "scf.if" and _keeps_state(op):
-            function_around(op).attributes[SCALAR_ATTRIBUTE] = scalar
     for loop in loops:
         is_program = is_control(loop)
         if _keeps_state(loop) if is_program else not _has_more(loop) and _is_worthwhile(loop):
@@ -82,7 +79,7 @@ def _own(op: Operation) -> Iterator[Operation]:
         elif inner.name not in _LOOPS:
             yield inner
         elif inner.name == "scf.for" and not is_control(inner) and _is_short(inner):
-            yield from list(_own(inner)) * _turns(inner)
+            yield from list(_own(inner)) * (_turns(inner) or 0)
 
 
 def _work(op: Operation, functions: Mapping[str, Operation]) -> int:
@@ -91,17 +88,17 @@ def _work(op: Operation, functions: Mapping[str, Operation]) -> int:
     for inner in _operations(op):
         if inner.name == "func.call":
             found += _work(functions[str(inner.attributes["callee"].value)], functions)
-        found += 1 + _turns(inner) * _work(inner, functions) if inner.regions else 1
+        turns = _turns(inner) if inner.name == "scf.for" else None
+        found += 1 + (1 if turns is None else turns) * _work(inner, functions)
     return found
 
 
-def _turns(op: Operation) -> int:
-    """Return how often ``op`` runs what it contains; 1 where that is unknown."""
-    bounds = [constant_of(bound) for bound in list(op.operands)[:3]] if op.name == "scf.for" else [None]
-    if None in bounds:
-        return 1
-    lower, upper, step = bounds
-    return max(-(-(upper - lower) // step), 0)
+def _turns(op: Operation) -> int | None:
+    """Return how often ``op``, a loop, runs; None where that is unknown."""
+    lower, upper, step = (constant_of(bound) for bound in list(op.operands)[:3])
+    if lower is None or upper is None or step is None:
+        return None
+    return -(-(upper - lower) // step)
 
 
 def _is_worthwhile(loop: Operation) -> bool:
@@ -159,12 +156,9 @@ def attach_annotations(module: Module) -> None:
 
 def _is_short(loop: Operation) -> bool:
     """Return whether ``loop`` runs a few times, and what it repeats has no loop that runs more often."""
-    lower, upper, step = (constant_of(bound) for bound in list(loop.operands)[:3])
-    if lower is None or upper is None or step is None:
-        return False
-    around = loop.parent
+    turns, around = _turns(loop), loop.parent
     inside = around.name != "scf.if" and is_control(around)
-    if upper - lower > (_SHORT_INSIDE if inside else _SHORT) * step:
+    if turns is None or turns > (_SHORT_INSIDE if inside else _SHORT):
         return False
     return all(_is_short(each.operation) for each in find_all(loop, scf.ForOp) if each.operation != loop)
 

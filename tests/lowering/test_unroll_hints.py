@@ -22,7 +22,7 @@ def may_be_unrolled(*counts: int) -> list[bool]:
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         loops = [each.operation for each in reversed(find_all(module.operation, scf.ForOp))]  # from outside
-        annotate_loops(loops, ())
+        annotate_loops(loops)
         return ["llvm.loop_annotation" not in loop.attributes for loop in loops]
 
 
@@ -69,7 +69,7 @@ def is_marked(body: str, *, loop: str = "scf.for %i = %c0 to %c99 step %c1", mar
     }}"""
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        annotate_loops([each.operation for each in find_all(module.operation, scf.ForOp)], ())
+        annotate_loops([each.operation for each in find_all(module.operation, scf.ForOp)])
         return SCALAR_ATTRIBUTE in module.body.operations[1].attributes
 
 
