@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE
 from mind_mlir.lowering.functions.outlining import is_control
 from mind_mlir.mlir import llvm_operations
 from mind_mlir.mlir.bindings import ir, scf
 from mind_mlir.mlir.passes import find_all, find_named
-from mind_mlir.mlir.values import constant_of, function_around
+from mind_mlir.mlir.values import constant_of, function_around, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type
+    from mind_mlir.mlir.bindings import Module, Operation, Type
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8
@@ -28,40 +27,103 @@ _SHORT = 8
 _SHORT_INSIDE = 16
 _OTHERS = ("scf.for", "func.call", "memref.copy")
 _ON_LOOP = "llvm.loop_annotation"
+_WRITES = ("memref.store", "vector.store", "vector.transfer_write")
+#: Operations of a loop over scalars that compute nothing.
+_MOVES = ("arith.constant", "arith.index_cast", "memref.load", "memref.store", "scf.if", "scf.yield")
+#: Fewer operations for each element that is written where another one says take less time than memory.
+_LITTLE = 4
+_LOOPS = ("scf.for", "scf.while")
+#: A loop of the program may run so many operations for each of its own.
+_MOST_ELSEWHERE = 8
 #: Marks functions with loops that LLVM's passes make faster.
 SCALAR_ATTRIBUTE = "mind.scalar"
 
 
-def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) -> None:
+def annotate_loops(loops: Iterable[Operation]) -> None:
     """Ask LLVM not to unroll the longer ``loops``, and mark functions that gain by its passes.
 
-    These are each `scf.for` of a module, and each `scf.if` and `scf.while`. Hints that are there stay.
+    These are each `scf.for` and `scf.while` of a module. Hints that are there stay.
 
     Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
     execution runs it faster. Nor does it a short loop around a longer one, as that over the digits of a sort.
     """
     scalar = ir.UnitAttr.get()
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
-    for op in branches:
-        _mark_parent(op, scalar)
     for loop in loops:
-        if not _has_more(loop):
+        is_program = is_control(loop)
+        if _keeps_state(loop) if is_program else not _has_more(loop) and _is_worthwhile(loop):
             function_around(loop).attributes[SCALAR_ATTRIBUTE] = scalar
-        if is_control(loop):
-            _mark_parent(loop, scalar)
-        elif _ON_LOOP not in loop.attributes and not _is_short(loop):
+        if not is_program and _ON_LOOP not in loop.attributes and not _is_short(loop):
             loop.attributes[_ON_LOOP] = hint
 
 
-def _mark_parent(op: Operation, scalar: Attribute) -> None:
-    """Mark the function whose own block ``op``, control flow of the program, stands in.
+def _keeps_state(loop: Operation) -> bool:
+    """Return whether LLVM's passes may keep in registers what ``loop``, of the program, writes in each turn.
 
-    In a kernel, one that chooses among vector code or calls is no control flow of the program: it says which
-    of several products a chunk belongs to, or which micro-kernel may be called.
+    That is what it writes itself, or by loops that are short enough to be unrolled. One whose time goes to
+    what it calls, or to longer loops over vectors, takes as long without these passes.
     """
-    parent = op.parent
-    if parent.name == "func.func" and not (KERNEL_ATTRIBUTE in parent.attributes and _has_more(op)):
-        parent.attributes[SCALAR_ATTRIBUTE] = scalar
+    own = list(_own(loop))
+    if _has_more(loop) and not any(op.name in _WRITES for op in own):
+        return False
+    module = function_around(loop).parent
+    functions = {name_of(op): op for op in _operations(module) if op.name == "func.func"}
+    return _work(loop, functions) <= _MOST_ELSEWHERE * len(own)
+
+
+def _own(op: Operation) -> Iterator[Operation]:
+    """Return the operations of ``op`` that are not in longer loops, as often as short loops repeat them."""
+    for inner in _operations(op):
+        if inner.name == "scf.if":
+            yield from _own(inner)
+        elif inner.name not in _LOOPS:
+            yield inner
+        elif inner.name == "scf.for" and not is_control(inner) and _is_short(inner):
+            yield from list(_own(inner)) * (_turns(inner) or 0)
+
+
+def _work(op: Operation, functions: Mapping[str, Operation]) -> int:
+    """Return how many operations ``op`` runs, with what it calls; loops whose turns are unknown run once."""
+    found = 0
+    for inner in _operations(op):
+        if inner.name == "func.call":
+            found += _work(functions[str(inner.attributes["callee"].value)], functions)
+        turns = _turns(inner) if inner.name == "scf.for" else None
+        found += 1 + (1 if turns is None else turns) * _work(inner, functions)
+    return found
+
+
+def _turns(op: Operation) -> int | None:
+    """Return how often ``op``, a loop, runs; None where that is unknown."""
+    lower, upper, step = (constant_of(bound) for bound in list(op.operands)[:3])
+    if lower is None or upper is None or step is None:
+        return None
+    return -(-(upper - lower) // step)
+
+
+def _is_worthwhile(loop: Operation) -> bool:
+    """Return whether LLVM's passes make ``loop``, over scalars, faster.
+
+    They do not where elements are moved, or a few operations are done with what lies at places that are read.
+    """
+    if _turns(loop) != 1 and _is_short(loop):
+        return True
+    work, stores, reads_places = 0, 0, False
+    for op in _nested(loop):
+        stores += op.name == "memref.store"
+        reads_places |= op.name == "arith.index_cast"
+        work += op.name not in _MOVES
+    return work >= _LITTLE * max(stores, 1) if reads_places else work > 0
+
+
+def _operations(op: Operation) -> Iterator[Operation]:
+    return (each.operation for region in op.regions for block in region.blocks for each in block.operations)
+
+
+def _nested(op: Operation) -> Iterator[Operation]:
+    for inner in _operations(op):
+        yield inner
+        yield from _nested(inner)
 
 
 def _has_more(op: Operation) -> bool:
@@ -94,12 +156,9 @@ def attach_annotations(module: Module) -> None:
 
 def _is_short(loop: Operation) -> bool:
     """Return whether ``loop`` runs a few times, and what it repeats has no loop that runs more often."""
-    lower, upper, step = (constant_of(bound) for bound in list(loop.operands)[:3])
-    if lower is None or upper is None or step is None:
-        return False
-    around = loop.parent
+    turns, around = _turns(loop), loop.parent
     inside = around.name != "scf.if" and is_control(around)
-    if upper - lower > (_SHORT_INSIDE if inside else _SHORT) * step:
+    if turns is None or turns > (_SHORT_INSIDE if inside else _SHORT):
         return False
     return all(_is_short(each.operation) for each in find_all(loop, scf.ForOp) if each.operation != loop)
 

@@ -111,7 +111,7 @@ def to_llvm(
         if to_loops:
             run_passes(module, to_loops, verify=verify)
             names, found = _survey(module)
-        annotate_loops(found["scf.for"], found["scf.if"] + found["scf.while"])
+        annotate_loops(found["scf.for"] + found["scf.while"])
         divide_as_floats(op for name in DIVISIONS for op in found[name])
         replaced = [op for name in REPLACED for op in found[name]]
         expansions = expand_math(module, replaced, fma=machine.fma, scales=machine.scales)
@@ -173,7 +173,7 @@ def _survey(module: Module) -> tuple[set[str], dict[str, list[Operation]]]:
 
     What `_WIDE_TRANSFER` and `_OTHER_VIEW` stand for is among the names; other views become casts.
     """
-    kept = ("memref.alloca", "scf.for", "scf.if", "scf.while", "vector.gather")
+    kept = ("memref.alloca", "scf.for", "scf.while", "vector.gather")
     names, found = survey(module, *kept, *REPLACED, *DIVISIONS, *VIEWS, *TRANSFERS)
     if cast_views(op for name in VIEWS for op in found[name]):
         names.add(_OTHER_VIEW)

@@ -11,7 +11,7 @@ from mind_mlir.lowering.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.contraction.constant_factors import constants_for_products
 from mind_mlir.lowering.schedule.contraction.conversions import read_unconverted
 from mind_mlir.lowering.schedule.contraction.grouped import group_products
-from mind_mlir.lowering.schedule.contraction.match import is_factor
+from mind_mlir.lowering.schedule.contraction.match import is_factor, may_be_product
 from mind_mlir.lowering.schedule.contraction.operands import (
     make_factors_dense,
     split_transposes,
@@ -126,7 +126,7 @@ class FunctionScheduler:
         erase_unused(block)
         bring_together(block)
         made = {} if self._winograd is None else dict(self._winograd.made)
-        if any(_may_attend(operation.operation) for operation in block.operations):
+        if any(may_be_product(operation.operation) for operation in block.operations):
             from mind_mlir.lowering.schedule.attention.marked import mark_attentions  # noqa: PLC0415 -- others do without
 
             made |= mark_attentions(block, views, scope.target, scope.kernels)
@@ -219,20 +219,6 @@ _REGIONS = {
     "scf.if": ("then", "else"),
     "scf.while": ("condition", "body"),
 }
-
-
-#: What the names of products end with.
-_PRODUCTS = ("matmul", "matvec", "vecmat", "dot")
-
-
-def _may_attend(op: Operation) -> bool:
-    """Return whether ``op`` may be a product, as what an attention ends with is."""
-    name = op.name
-    if not name.startswith("linalg.") or len(op.operands) != 3:
-        return False
-    return name.endswith(_PRODUCTS) or (
-        name == "linalg.generic" and "reduction" in str(op.attributes["iterator_types"])
-    )
 
 
 def _region_names(op: Operation) -> Sequence[str]:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.marked import replace_operation
-from mind_mlir.lowering.schedule.contraction.match import STORED, Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.match import (
+    STORED,
+    Contraction,
+    match_contraction,
+    may_be_product,
+)
 from mind_mlir.lowering.schedule.contraction.words import words_for
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity
 from mind_mlir.lowering.schedule.linalg_view.values import (
@@ -50,7 +55,7 @@ def read_unconverted(function: Operation, views: Views, target: Target) -> None:
     found: list[Operation] = []
 
     def collect(op: Operation) -> object:
-        if op.name.startswith("linalg."):
+        if may_be_product(op):
             found.append(op)
         return ir.WalkResult.ADVANCE
 

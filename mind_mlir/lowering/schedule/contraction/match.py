@@ -101,6 +101,20 @@ class Contraction:
         return 1 if dim is None else self.view.extents[dim]
 
 
+#: What the names of products end with.
+_PRODUCTS = ("matmul", "matvec", "vecmat", "dot")
+
+
+def may_be_product(op: Operation) -> bool:
+    """Return whether ``op`` may be a product; most are not, which takes less time to see than a view."""
+    name = op.name
+    if not name.startswith("linalg.") or len(op.operands) != 3:
+        return False
+    return name.endswith(_PRODUCTS) or (
+        name == "linalg.generic" and "reduction" in str(op.attributes["iterator_types"])
+    )
+
+
 def match_contraction(view: View) -> Contraction | None:
     """Return ``view`` as a contraction with vectors along the last dimension of its result, if it is one."""
     if len(view.operands) != 3 or view.results != 1 or not view.reductions or not view.accesses[2]:
