@@ -92,3 +92,10 @@ TABLES = {
         ),
     ),
 }
+
+#: 2**r for abs(r) <= 1/2; coefficients, lowest power first.
+#: Exponentials of all numbers of a format are rounded to the same ones as precise ones are.
+NARROW_EXP2 = {
+    "bf16": (1.0, 0.69312143, 0.24024685, 0.055921987, 0.009573377),
+    "f16": (1.0, 0.6931472, 0.24022646, 0.055503286, 0.009618489, 0.001339993, 0.00015345812),
+}

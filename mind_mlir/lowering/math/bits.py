@@ -89,6 +89,10 @@ def magnitude_of(value: Value) -> Value:
 
 
 def rounded_up(bits: Value, shift: int) -> Value:
-    """Emit what makes a shift to the right round to nearest even: half, less one if the last bit is even."""
+    """Emit what makes a shift to the right round to nearest even: half, less one if the last bit is even.
+
+    The opposite of that is subtracted: AVX-512 makes it of the bits moved down in one instruction.
+    """
     odd = masked(shift_right(bits, shift), 1)
-    return arith.AddIOp(plus(bits, (1 << (shift - 1)) - 1), odd).result
+    less = arith.XOrIOp(odd, word(bits.type, (1 << 32) + 1 - (1 << (shift - 1)))).result
+    return arith.SubIOp(bits, less).result

@@ -12,6 +12,7 @@ import itertools
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.math import bits as emit
 from mind_mlir.lowering.math.atan2 import emit_atan2
 from mind_mlir.lowering.math.exponentials import (
     FORMATS,
@@ -20,6 +21,7 @@ from mind_mlir.lowering.math.exponentials import (
     emit_expm1,
     emit_log,
     emit_log1p,
+    emit_narrow_exp,
     emit_tanh,
 )
 from mind_mlir.lowering.math.float_emitter import FloatEmitter
@@ -35,6 +37,8 @@ from mind_mlir.lowering.math.trigonometry import emit_cos, emit_sin, emit_tan
 from mind_mlir.mlir import llvm_operations
 from mind_mlir.mlir.bindings import ir, vector
 from mind_mlir.mlir.passes import find_named
+from mind_mlir.mlir.special_tables import NARROW_EXP2
+from mind_mlir.mlir.values import definition
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -71,6 +75,8 @@ _ROUNDING: dict[str, Callable[..., str]] = {
     "math.roundeven": emit_round_even,
 }
 _FUNCTIONS |= _ROUNDING
+#: The same for functions of f32 of numbers of a narrow format, where results are rounded to it.
+_OF_NARROW: dict[str, Callable[..., str]] = {"math.exp": emit_narrow_exp}
 #: The names of the operations that may be replaced.
 REPLACED = tuple(_FUNCTIONS)
 
@@ -106,7 +112,7 @@ def expand_math(
         scales: Whether an instruction multiplies vectors of 64 bytes by powers of two, which changes no bits.
     """
     expansions = Expansions()
-    symbols: dict[tuple[str, Type], str] = {}
+    symbols: dict[tuple[str, str, Type], str] = {}
     taken: set[str] = set()
     for op in operations:
         operands = list(op.operands)
@@ -115,14 +121,16 @@ def expand_math(
             expansions.others = True
             continue
         row = ir.VectorType.get(shape[-1:], element) if shape else element
-        key = (op.name, row)
+        narrow = _narrow_format(op) if op.name in _OF_NARROW else ""
+        key = (op.name, narrow, row)
         if key not in symbols:
             taken = taken or _symbols(module)
-            symbols[key] = _unused(f"mind.{op.name.partition('.')[2]}.{_spell(row)}", taken)
+            name = ".".join(filter(None, ("mind", op.name.partition(".")[2], narrow, _spell(row))))
+            symbols[key] = _unused(name, taken)
             taken.add(f"{symbols[key]}.rare")
             lanes = shape[-1] if shape else None
             expansions.functions[symbols[key]] = _function(
-                op.name, len(operands), element.width, lanes, fma=fma, scales=scales
+                op.name, len(operands), element.width, lanes, narrow, fma=fma, scales=scales
             )
             with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
                 type_ = ir.Type.parse(f"!llvm.func<{row} ({', '.join([str(row)] * len(operands))})>")
@@ -175,6 +183,19 @@ def _parts(type_: Type) -> tuple[list[int], Type | None]:
     return shape, element if isinstance(element, ir.F32Type | ir.F64Type) else None
 
 
+def _narrow_format(op: Operation) -> str:
+    """Return the format of what ``op`` is given, if its result is rounded to that; else nothing."""
+    operand = definition(op.operands[0])
+    if operand is None or operand.name != "arith.extf":
+        return ""
+    narrow = str(emit.element_of(operand.operands[0].type))
+    users = [use.owner for use in op.results[0].uses]
+    is_narrow = all(
+        user.name == "arith.truncf" and str(emit.element_of(user.results[0].type)) == narrow for user in users
+    )
+    return narrow if narrow in NARROW_EXP2 and is_narrow else ""
+
+
 def _call(symbol: str, operands: list[Value], row: Type, shape: list[int]) -> tuple[Value, int]:
     """Emit calls for ``operands``, one for each row of a vector; return the result and how many there are."""
     if operands[0].type == row:
@@ -207,14 +228,19 @@ def _symbols(module: Module) -> set[str]:
 
 
 @functools.cache
-def _function(operation: str, operands: int, bits: int, lanes: int | None, *, fma: bool, scales: bool) -> str:
+def _function(
+    operation: str, operands: int, bits: int, lanes: int | None, narrow: str, *, fma: bool, scales: bool
+) -> str:
     """Return the text of the function that takes the place of ``operation``, under the symbol `name`.
 
     What it calls, if anything, is behind it, under `name.rare`.
     """
     emitter = FloatEmitter(bits, lanes, fma=fma, scales=scales)
     arguments = [f"%arg{place}" for place in range(operands)]
-    result = _FUNCTIONS[operation](emitter, FORMATS[bits], *arguments)
+    if narrow:
+        result = _OF_NARROW[operation](emitter, FORMATS[bits], *arguments, narrow)
+    else:
+        result = _FUNCTIONS[operation](emitter, FORMATS[bits], *arguments)
     body = "\n".join(emitter.lines)
     parameters = ", ".join(f"{argument}: {emitter.type}" for argument in arguments)
     text = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES, TANH_SPLIT
+from mind_mlir.mlir.special_tables import ERF_SPLIT, NARROW_EXP2, TABLES, TANH_SPLIT
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -106,10 +106,7 @@ def emit_exp(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
 
     A small ``addend`` is added to r, and the result is rounded but once, nearly: what is exact stays exact.
     """
-    low, high = format_.exp_range
-    # Comparisons with NaN are false, so that it is kept.
-    x = n.select(n.less(n.number(high), x), n.number(high), x)
-    x = n.select(n.less(x, n.number(low)), n.number(low), x)
+    x = _in_range(n, format_, x)
     large, small, both, power = exp_parts(n, format_, x, 2 * format_.bias, addend)
     one = n.number(1.0)
     if addend:
@@ -118,6 +115,29 @@ def emit_exp(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
     else:
         # Adding the exact part of r last leaves its rounding error out of all but the small terms.
         p = n.add(n.add(large, small), one)
+    return _scaled(n, format_, p, both, power)
+
+
+def emit_narrow_exp(n: FloatEmitter, format_: Format, x: str, narrow: str) -> str:
+    """Emit 2**k 2**r, k + r = x / ln 2, which rounds to the ``narrow`` float that e**x does, if x is one."""
+    x, inverse = _in_range(n, format_, x), n.number(1 / math.log(2))
+    shift = n.number(1.5 * 2.0**format_.mantissa + 2 * format_.bias)
+    shifted = n.fma(x, inverse, shift)
+    k = n.subtract(shifted, shift)
+    r = n.fma(x, inverse, n.subtract(n.number(-0.0), k))
+    return _scaled(n, format_, n.polynomial(r, NARROW_EXP2[narrow]), n.bits(shifted), k)
+
+
+def _in_range(n: FloatEmitter, format_: Format, x: str) -> str:
+    """Emit the nearest argument of an exponential that 2**k is computed for."""
+    low, high = format_.exp_range
+    # Comparisons with NaN are false, so that it is kept.
+    x = n.select(n.less(n.number(high), x), n.number(high), x)
+    return n.select(n.less(x, n.number(low)), n.number(low), x)
+
+
+def _scaled(n: FloatEmitter, format_: Format, p: str, both: str, power: str) -> str:
+    """Emit ``p`` times 2**k; the low bits of the integer ``both`` are k + 2 bias, and ``power`` is k."""
     if n.scales:
         return n.scaled(p, power)
     # 2**k may be out of range where the result is not. Its halves never are, and since the first product

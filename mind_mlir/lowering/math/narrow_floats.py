@@ -80,7 +80,7 @@ def expand_narrow_floats(
     for op in literals:
         with ir.InsertionPoint.after(op), op.location:
             _as_integers(op)
-    short = ShortFloats()
+    short = ShortFloats(target)
     for conversion in conversions:
         _expand(*conversion, short, native=target.half)
 

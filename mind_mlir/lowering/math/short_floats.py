@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.lowering.math import bits as emit
-from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.mlir.bindings import arith, ir, vector
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Operation, Type, Value
+    from mind_mlir.target import Target
 
 #: What the format is called.
 SHORT = "bf16"
@@ -61,9 +62,14 @@ _DEPTH = 8
 
 
 class ShortFloats:
-    """Emits conversions, and knows the numbers of bf16 among the f32 that it has emitted."""
+    """Emits conversions, and knows the numbers of bf16 among the f32 that it has emitted.
 
-    def __init__(self) -> None:
+    Args:
+        target: Says whether one instruction moves halves of numbers within two registers.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._moved = target.lanes(_BITS) if target.masks else 0
         self._wide: dict[Value, Value] = {}
         self._exact: set[Value] = set()
         self._plain: dict[Value, bool] = {}
@@ -73,8 +79,13 @@ class ShortFloats:
         """Emit the f32 that the bits of a bf16 are; a NaN keeps its payload."""
         if bits not in self._wide:
             single, word = (emit.like(bits.type, each) for each in (ir.F32Type.get(), emit.integer(32)))
-            wide = emit.shift_left(arith.ExtUIOp(word, bits).result, _BITS)
-            number = emit.bitcast(single, wide)
+            if self._moves(bits.type):
+                count, zero = bits.type.shape[0], ir.IntegerAttr.get(emit.integer(_BITS), 0)
+                order = [place for number in range(count) for place in (count, number)]
+                halves = vector.ShuffleOp(bits, emit.splat(bits.type, zero), order).result
+                number = vector.BitCastOp(single, halves).result
+            else:
+                number = emit.bitcast(single, emit.shift_left(arith.ExtUIOp(word, bits).result, _BITS))
             self._exact.add(number)
             return number
         return self._wide[bits]
@@ -92,9 +103,19 @@ class ShortFloats:
             bits = emit.masked(rounded, _UPPER)
             number = emit.bitcast(number.type, bits)
             self._exact.add(number)
-        result = arith.TruncIOp(type_, emit.shift_right(bits, _BITS)).result
+        if self._moves(type_):
+            count = 2 * type_.shape[0]
+            halves = vector.BitCastOp(ir.VectorType.get([count], emit.integer(_BITS)), bits).result
+            result = vector.ShuffleOp(halves, halves, list(range(1, count, 2))).result
+        else:
+            result = arith.TruncIOp(type_, emit.shift_right(bits, _BITS)).result
         self._wide[result] = number
         return result
+
+    def _moves(self, type_: Type) -> bool:
+        """Return whether ``type_`` is whole registers of bf16, whose elements an instruction moves."""
+        is_row = isinstance(type_, ir.VectorType) and type_.rank == 1 and not type_.scalable
+        return is_row and self._moved > 0 and type_.shape[0] % self._moved == 0
 
     def _multiplied(self, number: Value) -> Value:
         """Return ``number`` or, for a quotient by what its loop does not change, what rounds to the same."""

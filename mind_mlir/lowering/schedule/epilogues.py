@@ -54,7 +54,7 @@ class Ending:
         """Mark the product with ``number`` and return the schedule of the group, which does ``work``."""
         lanes = target.lanes(work.bits)
         streaming = streams(work, target)
-        side = vectors(work, lanes, streaming=streaming)
+        side = vectors(work, lanes, target, streaming=streaming)
         while self.tiled_loops[COLUMNS].size % (side * lanes):
             side //= 2
         cuts = tuple(

@@ -114,3 +114,28 @@ def test_no_nan_is_lost(name: str, target: str) -> None:
     with np.errstate(all="ignore"):
         expected = np.isnan(numpy(every.astype(np.float32)))
     np.testing.assert_array_equal(np.isnan(out.astype(np.float32)), expected)
+
+
+def test_whole_registers_are_taken_apart_and_put_together_by_moving_words() -> None:
+    """As many numbers as fill a register of words; fewer, and other targets, shift each number."""
+    total = chain("%r = arith.addf %x, %y : f32")
+    text = lowered(total, named_target("avx512"))
+    assert len(re.findall(r"shufflevector .*\[32, 0, 32, 1, .* : vector<32xi16>", text)) == 2
+    assert len(re.findall(r"shufflevector .*\[1, 3, 5, 7, .* : vector<64xi16>", text)) == 1
+    assert "llvm.zext" not in text
+    for few, target in ((total.replace("256x", "16x"), "avx512"), (total, "avx2")):
+        assert "llvm.shufflevector" not in lowered(few, named_target(target))
+
+
+@pytest.mark.parametrize("extent", [1, 15, 31, 32, 33, 63, 64, 65, 97, 128])
+def test_sums_of_any_extent_are_rounded_to_nearest_even(extent: int) -> None:
+    left = np.resize(numbers((0, 1, 127, 200, 254, 255)), extent)
+    right = np.resize(numbers((120, 126, 0, 255, 254)), extent)
+    out = np.empty_like(left)
+    run(chain("%r = arith.addf %x, %y : f32").replace("256x", f"{extent}x"), [left, right], [out])
+    with np.errstate(all="ignore"):
+        total = left.astype(np.float32) + right.astype(np.float32)
+        expected = total.astype(ml_dtypes.bfloat16)
+    is_nan = np.isnan(total)
+    np.testing.assert_array_equal(np.isnan(out.astype(np.float32)), is_nan)
+    np.testing.assert_array_equal(out.view(np.uint16)[~is_nan], expected.view(np.uint16)[~is_nan])

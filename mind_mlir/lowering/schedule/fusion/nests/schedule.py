@@ -124,7 +124,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
         return FusedSchedule(target.lanes(work.bits), reason="a single element")
     streaming = streams(work, target)
     shared, fewest, wanted = _chunks(work, target)
-    side = vectors(work, shared.lanes, streaming=streaming)
+    side = vectors(work, shared.lanes, target, streaming=streaming)
     strip, parts = _strip(work, target), None
     side = side if strip else max(side, _row_registers(work, target))
     full = side * shared.lanes
@@ -224,11 +224,14 @@ def streams(work: Work, target: Target) -> bool:
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
 
 
-def vectors(work: Work, lanes: int, *, streaming: bool) -> int:
-    """Return the registers of a step: more than one takes longer to compile, and is not always faster."""
-    wanted = 1
+def vectors(work: Work, lanes: int, target: Target, *, streaming: bool) -> int:
+    """Return the registers of a step: more than one takes longer to compile, and is not always faster.
+
+    Where one instruction moves bf16 within registers, a step has as many as fill one in memory.
+    """
+    wanted = 2 if work.short and target.masks and 2 * lanes == target.lanes(16) else 1
     if streaming:
-        wanted = next((vectors for most, vectors in constants.STEPS if work.weight <= most), 1)
+        wanted = next((vectors for most, vectors in constants.STEPS if work.weight <= most), wanted)
     elif work.reductions:
         wanted = next((vectors for most, vectors in constants.ACCUMULATORS if work.operations <= most), 1)
     most = max(1, min(wanted, work.extents[work.vector] // lanes))

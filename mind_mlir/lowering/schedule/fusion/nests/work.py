@@ -39,6 +39,7 @@ class Work:
         sums: Whether floating-point numbers are summed: then the order matters for accuracy.
         overlaps: Whether iterations of the innermost of the outer loops read the same elements of windows.
         shares: Whether they reduce the vector loop alone, and read the same row besides rows of their own.
+        short: Whether some of the elements are bf16, of which a register has twice as many in memory.
     """
 
     extents: tuple[int, ...]
@@ -52,6 +53,7 @@ class Work:
     sums: bool = False
     overlaps: bool = False
     shares: bool = False
+    short: bool = False
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -95,7 +97,14 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         sum(bytes_of(result) for result in written if not group.produced[result].reductions),
         any(op.operation.name == "arith.addf" for view in reductions for op in view.body.operations),
         *_alike(group),
+        is_short(group.members),
     )
+
+
+def is_short(members: Iterable[View]) -> bool:
+    """Return whether some of what ``members`` read and write is bf16."""
+    arguments = (argument for view in members for argument in view.body.arguments)
+    return any(isinstance(argument.type, ir.BF16Type) for argument in arguments)
 
 
 def _alike(group: Group) -> tuple[bool, bool]:

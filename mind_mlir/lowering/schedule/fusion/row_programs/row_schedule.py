@@ -181,7 +181,7 @@ def _pass_schedules(work: RowWork) -> tuple[FusedSchedule, ...]:
     found = []
     for each, part in zip(work.each, work.passes.passes, strict=True):
         past = not part.summed and streams(each, work.target)
-        count = vectors(each, work.lanes, streaming=past)
+        count = vectors(each, work.lanes, work.target, streaming=past)
         summary = part.summary(work.passes.kept)
         found.append(FusedSchedule(work.lanes, count, streaming=past, reason=summary))
     return tuple(found)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.schedule.fusion.groups.group import Group, widest
 from mind_mlir.lowering.schedule.fusion.nests.schedule import chunked
-from mind_mlir.lowering.schedule.fusion.nests.work import Work, operations_of, read_by
+from mind_mlir.lowering.schedule.fusion.nests.work import Work, is_short, operations_of, read_by
 from mind_mlir.lowering.schedule.linalg_view.values import filler
 from mind_mlir.mlir.bindings import Value, ir
 from mind_mlir.mlir.memory import bytes_of
@@ -67,6 +67,7 @@ class RowWork:
                 sum(operations_of(view) for view in part.members),
                 sum(map(bytes_of, touched)),
                 sum(bytes_of(value) for value in part.stored if value in results),
+                short=is_short(part.members),
             )
             for part in passes.passes
         ]

@@ -161,3 +161,17 @@ def test_rows_of_sums_from_memory_are_read_as_they_lie(columns: int, vectors: in
     assert (schedule.vectors, schedule.strip > 0) == (vectors, strips)
     near = choose_schedule(dataclasses.replace(far, bytes=TARGET.l2_bytes), TARGET)
     assert (near.vectors, near.strip > 0) == (min(vectors, 4), columns * 4 >= LONG_ROW)
+
+
+def test_a_step_of_bf16_fills_a_register_in_memory() -> None:
+    """Two registers of f32: where an instruction moves words, and where rows are as long."""
+    single = work_of(64, 1000, ())
+    short = dataclasses.replace(single, short=True)
+    assert choose_schedule(short, TARGET).vectors == 2
+    for work, target in (
+        (single, TARGET),
+        (short, TARGETS["avx2"]),
+        (dataclasses.replace(short, extents=(64, 16)), TARGET),
+        (dataclasses.replace(short, bits=64), TARGET),
+    ):
+        assert choose_schedule(work, target).vectors == 1
