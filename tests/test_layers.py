@@ -30,6 +30,7 @@ LAYERS = (
     *("languages.source", "languages.text", "languages.core"),
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
     *("passes.simplify", "passes.layouts", "passes.planes", "passes.stacks", "passes.optimize", "passes"),
+    "passes.reduction",
     "languages.kind",
     *("languages.ptir", "languages.stablehlo.rules", "languages.stablehlo", "languages.staging"),
     *("languages.mind.syntax", "languages.mind.formatting", "languages.mind.elaboration", "languages.mind"),
@@ -61,7 +62,8 @@ LAYERS = (
     "quantization",
     "",  # the public names
     "cmake",
-    *("tools.comparison", "tools.interruption", "tools.cli", "tools.opt", "tools"),
+    *("tools.comparison", "tools.children", "tools.reducing", "tools.doctor", "tools.interruption"),
+    *("tools.cli", "tools.opt", "tools"),
     "__main__",
 )
 
@@ -88,6 +90,7 @@ EXCEPTIONS = {
         "languages.core",
     ): "str() of a terminator is its text; the printer is loaded where it is called",
     ("target.named", "profiling"): "what measures this machine is loaded where its rates are asked for",
+    ("passes.forms", "passes.reduction"): "a bug of the compiler is reduced where it is reported",
     ("runtime.executable", "profiling"): "what measures calls is loaded where a profile is wanted",
     ("runtime.staged", "profiling"): "the type of a profile",
     ("runtime.staged_method", "profiling"): "the type of a profile",

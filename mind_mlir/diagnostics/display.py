@@ -23,6 +23,8 @@ _LONGEST_WORD = 60
 #: Controls, formatting marks (among them the bidirectional ones), surrogates, private use, unassigned, and
 #: the separators other than the space.
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+#: Units of bytes, each so many times the one before.
+_UNITS, _STEP = ("bytes", "KB", "MB", "GB", "TB"), 1024
 
 
 def visible(text: str) -> str:
@@ -50,6 +52,16 @@ def clipped(text: str) -> str:
 def brief(text: str) -> str:
     """Return visible text of at most a line, for the `repr` of something."""
     return visible(text if len(text) <= _LONGEST_REPR else text[:_LONGEST_REPR] + _ELLIPSIS)
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes as people read it."""
+    unit = _UNITS[0]
+    for unit in _UNITS:
+        if size < _STEP or unit == _UNITS[-1]:
+            break
+        size /= _STEP
+    return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
 
 
 def short_repr(thing: Any) -> str:

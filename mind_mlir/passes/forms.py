@@ -73,7 +73,7 @@ def reducible(module: Module, run: Callable[[Module, str], object]) -> Iterator[
     try:
         yield
     except InternalError as error:
-        from mind_mlir.passes.reduction import reduced_error  # noqa: PLC0415 -- only where there is a bug
+        from mind_mlir.passes.reduction.errors import reduced_error  # noqa: PLC0415 -- only where there is a bug
 
         error.reducible(str(module), partial(reduced_error, module, error, run))
         raise

@@ -195,7 +195,7 @@ def _agreeing_parts(
     if _runs_others(record):
         found = [np.abs(each) for each in (interpreted, *operands) if dtype_of(each).is_complex]
         magnitude = sum(np.where(np.isfinite(each), each, 0).sum() for each in found)
-        relative = _control_tolerance(part)
+        relative = control_tolerance(part)
     elif record.terms is not None:
         attributes = complete_attributes(record, operation.attributes)
         given = term_magnitudes(record, operands, attributes, lambda arrays: evaluate(operation, arrays))
@@ -226,7 +226,7 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
     if _runs_others(record):
         floats = [array for array in (value, *operands) if dtype_of(array).is_float]
         greatest = max(float(_magnitude(array).max(initial=0)) for array in floats)
-        return np.full_like(widened(value), _control_tolerance(dtype) * greatest)
+        return np.full_like(widened(value), control_tolerance(dtype) * greatest)
     if record.rounding is Rounding.EXACT or not dtype.is_float:
         return np.zeros_like(widened(value))
     magnitude, error = _magnitude(value), dtype.tolerance
@@ -247,7 +247,7 @@ def _runs_others(record: OpDef) -> bool:
     return isgeneratorfunction(record.evaluate)
 
 
-def _control_tolerance(dtype: DType) -> float:
+def control_tolerance(dtype: DType) -> float:
     """Return the error that a result of control flow may have, relative to the greatest number about."""
     return (8 if dtype.is_narrow else 1e3) * dtype.tolerance
 

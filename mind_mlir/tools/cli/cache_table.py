@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.cache.directory import size_limit
 from mind_mlir.cache.inspection import Found, problem_of
-from mind_mlir.diagnostics.display import brief, display_path
+from mind_mlir.diagnostics.display import brief, display_path, size_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: So many digits of a key are shown, which tell it from all others there will ever be in a directory.
 _SHOWN_DIGITS = 12
-_UNITS = ("bytes", "KB", "MB", "GB", "TB")
-_STEP = 1024
 
 
 def listed(place: Path, found: Sequence[Found]) -> str:
@@ -62,16 +60,6 @@ def as_document(place: Path, found: Sequence[Found]) -> str:
 def counted(entries: int, size: int) -> str:
     """Return a number of entries, and their size."""
     return f"{entries} {'entry' if entries == 1 else 'entries'}, {size_text(size)}"
-
-
-def size_text(size: float) -> str:
-    """Return a number of bytes as people read it."""
-    unit = _UNITS[0]
-    for unit in _UNITS:
-        if size < _STEP or unit == _UNITS[-1]:
-            break
-        size /= _STEP
-    return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
 
 
 def _shown(place: Path) -> str:

@@ -52,3 +52,8 @@ def given(
     interface = interface_of(entry_function(module, name))
     log.session.stage = "inputs"
     return Given(module, interface, make_inputs(module, interface, specs, seed))
+
+
+def random_inputs(module: Module, *, seed: int) -> Mapping[str, Array]:
+    """Return random arrays for the inputs of the function of a verified module that is meant."""
+    return make_inputs(module, interface_of(entry_function(module)), InputSpecs({}, "random"), seed)

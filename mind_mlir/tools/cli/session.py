@@ -12,9 +12,11 @@ Exit codes:
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -148,6 +150,9 @@ def report_internal_error(session: Session, error: Exception) -> None:
     path = write_reproducer(error.reduced(), trace)
     sys.stderr.write("this is a bug of mind-mlir, not of your program; please report it")
     sys.stderr.write(f" with the file {path}\n" if path else "; no reproducer could be written\n")
+    if session.source and Path(session.source.name).is_file():
+        name = shlex.quote(session.source.name)
+        sys.stderr.write(f"mind-mlir reduce {name} searches longer for a small program that fails so\n")
 
 
 def _shortened(text: str) -> str:

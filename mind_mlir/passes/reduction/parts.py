@@ -1,28 +1,14 @@
-"""Smaller programs in which a bug of the compiler shows as it does in a large one.
-
-Before: a module in structured form that a stage fails on. After: one that it fails on, too, with fewer
-functions, outputs and operations. What an operation made becomes an input, or is taken to be an operand of
-the same type.
-"""
+"""What is left out of a module, part by part: outputs and operations, which are counted in program order."""
 
 from __future__ import annotations
 
-import re
-import time
-import traceback
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.ir.analysis.call_graph import operations_of
-from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.module import CoreOperation, Functions, Parameter, Return, Yield
-from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ir.regions import live_operations, reads
-from mind_mlir.languages.core.printer import print_module
-from mind_mlir.passes.forms import structured_form
-from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,125 +16,18 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Block, Function, Module, Result, ValueId
     from mind_mlir.ir.types import ValueType
 
-#: How many programs are tried, and for how many seconds, at most.
-MOST_TRIALS, MOST_SECONDS = 1_000, 20.0
 
-
-def reduced_error(
-    module: Module, error: InternalError, run: Callable[[Module, str], object]
-) -> InternalError:
-    """Return the error of a smaller module that the same stage fails on, or ``error`` where none is found.
-
-    Args:
-        module: A verified module.
-        error: How it fails.
-        run: Does with a verified module what failed, up to the stage that is named.
-    """
-    smallest = error
-
-    def fails(candidate: Module) -> bool:
-        nonlocal smallest
-        try:
-            run(candidate, error.stage)
-        except InternalError as found:
-            if _mark(found) == _mark(error):
-                smallest = found
-                return True
-        return False
-
-    try:
-        profile = (
-            CORE_FUNCTIONS.name if module.is_flat else module.profile
-        )  # what is structured has functions
-        module = replace(structured_form(module), profile=profile)
-    except Exception:  # this may be where the bug is
-        if any(len(function.blocks) > 1 for function in module.functions):
-            return error
-    smallest.reducible(print_module(reduced(module, fails)), lambda: smallest)
-    return smallest
-
-
-def _mark(error: InternalError) -> tuple[str, ...]:
-    """Return what tells one bug from others: the stage, what happened, and where in the compiler."""
-    message = re.sub("[0-9]+", "#", error.message)
-    cause = error.__cause__
-    if cause is None:
-        return error.stage, message
-    *_, (frame, _) = traceback.walk_tb(cause.__traceback__)
-    return error.stage, message, type(cause).__name__, frame.f_code.co_filename, frame.f_code.co_name
-
-
-def reduced(module: Module, fails: Callable[[Module], bool]) -> Module:
-    """Return a smaller module that ``fails`` is true of; ``module`` where none is found.
-
-    Args:
-        module: A module in structured form.
-        fails: Returns whether a verified module fails as ``module`` does.
-    """
-    search = _Search(module, fails)
-    search.keep_one_function()
-    known = None
-    while search.module is not known:
-        known = search.module
-        search.leave_out(_output_count, _without_outputs)
-        search.leave_out(_output_count, _sooner)
-        search.leave_out(_operation_count, _around_operations)
-        search.leave_out(_operation_count, _without_operations)
-    return search.module
-
-
-class _Search:
-    """The smallest module so far, and how much may still be tried."""
-
-    def __init__(self, module: Module, fails: Callable[[Module], bool]) -> None:
-        self.module = module
-        self._fails = fails
-        self._trials = MOST_TRIALS
-        self._end = time.monotonic() + MOST_SECONDS
-
-    def keep_one_function(self) -> None:
-        """Take the first function that fails without its callers."""
-        functions = self.module.functions
-        for function in functions if len(functions) > 1 else ():
-            alone = Functions(replace(each, public=each is function) for each in functions)
-            if self._try(restricted(replace(self.module, functions=alone), function.name)):
-                return
-
-    def leave_out(
-        self, parts: Callable[[Module], int], without: Callable[[Module, Collection[int]], Module]
-    ) -> None:
-        """Leave out what can be of the ``parts`` of the module: all of them, then fewer at a time."""
-        size = parts(self.module)
-        while size > 0:
-            start = 0
-            while start < parts(self.module):
-                if not self._try(without(self.module, range(start, start + size))):
-                    start += size
-            size //= 2
-
-    def _try(self, candidate: Module) -> bool:
-        if self._trials <= 0 or candidate == self.module or time.monotonic() > self._end:
-            return False
-        self._trials -= 1
-        try:
-            does = self._fails(verify(candidate))
-        except MindError:
-            return False
-        if does:
-            self.module = candidate
-        return does
-
-
-def _output_count(module: Module) -> int:
+def output_count(module: Module) -> int:
+    """Return how many outputs the exported functions of ``module`` have together."""
     return sum(len(each.blocks[0].terminator.operands) for each in module.functions if each.public)
 
 
-def _without_outputs(module: Module, places: Collection[int]) -> Module:
+def without_outputs(module: Module, places: Collection[int]) -> Module:
     """Return ``module`` without some of its outputs, which are counted through its exported functions."""
     return _with_outputs(module, places, lambda _: ())
 
 
-def _sooner(module: Module, places: Collection[int]) -> Module:
+def sooner(module: Module, places: Collection[int]) -> Module:
     """Return ``module`` with what some of its outputs are computed from in their place."""
     return _with_outputs(module, places, lambda maker: maker.operands if maker else ())
 
@@ -180,7 +59,8 @@ def _types(block: Block) -> dict[ValueId, ValueType]:
     return found
 
 
-def _operation_count(module: Module) -> int:
+def operation_count(module: Module) -> int:
+    """Return how many operations ``module`` has, in regions, too; inputs are none."""
     return sum(len(_operations(each)) for each in module.functions)
 
 
@@ -188,7 +68,7 @@ def _operations(function: Function) -> list[CoreOperation]:
     return [each for each in operations_of(function.blocks) if each.opcode != "Input"]
 
 
-def _without_operations(module: Module, places: Collection[int]) -> Module:
+def without_operations(module: Module, places: Collection[int]) -> Module:
     """Return ``module`` where the results of some operations are inputs of their functions."""
     number = count()
 
@@ -200,7 +80,7 @@ def _without_operations(module: Module, places: Collection[int]) -> Module:
     return _mapped(module, changed)
 
 
-def _around_operations(module: Module, places: Collection[int]) -> Module:
+def around_operations(module: Module, places: Collection[int]) -> Module:
     """Return ``module`` where operands of the same type take the place of the results of operations."""
     number = count()
 
@@ -216,6 +96,48 @@ def _around_operations(module: Module, places: Collection[int]) -> Module:
     return _mapped(module, changed)
 
 
+def with_bodies(module: Module, places: Collection[int]) -> Module:
+    """Return ``module`` where some operations with regions are what the last one does, once."""
+    number = count()
+
+    def changed(function: Function) -> Function:
+        chosen = {each.value_id for each in _operations(function) if next(number) in places and each.regions}
+        return _finished(function, _inlined(function.blocks[0], chosen, {}))
+
+    return _mapped(module, changed)
+
+
+def _inlined(block: Block, chosen: Collection[ValueId], instead: dict[ValueId, ValueId]) -> Block:
+    """Return ``block`` with the last regions of the ``chosen`` operations in their place."""
+    operations: list[CoreOperation] = []
+    for each in block.operations:
+        operands = _renamed(each.operands, instead)
+        body = each.regions[-1] if each.value_id in chosen else None
+        if body is None or not _fits(each, body):
+            regions = tuple([_inlined(region, chosen, instead) for region in each.regions])
+            operations.append(replace(each, operands=operands, regions=regions))
+            continue
+        parameters = [parameter.value_id for parameter in body.parameters]
+        instead.update(zip(parameters, operands[len(operands) - len(parameters) :], strict=True))
+        body = _inlined(body, chosen, instead)
+        operations.extend(body.operations)
+        instead.update(zip(each.result_ids, body.terminator.operands, strict=True))
+    end = block.terminator
+    leaves = Return if isinstance(end, Return) else Yield
+    returned = leaves(_renamed(end.operands, instead))
+    return replace(block, operations=tuple(operations), terminator=returned)
+
+
+def _fits(operation: CoreOperation, body: Block) -> bool:
+    """Return whether a region takes the last operands of an operation, and yields its results."""
+    takes = len(body.parameters) <= len(operation.operands)
+    return takes and len(body.terminator.operands) == len(operation.results)
+
+
+def _renamed(values: Iterable[ValueId], instead: Mapping[ValueId, ValueId]) -> tuple[ValueId, ...]:
+    return tuple([instead.get(value, value) for value in values])
+
+
 def _mapped(module: Module, changed: Callable[[Function], Function]) -> Module:
     return replace(module, functions=Functions(changed(each) for each in module.functions))
 
@@ -225,7 +147,7 @@ def _without(block: Block, left_out: Collection[ValueId], instead: Mapping[Value
     operations = [
         replace(
             each,
-            operands=tuple([instead.get(value, value) for value in each.operands]),
+            operands=_renamed(each.operands, instead),
             regions=tuple([_without(region, left_out, instead) for region in each.regions]),
         )
         for each in block.operations
@@ -233,7 +155,7 @@ def _without(block: Block, left_out: Collection[ValueId], instead: Mapping[Value
     ]
     end = block.terminator
     leaves = Return if isinstance(end, Return) else Yield
-    terminator = leaves(tuple([instead.get(value, value) for value in end.operands]))
+    terminator = leaves(_renamed(end.operands, instead))
     return replace(block, operations=tuple(operations), terminator=terminator)
 
 
