@@ -3,7 +3,9 @@
 A short transform is one product. A long one of `n = n1 * n2` numbers is transforms of `n1` numbers, factors,
 and transforms of `n2` numbers, each of them many products at once; one of a long prime length is a
 convolution, which transforms of a length without large factors make (Bluestein). Real and imaginary parts go
-apart, so that all of it is products, sums and moves of real tensors.
+apart, so that all of it is products, sums and moves of real tensors. What products with roots of unity have
+in common is found when they are scheduled (`lowering/schedule/shared`), which makes fast transforms of them;
+so equal and opposite roots are that to the bit.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.contraction.operands import (
     make_factors_dense,
     split_transposes,
     transpose_products,
+    turn_products,
 )
 from mind_mlir.lowering.schedule.deduplication import DeduplicatedNests
 from mind_mlir.lowering.schedule.folds.invariant import hoist_reductions
@@ -131,6 +132,7 @@ class FunctionScheduler:
 
             made |= mark_attentions(block, views, scope.target, scope.kernels)
         transpose_products(block, views, scope.absorbs)
+        turn_products(block, views, scope.target)
         nests = NestEmission(scope.emitter, self._nests, scope.target, scope.decisions)
         groups = Grouping(nests, scope.decisions)
         fills: dict[Operation, int] = {}

@@ -94,6 +94,18 @@ func @main(%x: tensor<f32[64]>, %n: tensor<i64[]>) -> (tensor<f32[64]>) {
 """
 
 
+@pytest.mark.parametrize(("terms", "columns", "turned"), [(64, 7, True), (63, 7, False), (64, 8, False)])
+def test_products_of_few_columns_are_computed_as_rows(terms: int, columns: int, turned: bool) -> None:
+    text = listed(f"""\
+%0 = Input {{name="x"}} : tensor<f32[{terms}, 30]>
+%1 = Input {{name="y"}} : tensor<f32[{terms}, {columns}]>
+%2 = Transpose (%0) {{permutation=[1, 0]}} : tensor<f32[30, {terms}]>
+%3 = MatMul (%2, %1) : tensor<f32[30, {columns}]>
+outputs: %3
+""")
+    assert kinds(text) == (["product", "transposition"] if turned else ["product"])
+
+
 def test_nests_of_loops_and_branches_stand_within_them() -> None:
     head = re.compile(r" *(func|%\w+ (While|Cond)|\d+\.)")
     lines = [line for line in listed(LOOP).splitlines() if head.match(line)]

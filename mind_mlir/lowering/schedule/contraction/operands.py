@@ -27,8 +27,8 @@ from mind_mlir.lowering.schedule.contraction.marked import (
 from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
-from mind_mlir.lowering.schedule.linalg_view.values import filler, permutation_of, transposed
-from mind_mlir.lowering.schedule.movement.transposition import match_transposition
+from mind_mlir.lowering.schedule.linalg_view.values import erase_source, filler, permutation_of, transposed
+from mind_mlir.lowering.schedule.movement.transposition import match_transposition, through_transposes
 from mind_mlir.mlir.bindings import Block, Operation, OpOperand, Value, ir, memref, tensor
 from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import find_all, find_named
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.lowering.schedule.linalg_view.view import View, Views
+    from mind_mlir.target import Target
 
 
 def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand], bool]) -> None:
@@ -59,15 +60,49 @@ def transpose_products(block: Block, views: Views, absorbs: Callable[[OpOperand]
         new = _in_order(product, permutation_of(op))
         if match_contraction(new) is None:
             continue
-        start = filler(product.inits[0])
-        assert start is not None
-        with ir.InsertionPoint(product.op), product.op.location:
-            empty = tensor.EmptyOp(list(new.shapes[2]), start.type).result
-            init = structured("fill", [start], empty).result
-            result = emit_view(dataclasses.replace(new, operands=(*product.inputs, init))).results[0]
-        op.results[0].replace_all_uses_with(result)
+        op.results[0].replace_all_uses_with(_emitted(new))
         op.erase()
         product.op.erase()
+
+
+def turn_products(block: Block, views: Views, target: Target) -> None:
+    """Let products in ``block`` of more rows than columns, and few of these, be computed transposed.
+
+    Vectors run along the columns of the result, and would be mostly empty: in `x.T @ y` with few columns of
+    `y`, both factors are read along their rows, and what is transposed is small beside them.
+    """
+    for operation in list(block.operations):
+        original = views.of(operation.operation)
+        if original is None or 0 in original.extents or len(original.operands) != 3:
+            continue
+        view = through_transposes(original)
+        c = match_contraction(view)
+        if c is None or c.rows or c.batch or c.m is None or filler(view.inits[0]) is None:
+            continue
+        few = c.extent(c.n) < target.lanes(c.element.width) and 2 * c.extent(c.n) <= c.extent(c.m)
+        if not few or c.extent(c.k) < _LONG_SUM or not c.left.contiguous(c.m) or not c.right.contiguous(c.n):
+            continue
+        result = _emitted(_in_order(view, [1, 0]))
+        with ir.InsertionPoint(view.op), view.op.location:
+            back = transposed(result, (1, 0))
+        view.op.results[0].replace_all_uses_with(back)
+        view.op.erase()
+        for value in original.inputs:
+            erase_source(value)
+
+
+#: Terms of a sum beside which its transposition takes no time.
+_LONG_SUM = 64
+
+
+def _emitted(product: View) -> Value:
+    """Emit a product, whose init has another shape by now, in the place of its operation."""
+    start = filler(product.inits[0])
+    assert start is not None, "the product starts from a number"
+    with ir.InsertionPoint(product.op), product.op.location:
+        empty = tensor.EmptyOp(list(product.shapes[2]), start.type).result
+        init = structured("fill", [start], empty).result
+        return emit_view(dataclasses.replace(product, operands=(*product.inputs, init))).results[0]
 
 
 def _product(transposition: View, views: Views) -> View | None:

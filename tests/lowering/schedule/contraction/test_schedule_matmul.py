@@ -92,7 +92,16 @@ def test_matmul_of_eight_bytes(shape: tuple[int, int, int], dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [(1, 7, 13), (7, 1, 13), (1, 40, 70), (40, 1, 70), (70, 33, 45), (64, 64, 64), (40, 530, 520)],
+    [
+        (1, 7, 13),
+        (7, 1, 13),
+        (1, 40, 70),
+        (40, 1, 70),
+        (70, 3, 131),
+        (70, 33, 45),
+        (64, 64, 64),
+        (40, 530, 520),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("layout", ["nt", "tn", "tt"])
