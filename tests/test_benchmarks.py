@@ -189,6 +189,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "decoding",
         "fuzz_surface",
         "open_dimensions",
+        "planted_bugs",
         "scaling",
         "soak",
         "sweep",
