@@ -18,8 +18,9 @@ Programs as users of numpy write them (`benchmarks/unseen/fields`), which no sch
 code runs with `mind_mlir.numpy` and `mind_mlir.jit`, with numpy, which judges the results, and with jax;
 loops for numba are written by hand for one thread where that is what one would do. `difference` is the
 greatest one to numpy's results, relative to what the program allows: up to 1 is right. Times are milliseconds
-of a call, by turns in one process, each that of its quietest round; `ratio` is the quickest of the others
-over ours: above 1, we are quicker. `compile` is the seconds of the program's first call, ours and jax's, in a
+of a call, by turns in one process, each that of its quietest round (with several threads after a rest, in
+which those of the one before stop waiting for work); `ratio` is the quickest of the others over ours: above
+1, we are quicker. `compile` is the seconds of the program's first call, ours and jax's, in a
 process that has compiled something small; `start` those from importing the library to the first result, in
 processes of their own that find nothing kept but bytecode. Where the load of the machine is above its cores,
 times are rough.
