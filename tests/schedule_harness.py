@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.native import NativeFunction
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
+DTYPES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i1": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+}
 
 
 def tensor_type(shape: Sequence[int], dtype: str) -> str:

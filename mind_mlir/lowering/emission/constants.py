@@ -202,6 +202,14 @@ REPEATED_COLUMNS = 8
 #: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
 BAND = 4
 
+#: Rows of a band where the result exceeds the second-level cache: their lines stay in the first-level one,
+#: and longer pieces of the result are written.
+BAND_ROWS = 256
+
+#: Bytes of a row of a square of numbers of 8 bits, and of 16 bits where the result exceeds the second-level
+#: cache: instructions interleave such rows in one step (`shuffles.transpose_side_by_side`).
+NARROW_SQUARE_BYTES = 16
+
 #: Squares ahead along the rows of the source whose lines are prefetched, where it exceeds the second-level
 #: cache: the rows of a band lie on pages of their own, of which processors prefetch few.
 PREFETCH_SQUARES = 4

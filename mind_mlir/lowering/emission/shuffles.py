@@ -17,6 +17,34 @@ def transpose(rows: Sequence[Value]) -> list[Value]:
     return exchange(rows, lambda left, right, lanes: vector.ShuffleOp(left, right, lanes).result)
 
 
+def transpose_side_by_side(rows: Sequence[Value], lanes: int) -> list[Value]:
+    """Return the columns of squares that stand side by side in vectors of ``lanes``.
+
+    Each stage interleaves the vectors of the first half with those of the second one. Of squares as wide as
+    16 bytes, that is an instruction for each vector, whatever its length; of numbers of few bits, `exchange`
+    takes two.
+    """
+    side, values = len(rows), list(rows)
+    half = side // 2
+    first = [at + place // 2 + place % 2 * lanes for at in range(0, lanes, side) for place in range(side)]
+    halves = first, [place + half for place in first]
+    for _ in range(side.bit_length() - 1):
+        values = [
+            vector.ShuffleOp(values[at // 2], values[at // 2 + half], halves[at % 2]).result
+            for at in range(side)
+        ]
+    return values
+
+
+def joined(parts: Sequence[Value]) -> Value:
+    """Return vectors, a power of two of the same length, as one."""
+    while len(parts) > 1:
+        lanes = range(2 * parts[0].type.shape[0])
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [vector.ShuffleOp(left, right, lanes).result for left, right in pairs]
+    return parts[0]
+
+
 def exchange(
     rows: Sequence[_Vector],
     shuffle: Callable[[_Vector, _Vector, list[int]], _Vector],

@@ -106,6 +106,16 @@ outputs: %3
     assert kinds(text) == (["product", "transposition"] if turned else ["product"])
 
 
+@pytest.mark.parametrize(("columns", "shared"), [(2048, 1), (50, 0)])
+def test_transpositions_share_rows_of_the_result_where_they_are_short(columns: int, shared: int) -> None:
+    text = listed(f"""\
+%0 = Input {{name="x"}} : tensor<f32[{columns}, 6000]>
+%1 = Transpose (%0) {{permutation=[1, 0]}} : tensor<f32[6000, {columns}]>
+outputs: %1
+""")
+    assert re.search(rf"chunks +\d+ of loop {shared} ", text)
+
+
 def test_nests_of_loops_and_branches_stand_within_them() -> None:
     head = re.compile(r" *(func|%\w+ (While|Cond)|\d+\.)")
     lines = [line for line in listed(LOOP).splitlines() if head.match(line)]

@@ -2,8 +2,10 @@
 
 Squares at the end of a dimension overlap their neighbours rather than be smaller: what is written twice is
 written the same. Several squares next to one another in the result are done together, a band of rows of the
-source, so that what is written is longer than a line of the cache. Where that is written past the cache, and
-takes no longer in shorter pieces, what is read of a row is longer than a line, too.
+source, so that what is written is longer than a line of the cache. Where that is written past the cache, or
+is whole rows of the result, which lie behind one another, what is read of a row is longer than a line, too.
+Squares of numbers of few bits are as wide as 16 bytes, and several below one another fill the registers: what
+one instruction does to one it does to all.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.emission import constants
 from mind_mlir.lowering.emission.decision import Choice, chosen
-from mind_mlir.lowering.emission.shuffles import transpose
+from mind_mlir.lowering.emission.shuffles import joined, transpose, transpose_side_by_side
 from mind_mlir.lowering.emission.split import Split, split
 from mind_mlir.lowering.emission.stores import past_caches
 from mind_mlir.lowering.schedule.kind import Kind, Refusal, Site, ViewNest, emitted, merged
@@ -26,7 +28,7 @@ from mind_mlir.mlir.values import definition, is_result_of, terminator_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.lowering.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.linalg_view.view import Env, View
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Emits something at given values of loops, on what is carried.
 _Body: TypeAlias = "Callable[[Env, list[Value]], list[Value]]"
+#: Where a loop begins and ends.
+_Bounds: TypeAlias = "tuple[Index, Index]"
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,16 @@ class TranspositionSchedule:
 
     Attributes:
         lanes: The extent of a square.
+        abreast: How many squares below one another are transposed at once, in vectors as long as all of them.
         band: Rows of the source in a band, a multiple of ``lanes``.
-        shared: The loop that threads share: one of those around the squares, or ``column``.
+        shared: The loop that threads share.
         split: How it is split.
         streaming: Whether stores may go past the cache.
         prefetch_distance: Squares ahead along the rows of the source whose lines are prefetched.
     """
 
     lanes: int
+    abreast: int
     band: int
     shared: int
     split: Split
@@ -92,6 +98,7 @@ class TranspositionSchedule:
         distance = self.prefetch_distance
         return chosen(
             ("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
+            self.abreast > 1 and ("abreast", str(self.abreast), "they fill vectors of the result together"),
             ("band", str(self.band), "whole lines of the result are written at once"),
             ("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
             self.streaming and ("stores", "past the cache", "the result is larger than it"),
@@ -108,28 +115,51 @@ def choose_transposition_schedule(
 
 def _in_squares(nest: Transposition, target: Target) -> TranspositionSchedule:
     extents, row, column, size = nest.extents, nest.row, nest.column, element_bytes(nest.element)
-    fitting = min(extents[row], extents[column], target.lanes(8 * size), constants.LARGEST_SQUARE)
-    lanes = 1 << (fitting.bit_length() - 1)
-    many = extents[column] >= constants.FEWEST_SHARED * constants.BAND * lanes
-    band = constants.BAND * lanes if many else lanes
-    units = [-(-extent // band) if dim == column else extent for dim, extent in enumerate(extents)]
-    units[row] = 0
-    enough = (dim for dim, count in enumerate(units) if count >= constants.FEWEST_SHARED)
-    shared = next(enough, units.index(max(units)))
     result = math.prod(extents) * size
-    cut = split(extents[shared], 2 * result * target.rates.byte_ns, multiple=band if shared == column else 1)
+    far = result > target.l2_bytes
+    lanes, abreast = _squares(min(extents[row], extents[column]), extents[column], size, target, far=far)
+    high = lanes * abreast
+    band = -(-constants.BAND_ROWS // high) * high if far else constants.BAND * lanes
+    band = min(band, -(-extents[column] // high) * high)
+    unit = {row: constants.BAND * lanes, column: band}
+    units = [-(-extent // unit.get(dim, 1)) for dim, extent in enumerate(extents)]
+    preferred = sorted(range(len(units)), key=lambda dim: dim == row)
+    enough = (dim for dim in preferred if units[dim] >= constants.FEWEST_SHARED)
+    shared = next(enough, units.index(max(units)))
+    cut = split(extents[shared], 2 * result * target.rates.byte_ns, multiple=unit.get(shared, 1))
     step = cut.step
-    if shared != column and cut.count > 1:
+    if shared not in unit and cut.count > 1:
         # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
         wanted = max(constants.FEWEST_CHUNKS, result // constants.CHUNK_BYTES)
         step = min(step, 1 << (max(1, extents[shared] // wanted).bit_length() - 1))
-    elif shared == column and 0 < extents[column] % step < lanes:
-        step += lanes  # else the squares of the last chunk would overlap those of the one before
+    elif shared in unit and 0 < extents[shared] % step < high:
+        step += high  # else the squares of the last chunk would overlap those of the one before
     cut = dataclasses.replace(cut, step=step, count=-(-extents[shared] // step))
     large = past_caches(result, 2 * result, target)
-    whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
-    distance = constants.PREFETCH_SQUARES if result > target.l2_bytes else 0
-    return TranspositionSchedule(lanes, band, shared, cut, large and whole, distance)
+    whole = high * size == target.vector_bytes and extents[column] % high == 0
+    return TranspositionSchedule(
+        lanes, abreast, band, shared, cut, large and whole, constants.PREFETCH_SQUARES if far else 0
+    )
+
+
+def _squares(least: int, column: int, size: int, target: Target, *, far: bool) -> tuple[int, int]:
+    """Return the extent of a square, and how many are transposed at once.
+
+    Args:
+        least: The smaller extent of the matrix.
+        column: The extent of its columns.
+        size: Bytes of an element.
+        target: The processor.
+        far: Whether the result exceeds the second-level cache.
+    """
+    lanes, most = target.lanes(8 * size), constants.LARGEST_SQUARE
+    narrow = size == 1 or (size == 2 and far)
+    if narrow:
+        most = constants.NARROW_SQUARE_BYTES // size
+    side = 1 << (min(least, lanes, most).bit_length() - 1)
+    if not narrow or side < most:
+        return side, 1
+    return side, 1 << ((min(lanes, column) // side).bit_length() - 1)
 
 
 class TranspositionEmitter:
@@ -138,6 +168,7 @@ class TranspositionEmitter:
     def __init__(self, emitter: Emitter, nest: Transposition, schedule: TranspositionSchedule) -> None:
         self._e, self._t, self._s = emitter, nest, schedule
         self._lanes = schedule.lanes
+        self._sides = {nest.row: schedule.lanes, nest.column: schedule.lanes * schedule.abreast}
         self._vector = emitter.vector_type(schedule.lanes, nest.element)
         self._padding = emitter.number(nest.element, 0)
 
@@ -145,92 +176,92 @@ class TranspositionEmitter:
         """Emit the nest at the insertion point and return the result tensor."""
         t, shared = self._t, self._s.shared
         result = self._e.empty(t.view.shapes[1], t.element)
-        outer = [dim for dim in range(len(t.extents)) if dim not in (t.row, t.column)]
-        order = [shared, *(dim for dim in (*outer, t.column) if dim != shared)]
-        return self._e.chunks(
-            self._s.split,
-            t.extents[shared],
-            [result],
-            lambda first, end, carried: self._loops(order, (first, end), {}, carried),
-        )[0]
+        others = [dim for dim in range(len(t.extents)) if dim not in (t.row, t.column)]
+        order = sorted((*others, t.column), key=lambda dim: dim != shared)
+
+        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            bounds: dict[int, _Bounds] = {dim: (0, extent) for dim, extent in enumerate(t.extents)}
+            return self._loops(order, bounds | {shared: (first, end)}, {}, carried)
+
+        return self._e.chunks(self._s.split, t.extents[shared], [result], chunk)[0]
 
     def _loops(
-        self,
-        dims: list[int],
-        bounds: tuple[Index, Index],
-        env: Env,
-        carried: list[Value],
-        band: tuple[Index, Index] = (0, 0),
+        self, dims: list[int], bounds: Mapping[int, _Bounds], env: Env, carried: list[Value]
     ) -> list[Value]:
-        """Emit the loops over ``dims``, the first within ``bounds``, and what is inside, within ``band``."""
+        """Emit the loops over ``dims`` within ``bounds``, and what is inside: the squares of a band."""
         if not dims:
-            is_tiled = self._s.streaming and self._s.band > self._lanes
-            return (self._tiles if is_tiled else self._columns)(band, env, carried)
+            is_whole = self._s.band >= self._t.extents[self._t.column] and self._s.prefetch_distance > 0
+            is_tiled = (self._s.streaming or is_whole) and self._s.band > self._sides[self._t.column]
+            return (self._tiles if is_tiled else self._columns)(bounds, env, carried)
         dim, *rest = dims
-        following = (0, self._t.extents[rest[0]]) if rest else (0, 0)
         is_column = dim == self._t.column
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
             if not is_column:
-                return self._loops(rest, following, env | {dim: i}, inside, band)
-            end = self._e.minimum(self._e.add(i, self._s.band), bounds[1])
-            return self._loops(rest, following, env, inside, (i, end))
+                return self._loops(rest, bounds, env | {dim: i}, inside)
+            end = self._e.minimum(self._e.add(i, self._s.band), bounds[dim][1])
+            return self._loops(rest, {**bounds, dim: (i, end)}, env, inside)
 
-        return self._e.loop((*bounds, self._s.band if is_column else 1), carried, body)
+        return self._e.loop((*bounds[dim], self._s.band if is_column else 1), carried, body)
 
-    def _tiles(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
-        """Emit the squares of ``band`` a few columns of the source at a time, row after row of squares.
+    def _tiles(self, bounds: Mapping[int, _Bounds], env: Env, carried: list[Value]) -> list[Value]:
+        """Emit the squares of a band a few columns of the source at a time, row after row of squares.
 
-        What is read of a row is then several lines of the cache that lie behind one another.
+        Of a row, whole lines of the cache are then read at once.
         """
-        row, column = self._t.row, self._t.column
-        extent, width = self._t.extents[row], self._s.band
+        row, column, width = self._t.row, self._t.column, constants.BAND * self._lanes
+        start, stop = bounds[row]
 
         def tile(j: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.add(j, width)
-            end = self._e.minimum(end, extent) if extent % width else end
-            line = self._squares(row, (j, end), self._square, streaming=self._lanes)
-            return self._squares(column, band, line)(env, inside)
+            end = self._e.minimum(self._e.add(j, width), stop)
+            line = self._squares(row, (j, end), self._square, streaming=self._s.streaming)
+            return self._squares(column, bounds[column], line)(env, inside)
 
-        return self._e.loop((0, extent, width), carried, tile)
+        return self._e.loop((start, stop, width), carried, tile)
 
-    def _columns(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
-        """Emit the squares of ``band``, column after column of squares."""
+    def _columns(self, bounds: Mapping[int, _Bounds], env: Env, carried: list[Value]) -> list[Value]:
+        """Emit the squares of a band, column after column of squares."""
         row, column = self._t.row, self._t.column
 
         def single(here: Env, inside: list[Value]) -> list[Value]:
-            return self._square(here | {column: self._inside(column, band[0])}, inside)
+            return self._square(here | {column: self._inside(column, bounds[column][0])}, inside)
 
-        across = self._squares(column, band, self._square) if self._s.band > self._lanes else single
-        return self._squares(row, (0, self._t.extents[row]), across)(env, carried)
+        several = self._s.band > self._sides[column]
+        across = self._squares(column, bounds[column], self._square) if several else single
+        return self._squares(row, bounds[row], across)(env, carried)
 
-    def _squares(self, dim: int, bounds: tuple[Index, Index], body: _Body, *, streaming: int = 0) -> _Body:
+    def _squares(self, dim: int, bounds: _Bounds, body: _Body, *, streaming: bool = False) -> _Body:
         """Return what emits ``body`` for each square along ``dim`` within ``bounds``."""
         return lambda env, carried: self._e.loop(
-            (*bounds, self._lanes),
+            (*bounds, self._sides[dim]),
             carried,
             lambda i, inside: body(env | {dim: self._inside(dim, i)}, inside),
-            streaming=streaming,
+            streaming=self._lanes if streaming else 0,
         )
 
     def _inside(self, dim: int, i: Index) -> Index:
         """Return where a square at ``i`` or so begins in order not to end behind the end of ``dim``."""
-        extent = self._t.extents[dim]
-        return self._e.minimum(i, extent - self._lanes) if extent % self._lanes else i
+        extent, side = self._t.extents[dim], self._sides[dim]
+        return self._e.minimum(i, extent - side) if extent % side else i
 
     def _square(self, env: Env, carried: list[Value]) -> list[Value]:
         e, row, column, source = self._e, self._t.row, self._t.column, self._t.view.operands[0]
         if self._s.prefetch_distance:
             ahead = e.add(env[row], self._s.prefetch_distance * self._lanes)
             there = env | {row: e.minimum(ahead, self._t.extents[row] - 1)}
-            for lane in range(self._lanes):
+            for lane in range(self._sides[column]):
                 e.prefetch(source, self._place(0, there, column, lane), write=False)
-        rows = [
+        read = [
             e.read(self._vector, source, self._place(0, env, column, lane), self._padding)
-            for lane in range(self._lanes)
+            for lane in range(self._sides[column])
         ]
+        if self._s.abreast == 1:
+            columns = transpose(read)
+        else:
+            rows = [joined(read[lane :: self._lanes]) for lane in range(self._lanes)]
+            columns = transpose_side_by_side(rows, self._sides[column])
         (result,) = carried
-        for lane, value in enumerate(transpose(rows)):
+        for lane, value in enumerate(columns):
             result = e.write(value, result, self._place(1, env, row, lane))
         return [result]
 

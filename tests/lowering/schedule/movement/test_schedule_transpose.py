@@ -86,6 +86,21 @@ def test_results_that_exceed_the_caches(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(out, x.transpose(permutation))
 
 
+@pytest.mark.parametrize("target", [host_target(), Target(32, 16), Target()], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize("far", [False, True], ids=["near", "far"])
+@pytest.mark.parametrize("dtype", ["i8", "i16"])
+@pytest.mark.parametrize("shape", [(130, 77), (16, 300)], ids=str)
+def test_narrow_numbers_in_squares_side_by_side(
+    shape: tuple[int, int], dtype: str, far: bool, target: Target
+) -> None:
+    target = dataclasses.replace(target, l2_bytes=64) if far else target
+    types = [tensor_type(shape, dtype), tensor_type(shape[::-1], dtype)]
+    x, out = numbers(shape, dtype), np.zeros(shape[::-1], DTYPES[dtype])
+    text = function(types[:1], types[1:], transpose("r", "%a0", shape, (1, 0), dtype), ["%r"])
+    run(text, [x], [out], target)
+    np.testing.assert_array_equal(out, x.T)
+
+
 def product(left: str, right: str, m: int, n: int, k: int) -> str:
     types = [tensor_type(shape, "f32") for shape in ((m, k), (k, n), (m, n))]
     return f"""
