@@ -138,6 +138,8 @@ def _reduced(context: LoweringContext) -> Any:
     result, attributes = context.result_type, context.attributes
     kind = attributes["kind"]
     dtypes = Accumulation(context, values_type.dtype, attributes["accum_dtype"], result.dtype)
+    if kind == "Sum":  # the greatest of no rows is one of the accumulator
+        dtypes = dtypes.of_some(kind, values_type.extents[0])
     if result.element_count == 0:
         return context.empty(result)
     if values_type.element_count == 0:

@@ -106,6 +106,23 @@ outputs: %3
     assert kinds(text) == (["product", "transposition"] if turned else ["product"])
 
 
+def test_scatters_of_rows_compute_what_they_add() -> None:
+    text = listed("""\
+%0 = Input {name="x"} : tensor<f32[600, 64]>
+%1 = Input {name="at"} : tensor<i64[600]>
+%2 = Mul (%0, %0) : tensor<f32[600, 64]>
+%3 = SegmentReduce (%2, %1) {accum_dtype="f64", kind="Sum", num_segments=9} : tensor<f32[9, 64]>
+outputs: %3
+""")
+    assert kinds(text) == [
+        "fused",
+        "fused",
+        "scatter",
+        "fused",
+    ]  # positions are checked, and sums begin with 0
+    assert not re.search("%2  Mul .*vectors", text, re.DOTALL)
+
+
 @pytest.mark.parametrize(("columns", "shared"), [(2048, 1), (50, 0)])
 def test_transpositions_share_rows_of_the_result_where_they_are_short(columns: int, shared: int) -> None:
     text = listed(f"""\

@@ -266,12 +266,10 @@ class ScatterEmitter:
 
         def columns(column: Index, inside: list[Value]) -> list[Value]:
             place, source = e.add(to, column), e.add(update, column)
+            new = body.elements(e, source, lanes)
             if not lanes:
-                new = e.extract(body.updates, [source])
                 return [e.insert(body.combine(e.extract(inside[0], [place]), new, ()), inside[0], [place])]
-            type_, padding = e.vector_type(lanes, element), e.number(element, 0)
-            new = e.read(type_, body.updates, [source], padding)
-            old = e.read(type_, inside[0], [place], padding)
+            old = e.read(e.vector_type(lanes, element), inside[0], [place], e.number(element, 0))
             return [e.write(body.combine(old, new, (lanes,)), inside[0], [place])]
 
         return columns

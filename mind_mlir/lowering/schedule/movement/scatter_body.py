@@ -50,14 +50,6 @@ class ScatterBody:
         return None if self.combiner is None else self.combiner.name
 
     @property
-    def updates(self) -> Value:
-        """The flat tensor of updates, where rows are longer than one element."""
-        element = definition(self.update)
-        assert element is not None, "elements of rows are read"
-        assert element.name == "tensor.extract", "elements of rows are read"
-        return element.operands[0]
-
-    @property
     def update(self) -> Value:
         """An element of the updates."""
         if self.combiner is None:
@@ -70,6 +62,33 @@ class ScatterBody:
             return new
         operands = [old if value == self._old else new for value in self.combiner.operands]
         return repeat(self.combiner, operands, shape)[0]
+
+    def elements(self, e: Emitter, first: Index, lanes: int) -> Value:
+        """Emit so many elements of updates from ``first`` on, in the flat tensors that they are made of.
+
+        They are a vector, or for 0 a single one. Rows are longer than one element.
+        """
+        block, shape = self.columns.regions[0].blocks[0], [lanes] * (lanes > 0)
+        made: dict[Value, Value] = {}
+
+        def of(value: Value) -> Value:
+            op = definition(value)
+            if value not in made:
+                if op is None or op.block != block or not op.operands:
+                    same = value if op is None or op.block != block else op.clone().results[0]
+                    made[value] = e.broadcast(e.vector_type(lanes, value.type), same) if lanes else same
+                elif op.name != "tensor.extract":
+                    made.update(
+                        zip(op.results, repeat(op, [of(each) for each in op.operands], shape), strict=True)
+                    )
+                elif lanes:
+                    padding = e.number(value.type, 0)
+                    made[value] = e.read(e.vector_type(lanes, value.type), op.operands[0], [first], padding)
+                else:
+                    made[value] = e.extract(op.operands[0], [first])
+            return made[value]
+
+        return of(self.update)
 
     @property
     def begin(self) -> Value:

@@ -1,4 +1,4 @@
-"""Scatters of single elements compute what they read: where an element belongs, and what it is.
+"""Scatters compute what they read: what an update is, and of single elements where it belongs.
 
 A tensor of either would be written, and read again, for nothing: it is computed in the loop over the updates
 where little is to be done for an element and nothing else reads the tensor.
@@ -14,9 +14,10 @@ from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value
 from mind_mlir.lowering.schedule.fusion.groups.group import is_identity
 from mind_mlir.lowering.schedule.linalg_view.values import CASTS, copied, erase_source, filler, unreshaped
 from mind_mlir.lowering.schedule.movement.scatter import has_tables
+from mind_mlir.lowering.schedule.movement.scatter_body import ScatterBody
 from mind_mlir.mlir.bindings import Operation, Value, ir, tensor
 from mind_mlir.mlir.values import definition, is_defined_inside, terminator_of
-from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE
+from mind_mlir.ops.gather_scatter import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.linalg_view.view import View, Views
@@ -27,27 +28,29 @@ _FEW = 24
 
 
 def compute_in_scatters(function: Operation, views: Views, target: Target) -> None:
-    """Let scatters of single elements in ``function``, linalg on tensors, compute what they alone read.
+    """Let scatters in ``function``, linalg on tensors, compute what they alone read.
 
-    Elements that are looked up elsewhere are left to threads, unless these share the updates.
+    Elements that are looked up elsewhere are left to threads, unless these share the updates. Of longer rows
+    the elements are computed, not the places.
     """
     found: list[Operation] = []
 
     def collect(op: Operation) -> object:
-        if LINES_ATTRIBUTE in op.attributes:
+        if SCATTER_ATTRIBUTE in op.attributes:
             found.append(op.operation)
         return ir.WalkResult.ADVANCE
 
     function.walk(collect)
     for loop in found:
-        looks_up = has_tables(loop, target)
-        waiting = _reads(loop)
+        single = LINES_ATTRIBUTE in loop.attributes
+        looks_up = single and has_tables(loop, target)
+        waiting = _reads(loop if single else ScatterBody(loop).columns)
         while waiting:
             waiting += _computed_here(waiting.pop(), loop, views, looks_up=looks_up)
 
 
 def _reads(loop: Operation) -> list[Operation]:
-    """Return what reads elements of tensors from outside of ``loop``."""
+    """Return what reads elements of tensors that ``loop`` does not make."""
     found: list[Operation] = []
 
     def collect(op: Operation) -> object:
