@@ -126,3 +126,16 @@ def test_the_page_tells_what_was_not_measured() -> None:
     assert "- jax, not measured: ran away: mm256" in text
     assert ratio({row.peer: row for row in measured.results}) == 0.5
     assert geometric_mean([0.5, 2.0, 8.0]) == pytest.approx(2.0)
+
+
+def test_rows_that_are_measured_again_take_the_place_of_the_old_ones() -> None:
+    before = Measurement(
+        [Result("bmm", "numpy", 1, 2.0), Result("bmm", "jax", 1, 3.0)], versions={"jax": {"jax": "1"}}
+    )
+    after = before.updated(Measurement([Result("bmm", "numpy", 1, 1.0), Result("bmm", "numpy", 2, 4.0)]))
+    assert [(row.peer, row.threads, row.seconds) for row in after.results] == [
+        ("numpy", 1, 1.0),
+        ("jax", 1, 3.0),
+        ("numpy", 2, 4.0),
+    ]
+    assert after.versions == {"jax": {"jax": "1"}}

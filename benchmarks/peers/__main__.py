@@ -29,18 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     options = _parser().parse_args(arguments)
     data = options.output / f"{_NAME}.json"
-    if options.render:
+    if options.render or options.update:
         stored = json.loads(data.read_text(encoding="utf-8"))
         found, facts, command = Measurement.from_json(stored["found"]), stored["machine"], stored["command"]
-    else:
+    if not options.render:
         seconds, rounds = _QUICK if options.quick else _USUAL
-        found = measure(
-            options.only, options.peers, options.threads, seconds=seconds, rounds=rounds, say=_say
-        )
-        facts = machine.facts()
-        command = " ".join(
-            ["python -m benchmarks.peers", *(sys.argv[1:] if arguments is None else arguments)]
-        )
+        new = measure(options.only, options.peers, options.threads, seconds=seconds, rounds=rounds, say=_say)
+        if options.update:
+            found = found.updated(new)
+        else:
+            found, facts = new, machine.facts()
+            given = sys.argv[1:] if arguments is None else arguments
+            command = " ".join(["python -m benchmarks.peers", *given])
     options.output.mkdir(parents=True, exist_ok=True)
     data.write_text(json.dumps({"machine": facts, "command": command, "found": found.as_json()}) + "\n")
     picture: str | None = f"{_NAME}.png"
@@ -72,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--render", action="store_true", help="write page and chart anew from what was measured"
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="keep what was measured of others, on the same machine"
     )
     return parser
 

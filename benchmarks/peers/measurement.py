@@ -98,6 +98,17 @@ class Measurement:
             data["absent"],
         )
 
+    def updated(self, new: Measurement) -> Measurement:
+        """Return this with what is ``new`` in the place of what was measured of the same before."""
+        rows = {(row.workload, row.peer, row.threads): row for row in [*self.results, *new.results]}
+        memory = {(row.workload, row.peer): row for row in [*self.memory, *new.memory]}
+        return Measurement(
+            list(rows.values()),
+            list(memory.values()),
+            {**self.versions, **new.versions},
+            {**self.absent, **new.absent},
+        )
+
 
 def measure(
     workloads: Sequence[str],
