@@ -1,0 +1,46 @@
+/** What differs between two texts: blocks of four numbers, the lines of the first and those of the second. */
+class Changes {
+  constructor(blocks) {
+    this.count = blocks.length / 4;
+    this.sides = [0, 2].map((side) => {
+      const firsts = new Uint32Array(this.count);
+      const ends = new Uint32Array(this.count);
+      for (let block = 0; block < this.count; block += 1) {
+        firsts[block] = blocks[4 * block + side];
+        ends[block] = blocks[4 * block + side + 1];
+      }
+      return { firsts, ends };
+    });
+  }
+
+  /** How a line of side 0 or 1 differs: "changed", "only" where the other has none, "gap" above which it has more. */
+  kind(side, line) {
+    const { firsts, ends } = this.sides[side];
+    const other = this.sides[1 - side];
+    const block = above(firsts, line) - 1;
+    if (block < 0) return "";
+    if (line < ends[block]) return other.firsts[block] < other.ends[block] ? "changed" : "only";
+    return firsts[block] === line ? "gap" : "";
+  }
+
+  /** Where a line of one side is on the other. */
+  across(side, line) {
+    const { firsts, ends } = this.sides[side];
+    const other = this.sides[1 - side];
+    const block = above(firsts, line) - 1;
+    if (block < 0) return line;
+    if (line >= ends[block]) return other.ends[block] + line - ends[block];
+    const share = (line - firsts[block]) / (ends[block] - firsts[block]);
+    return other.firsts[block] + Math.floor(share * (other.ends[block] - other.firsts[block]));
+  }
+
+  places(side) {
+    const { firsts, ends } = this.sides[side];
+    return Array.from(firsts, (first, block) => [first, Math.max(ends[block], first + 1)]);
+  }
+
+  lines(side) {
+    const { firsts, ends } = this.sides[side];
+    return firsts.reduce((sum, first, block) => sum + ends[block] - first, 0);
+  }
+}
