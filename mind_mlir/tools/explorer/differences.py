@@ -3,15 +3,17 @@
 Texts of compilers number their values, so that one more operation at the top changes every line below it.
 Lines are first matched without their numbers; a matched line differs where its numbers stand for other values
 than before. Matching looks for lines that both texts have once (patience diff), then for such runs of lines,
-so that it takes little more than linear time, and only small rests go to difflib.
+then for repeated ones, so that it takes little more than linear time; only small rests go to difflib.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"[%^#@][A-Za-z_]*_?\d+\b|\b0x[0-9a-f]{4,}\b|(?<![\w%])\.?L[A-Za-z_]*\d+\b")
 #: How many lines of both sides difflib gets: it takes the product of them.
 _SMALL = 40_000
-#: How many lines make a run that is to be found once.
-_RUNS = (1, 3, 8, 24)
+#: How many lines make a run, and whether it may stand in a text more than once.
+_RUNS = ((1, False), (6, False), (24, False), (24, True), (6, True), (1, True))
 
 
 class Block(NamedTuple):
@@ -93,49 +95,63 @@ class _Renaming:
 
 def _matches(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the lines that are the same, ascending."""
-    pending = [(0, len(first), 0, len(second), 0)]
+    numbers: dict[str, int] = {}
+    ours, theirs = ([numbers.setdefault(line, len(numbers)) for line in text] for text in (first, second))
+    pending = [(0, len(ours), 0, len(theirs))]
     while pending:
-        one, one_end, other, other_end, level = pending.pop()
-        while one < one_end and other < other_end and first[one] == second[other]:
+        one, one_end, other, other_end = pending.pop()
+        while one < one_end and other < other_end and ours[one] == theirs[other]:
             yield one, other
             one, other = one + 1, other + 1
         ends = 0
         while (
-            one < one_end - ends
-            and other < other_end - ends
-            and first[one_end - ends - 1] == second[other_end - ends - 1]
+            min(one_end - one, other_end - other) > ends
+            and ours[one_end - ends - 1] == theirs[other_end - ends - 1]
         ):
             ends += 1
         if ends:
-            pending.append((one_end - ends, one_end, other_end - ends, other_end, len(_RUNS)))
+            pending.append((one_end - ends, one_end, other_end - ends, other_end))
             one_end, other_end = one_end - ends, other_end - ends
-        if one == one_end or other == other_end:
-            continue
-        if (one_end - one) * (other_end - other) <= _SMALL:
-            matcher = SequenceMatcher(None, first[one:one_end], second[other:other_end], autojunk=False)
-            for start, to, length in matcher.get_matching_blocks():
-                yield from ((one + start + step, other + to + step) for step in range(length))
-            continue
-        anchors: list[tuple[int, int]] = []
-        while not anchors and level < len(_RUNS):
-            anchors = _anchors(first[one:one_end], second[other:other_end], _RUNS[level])
-            level += not anchors
-        starts = [(one, other), *((one + start, other + to) for start, to in anchors)]
-        ends_ = [*starts[1:], (one_end, other_end)]
-        if anchors:
+        starts = [(one, other), *_found(ours, one, one_end, theirs, other, other_end)]
+        if len(starts) > 1:
+            last = (one_end, other_end)
             pending += [
-                (*_crossed(start, end), 0) for start, end in reversed([*zip(starts, ends_, strict=True)])
+                (start[0], end[0], start[1], end[1]) for start, end in reversed([*pairwise((*starts, last))])
             ]
 
 
-def _crossed(start: tuple[int, int], end: tuple[int, int]) -> tuple[int, int, int, int]:
-    return start[0], end[0], start[1], end[1]
+def _found(
+    ours: Sequence[int], one: int, one_end: int, theirs: Sequence[int], other: int, other_end: int
+) -> Iterator[tuple[int, int]]:
+    """Yield where some of the same lines are in parts of two texts."""
+    part, counterpart = ours[one:one_end], theirs[other:other_end]
+    if len(part) * len(counterpart) <= _SMALL:
+        matcher = SequenceMatcher(None, part, counterpart, autojunk=False)
+        for start, to, length in matcher.get_matching_blocks():
+            yield from ((one + start + step, other + to + step) for step in range(length))
+        return
+    for length, often in _RUNS:
+        anchors = _anchors(part, counterpart, length, often=often)
+        if anchors:
+            yield from ((one + start, other + to) for start, to in anchors)
+            return
 
 
-def _anchors(first: Sequence[str], second: Sequence[str], length: int) -> list[tuple[int, int]]:
-    """Return where runs begin that both have once, as many as stand in the same order on both sides."""
-    ours, theirs = _once(first, length), _once(second, length)
-    pairs = [(start, theirs[run]) for run, start in ours.items() if run in theirs]
+def _anchors(
+    ours: Sequence[int], theirs: Sequence[int], length: int, *, often: bool
+) -> list[tuple[int, int]]:
+    """Return where runs begin that both have once, as many as stand in the same order on both sides.
+
+    With ``often`` also those that both have several times, the first for the first, and so on.
+    """
+    there = _runs(theirs, length)
+    pairs = [
+        pair
+        for run, places in _runs(ours, length).items()
+        if run in there and (often or len(places) == len(there[run]) == 1)
+        for pair in zip(places, there[run], strict=False)
+    ]
+    pairs.sort()
     tops: list[int] = []
     piles: list[int] = []
     before: list[int] = []
@@ -152,9 +168,8 @@ def _anchors(first: Sequence[str], second: Sequence[str], length: int) -> list[t
     return found[::-1]
 
 
-def _once(lines: Sequence[str], length: int) -> dict[tuple[str, ...], int]:
-    found: dict[tuple[str, ...], int] = {}
+def _runs(lines: Sequence[int], length: int) -> dict[tuple[int, ...], list[int]]:
+    found: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for start in range(len(lines) - length + 1):
-        run = tuple(lines[start : start + length])
-        found[run] = -1 if run in found else start
-    return {run: start for run, start in found.items() if start >= 0}
+        found[tuple(lines[start : start + length])].append(start)
+    return found

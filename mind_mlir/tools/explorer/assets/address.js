@@ -27,7 +27,7 @@ function fromAddress(text) {
   };
   const panes = [];
   for (const part of (fields.panes ?? "").split("+")) {
-    const [key, share] = part.split("*");
+    const [, key, share] = /^(.+?)(?:\*([\d.]+))?$/.exec(part) ?? [];
     try {
       if (key) panes.push({ key: decodeURIComponent(key), share: Math.min(100, Math.max(0.05, Number(share) || 1)) });
     } catch {

@@ -167,12 +167,10 @@ class App {
 
   /** A pane beside one of another program shows the same place. */
   scrolled(pane) {
-    if (!pane.changes || this.following || pane !== this.active) return;
+    if (!pane.changes || pane !== this.active) return;
     const line = pane.changes.across(pane.side, pane.list.firstSeen());
     const { element, count } = pane.other.list;
-    this.following = true;
     element.scrollTop = topOf(line, element.clientHeight, count);
-    requestAnimationFrame(() => (this.following = false));
   }
 
   // What is selected.
@@ -228,10 +226,21 @@ class App {
   }
 
   pointOperations(program, operations) {
-    if (!operations.length && !this.pointed.operations.length) return;
+    if (operations === this.pointing || (!operations.length && !this.pointing?.length)) return;
+    this.pointing = operations;
     this.pointed = operations.length ? this.across(program, operations) : nothing();
     for (const pane of this.panes) pane.list.paint();
     this.dock.pointed();
+    document.getElementById("hint").textContent = this.words(program, operations) || "? for keys";
+  }
+
+  /** Some operations in a few words. */
+  words(program, operations) {
+    const [first] = operations;
+    if (first === undefined) return "";
+    const { opcode, name, type } = program.operations[first];
+    const rest = operations.length > 1 ? ` and ${grouped(operations.length - 1)} more` : ` : ${type}`;
+    return `${opcode} ${name}${rest}`;
   }
 
   /** While nothing is selected, the other panes scroll to what the pointer rests on. */
@@ -248,11 +257,9 @@ class App {
   describe() {
     const program = this.active?.stage.program ?? this.shown[0];
     const operations = this.selected.operations[program.number] ?? [];
-    const names = operations.slice(0, 3).map((each) => `${program.operations[each].opcode} ${program.operations[each].name}`);
-    const rest = operations.length - names.length;
     const lines = this.panes.map((pane) => `${counted(total(pane.lit), "line")} of ${pane.stage.title}`);
     if (!operations.length) this.say("This line belongs to no operation of the program.");
-    else this.say(`${names.join(", ")}${rest > 0 ? ` and ${grouped(rest)} more` : ""}: ${lines.join(", ")}`);
+    else this.say(`${this.words(program, operations)} → ${lines.join(", ")}`);
   }
 
   searched() {

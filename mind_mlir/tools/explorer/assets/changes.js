@@ -36,11 +36,28 @@ class Changes {
 
   places(side) {
     const { firsts, ends } = this.sides[side];
-    return Array.from(firsts, (first, block) => [first, Math.max(ends[block], first + 1)]);
+    this.sides[side].places ??= Array.from(firsts, (first, block) => [first, Math.max(ends[block], first + 1)]);
+    return this.sides[side].places;
   }
 
-  lines(side) {
+  /** The line that a changed one stands against, where as many lines stand in place of as many; -1 for none. */
+  against(side, line) {
     const { firsts, ends } = this.sides[side];
-    return firsts.reduce((sum, first, block) => sum + ends[block] - first, 0);
+    const other = this.sides[1 - side];
+    const block = above(firsts, line) - 1;
+    if (block < 0 || line >= ends[block]) return -1;
+    const same = ends[block] - firsts[block] === other.ends[block] - other.firsts[block];
+    return same ? other.firsts[block] + line - firsts[block] : -1;
   }
+
+}
+
+/** The part of a line in which it differs from another: first character and the one after the last. */
+function differing(line, other) {
+  const most = Math.min(line.length, other.length);
+  let first = 0;
+  while (first < most && line[first] === other[first]) first += 1;
+  let rest = 0;
+  while (rest < most - first && line[line.length - 1 - rest] === other[other.length - 1 - rest]) rest += 1;
+  return [first, line.length - rest];
 }

@@ -5,7 +5,6 @@ class GraphView {
     const { boxes, labels, edges, width, height } = program.graph;
     Object.assign(this, { boxes, labels, width, height });
     this.tall = 38;
-    this.margin = 28;
     this.start = boxes.length ? boxes[0][0] : 0;
     this.readers = boxes.map(() => []);
     this.edges = this.routed(edges);

@@ -19,7 +19,7 @@ class Pane {
     new ResizeObserver(this.drawRuler).observe(this.ruler);
     this.element = make(
       "section",
-      { class: "pane", "aria-label": stage.title, onfocusin: () => app.focus(this) },
+      { class: "pane", "aria-label": stage.title, onfocusin: () => app.focus(this), onwheel: () => app.focus(this) },
       this.head(),
       make("div", { class: "body" }, this.list.element, this.ruler),
     );
@@ -78,12 +78,22 @@ class Pane {
     const text = this.stage.text.line(line);
     const shown = text.length > LONGEST_LINE ? text.slice(0, LONGEST_LINE) : text;
     const rest = text.length - shown.length;
-    const expression = this.app.finder.expression;
-    const code = marked(this.stage.language, shown, within(shown, expression));
+    const code = marked(this.stage.language, shown, {
+      mark: within(shown, this.app.finder.expression),
+      ins: this.differing(line, shown),
+    });
     return (
       `<span class="gutter"><i style="${this.stripe(line)}"></i>${line + 1}</span><span class="code">${code}</span>` +
       (rest ? `<span class="rest">… ${grouped(rest)} more characters</span>` : "")
     );
+  }
+
+  /** The part of a line that differs from the one which it stands against. */
+  differing(line, shown) {
+    const against = this.changes?.against(this.side, line) ?? -1;
+    if (against < 0) return [];
+    const part = differing(shown, this.other.stage.text.line(against));
+    return part[0] < part[1] ? [part] : [];
   }
 
   /** The colours of a line's operations, which it shares with the lines that they came from and became. */
@@ -168,19 +178,19 @@ class Pane {
     const pen = sharpen(this.ruler, width, height);
     const scale = height / Math.max(this.stage.text.count, height / ROW);
     const shades = colours();
-    const bar = (first, end, colour, left, right) => {
+    const bars = (places, colour, left, right) => {
       pen.fillStyle = colour;
-      pen.fillRect(left, first * scale, right - left, Math.max(2, (end - first) * scale));
+      let drawn = -1;
+      for (const [first, end] of places) {
+        const below = Math.floor(end * scale);
+        if (below === drawn) continue;
+        drawn = below;
+        pen.fillRect(left, first * scale, right - left, Math.max(2, (end - first) * scale));
+      }
     };
-    for (const [first, end] of this.changes?.places(this.side) ?? []) bar(first, end, shades.changed, 0, 3);
-    for (const [first, end] of this.lit) bar(first, end, shades.accent, 3, width - 3);
-    let last = -1;
-    for (const line of this.found?.lines ?? []) {
-      const at = Math.floor(line * scale);
-      if (at === last) continue;
-      last = at;
-      bar(line, line + 1, shades.found, width - 4, width);
-    }
+    bars(this.changes?.places(this.side) ?? [], shades.changed, 0, 3);
+    bars(this.lit, shades.accent, 3, width - 3);
+    bars(Array.from(this.found?.lines ?? [], (line) => [line, line + 1]), shades.found, width - 4, width);
   }
 
   redraw() {

@@ -3,10 +3,11 @@ const AXIS = { left: 84, top: 24, bottom: 10 };
 
 /** Rectangles over time: `items` have `left` and `right` in time, `top` and `bottom` in `rows`, all from 0. */
 class RectanglesView {
-  constructor(app, program, { items, span, rows, moment, labels, tallest = Infinity }) {
-    Object.assign(this, { app, program, items, rows, moment, labels, tallest });
+  constructor(app, program, { items, from, span, rows, moment, labels, tallest = Infinity }) {
+    Object.assign(this, { app, program, items, from, rows, moment, labels, tallest });
     this.flat = true;
-    this.margin = AXIS.left;
+    this.left = AXIS.left;
+    this.right = 14;
     this.width = span;
     this.height = 1;
   }
@@ -89,11 +90,11 @@ class RectanglesView {
     pen.textBaseline = "middle";
     pen.lineWidth = 1;
     pen.strokeStyle = shades.line;
-    const from = Math.max(0, (AXIS.left - x) / scale);
-    const to = Math.min(this.width, (width - x) / scale);
+    const from = this.from + Math.max(0, (AXIS.left - x) / scale);
+    const to = this.from + Math.min(this.width, (width - x) / scale);
     pen.textAlign = "center";
     for (const moment of ticks(from, to, (width - AXIS.left) / 110)) {
-      const at = Math.round(moment * scale + x) + 0.5;
+      const at = Math.round((moment - this.from) * scale + x) + 0.5;
       pen.beginPath();
       pen.moveTo(at, AXIS.top);
       pen.lineTo(at, height);
@@ -113,30 +114,30 @@ class RectanglesView {
 /** What lies where in the arena, and when: memory downwards, steps of the plan to the right. */
 function memoryView(app, program) {
   const { arena, buffers } = program.memory;
-  const from = Math.min(...buffers.map(([, , , first]) => first));
+  const from = buffers.reduce((least, [, , , first]) => Math.min(least, first), Infinity);
   const items = buffers.map(([name, offset, size, first, last, operations]) => ({
     ...{ name, operations, left: first - from, right: last - from + 1, top: offset, bottom: offset + size },
     tip: `${name}\n${bytes(size)} at ${bytes(offset)}\nsteps ${first} to ${last}`,
   }));
   return new RectanglesView(app, program, {
-    items,
-    span: Math.max(...items.map(({ right }) => right)),
+    ...{ items, from },
+    span: greatest(items.map(({ right }) => right)),
     rows: arena,
-    moment: (step) => (Number.isInteger(step) ? `step ${grouped(step + from)}` : ""),
+    moment: (step) => (Number.isInteger(step) ? `step ${grouped(step)}` : ""),
     labels: (about) => ticks(0, arena, about, 2).map((place) => [place, bytes(place)]),
   });
 }
 
 /** When each thread did what. */
 function timelineView(app, program) {
-  const threads = Math.max(...program.timeline.map(([thread]) => thread)) + 1;
+  const threads = greatest(program.timeline.map(([thread]) => thread)) + 1;
   const items = program.timeline.map(([thread, start, end, name, operations]) => ({
     ...{ name, operations, left: start, right: end, top: thread, bottom: thread + 1 },
     tip: `${name}\n${duration((end - start) / 1e6)} from ${duration(start / 1e6)}\nthread ${thread}`,
   }));
   return new RectanglesView(app, program, {
-    items,
-    span: Math.max(...items.map(({ right }) => right)),
+    ...{ items, from: 0 },
+    span: greatest(items.map(({ right }) => right)),
     rows: threads,
     tallest: 34,
     moment: (micro) => duration(micro / 1e6),

@@ -15,7 +15,7 @@ class Rail {
   draw() {
     const { app } = this;
     const times = app.shown.flatMap((program) => program.stages.map((stage) => stage.seconds ?? 0));
-    const slowest = Math.max(...times, 1e-9);
+    const slowest = greatest(times, 1e-9);
     const chips = [...this.names()].map(([name, stage]) => this.chip(name, stage, slowest));
     this.element.replaceChildren(...chips);
   }

@@ -168,6 +168,7 @@ function listen(app) {
     action();
     event.preventDefault();
   });
+  window.addEventListener("hashchange", () => app.read());
   DARK.addEventListener("change", () => applyTheme(app, theme()));
   NARROW.addEventListener("change", () => NARROW.matches && app.active && app.setPanes([{ key: app.active.key, share: 1 }]));
 }

@@ -97,14 +97,15 @@ class Surface {
   /** Show all of the picture; at first, no smaller than can be read. */
   fit(readable = false) {
     const [width, height] = this.size;
-    const margin = this.view.margin ?? 24;
-    const scale = (width - 2 * margin) / Math.max(1, this.view.width);
-    this.scale = this.view.flat ? scale : Math.min(scale, (height - 2 * margin) / Math.max(1, this.view.height), 1.2);
-    if (readable && !this.view.flat) this.scale = Math.max(this.scale, Math.min(0.7, Math.max(scale, 0.5)));
-    this.least = Math.min(this.scale, this.view.flat ? scale : this.scale) * 0.5;
-    this.x = margin + Math.max(0, (width - 2 * margin - this.view.width * this.scale) / 2);
-    if (readable && this.view.width * this.scale > width) this.x = width / 2 - (this.view.start ?? this.view.width / 2) * this.scale;
-    this.y = margin;
+    const { view } = this;
+    const [left, right, top] = [view.left ?? 24, view.right ?? 24, 24];
+    const room = width - left - right;
+    const wide = room / Math.max(1, view.width);
+    this.scale = view.flat ? wide : Math.min(wide, (height - 2 * top) / Math.max(1, view.height), 1.2);
+    if (readable && !view.flat) this.scale = Math.max(this.scale, 0.8);
+    this.x = left + Math.max(0, (room - view.width * this.scale) / 2);
+    if (view.width * this.scale > room + 1) this.x = width / 2 - view.start * this.scale;
+    this.y = top;
     this.drawSoon();
   }
 

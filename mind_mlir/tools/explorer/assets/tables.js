@@ -1,7 +1,7 @@
 /** What each stage does, how long it took, and what passes changed on the way there. */
 class StageTable {
   constructor(app, program) {
-    const slowest = Math.max(...program.stages.map((stage) => stage.seconds ?? 0));
+    const slowest = greatest(program.stages.map((stage) => stage.seconds ?? 0));
     const all = program.stages.reduce((sum, stage) => sum + (stage.seconds ?? 0), 0);
     const rows = program.stages.map((stage) =>
       make(
@@ -48,7 +48,7 @@ class OperationTable {
   constructor(app, program) {
     Object.assign(this, { app, program });
     const { operations } = program;
-    const column = (name, most) => Math.min(most, Math.max(4, ...operations.map((each) => each[name].length)));
+    const column = (name, most) => Math.min(most, greatest(operations.map((each) => each[name].length), 4));
     this.wide = [column("opcode", 28), column("name", 28)];
     this.list = new List({
       label: "Operations",
@@ -105,7 +105,7 @@ function selectionCard(app, program, operations) {
     );
   });
   const rest = operations.length - items.length;
-  const most = Math.max(1, ...program.stages.map((stage) => total(stage.marks.places(lit))));
+  const most = greatest(program.stages.map((stage) => total(stage.marks.places(lit))), 1);
   const became = program.stages.map((stage) => {
     const lines = total(stage.marks.places(lit));
     const part = make("i", { class: "bar-of" });

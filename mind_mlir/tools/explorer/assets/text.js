@@ -47,6 +47,11 @@ function escaped(text) {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character]);
 }
 
+/** The greatest of any number of numbers; `Math.max` takes some ten thousand. */
+function greatest(numbers, least = 0) {
+  return numbers.reduce((one, other) => Math.max(one, other), least);
+}
+
 /** A number with a mark at each thousand, as English has it. */
 function grouped(number) {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ",");

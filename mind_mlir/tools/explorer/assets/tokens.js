@@ -95,24 +95,29 @@ function tokens(language, line) {
   return found;
 }
 
-/** A line as HTML, highlighted, with `found` (ascending first and last characters) marked in it. */
-function marked(language, line, found = []) {
+/**
+ * A line as HTML, highlighted; `stretches` are what is wrapped in it, an element's name each with its ascending
+ * first characters and the ones after the last.
+ */
+function marked(language, line, stretches = {}) {
   const parts = tokens(language, line);
+  const wrapped = Object.entries(stretches).map(([tag, ranges]) => ({ tag, ranges, at: 0 }));
   const cuts = new Set([0, line.length]);
   for (const [, first, end] of parts) cuts.add(first).add(end);
-  for (const [first, end] of found) cuts.add(first).add(Math.min(end, line.length));
+  for (const { ranges } of wrapped) for (const [first, end] of ranges) cuts.add(first).add(Math.min(end, line.length));
   const places = [...cuts].sort((one, other) => one - other);
   let html = "";
   let part = 0;
-  let hit = 0;
   for (let at = 0; at + 1 < places.length; at += 1) {
     const [first, end] = [places[at], places[at + 1]];
+    let piece = escaped(line.slice(first, end));
+    for (const each of wrapped) {
+      while (each.at < each.ranges.length && each.ranges[each.at][1] <= first) each.at += 1;
+      if (each.at < each.ranges.length && each.ranges[each.at][0] <= first) piece = `<${each.tag}>${piece}</${each.tag}>`;
+    }
     while (part < parts.length && parts[part][2] <= first) part += 1;
-    while (hit < found.length && found[hit][1] <= first) hit += 1;
-    const piece = escaped(line.slice(first, end));
-    const kind = part < parts.length && parts[part][1] <= first ? `t-${parts[part][0]}` : "";
-    const within = hit < found.length && found[hit][0] <= first ? `<mark>${piece}</mark>` : piece;
-    html += kind ? `<span class="${kind}">${within}</span>` : within;
+    const within = part < parts.length && parts[part][1] <= first;
+    html += within ? `<span class="t-${parts[part][0]}">${piece}</span>` : piece;
   }
   return html;
 }
