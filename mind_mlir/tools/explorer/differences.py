@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from mind_mlir.tools.explorer.exploration import Operation
 
-#: Names that are numbered: values and blocks of Core IR and MLIR, and places in code.
-_NUMBERED = re.compile(r"[%^#@][A-Za-z_]*_?\d+\b|\b0x[0-9a-f]{4,}\b|(?<![\w%])\.?L[A-Za-z_]*\d+\b")
+#: Names that are numbered: values and blocks of Core IR and MLIR, labels and addresses of code. It begins
+#: with a set of characters, which is what `re` looks for quickly.
+_NUMBERED = re.compile(r"[%^#@.0](?:(?<=[%^#@])[A-Za-z_]*\d+\b|(?<=\.)L\d+\b|(?<=\b0)x[0-9a-f]{4,}\b)")
 #: How many lines of both sides difflib gets: it takes the product of them.
 _SMALL = 40_000
 #: How many lines make a run, and whether it may stand in a text more than once.

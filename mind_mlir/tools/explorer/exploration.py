@@ -35,10 +35,11 @@ class Pane:
         title: What the pane is called.
         language: What the text is written in: `mind`, `core`, `ptir`, `python`, `mlir`, `asm` or `text`.
         lines: Its text.
-        marks: For each line, the numbers of the operations that it is for, ascending; none where it is for none.
+        marks: For each line, the numbers of the operations that it is for, ascending.
         explanation: A sentence that says what the stage does.
         changes: What passes did on the way here, a sentence each, with the identity that they used.
         seconds: The time that making it took; None where that is unknown.
+        first: The number of its first line, in its file.
     """
 
     stage: str
@@ -49,6 +50,7 @@ class Pane:
     explanation: str = ""
     changes: tuple[str, ...] = ()
     seconds: float | None = None
+    first: int = 1
 
 
 @dataclass(frozen=True, slots=True)

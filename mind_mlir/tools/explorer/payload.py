@@ -60,6 +60,7 @@ def _pane(pane: Pane, sets: dict[tuple[int, ...], int]) -> dict[str, Json]:
         "stage": pane.stage,
         "title": pane.title,
         "language": pane.language,
+        "first": pane.first,
         "text": "\n".join(pane.lines),
         "runs": [number for run in _runs(pane.marks, sets) for number in run],
         "explanation": pane.explanation,

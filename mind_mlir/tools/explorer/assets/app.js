@@ -131,7 +131,7 @@ class App {
     const { work, dock } = this;
     const panes = make("div", { id: "panes" });
     this.panes.forEach((pane, number) => {
-      if (number) panes.append(splitter("Width of the panes", (pixels) => this.resize(number, pixels)));
+      if (number) panes.append(this.border(number));
       panes.append(pane.element);
       pane.element.classList.toggle("active", pane === this.active);
     });
@@ -140,7 +140,7 @@ class App {
     const parts = [panes];
     if (dock.open) {
       dock.element.style.flexBasis = `${dock.size}px`;
-      parts.push(splitter("Size of the views", (pixels) => dock.resize(pixels), () => dock.right), dock.element);
+      parts.push(splitter("Size of the views", (pixels) => dock.resize(pixels), () => 1 - dock.size / Math.max(dock.size, dock.room()), () => dock.right), dock.element);
     }
     if (work.children.length === parts.length && parts.slice(1).every((part, number) => part === work.children[number + 1])) work.firstChild.replaceWith(panes);
     else work.replaceChildren(...parts);
@@ -148,8 +148,14 @@ class App {
     this.remember();
   }
 
-  resize(number, pixels) {
+  /** What moves the border of two panes. */
+  border(number) {
     const [one, other] = [this.panes[number - 1], this.panes[number]];
+    const share = () => one.share / (one.share + other.share);
+    return splitter("Width of the panes", (pixels) => this.resize(one, other, pixels), share);
+  }
+
+  resize(one, other, pixels) {
     const [left, right] = [one.element.clientWidth, other.element.clientWidth];
     const moved = Math.max(80 - left, Math.min(right - 80, pixels));
     const sum = one.share + other.share;
@@ -297,7 +303,11 @@ class App {
       operations: selected.key ? [] : (selected.operations[program] ?? []).slice(0, 50),
       ...{ query: finder.input.value, regular: finder.regular },
     });
-    history.replaceState(null, "", `#${address}`);
+    try {
+      history.replaceState(null, "", `#${address}`);
+    } catch {
+      // A page within a notebook has no address of its own.
+    }
   }
 
   read() {

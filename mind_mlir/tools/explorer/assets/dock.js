@@ -18,7 +18,7 @@ class Dock {
       onchange: (event) => this.show(this.view, this.app.exploration.programs[Number(event.target.value)]),
     });
     this.programs.hidden = app.exploration.programs.length < 2;
-    for (const program of app.exploration.programs) this.programs.append(make("option", { value: program.number }, `${app.letter(program)}: ${app.named(program)}`));
+    for (const program of app.exploration.programs) this.programs.append(make("option", { value: program.number, title: app.named(program) }, app.letter(program)));
     this.turn = button("◧", "Move this part to the other side", () => this.place(!this.right), { class: "icon turn" });
     this.element = make(
       "aside",

@@ -119,7 +119,7 @@ class Finder {
     const before = lines.slice(0, next.text).reduce((sum, each) => sum + each.length, 0);
     this.at = { key: pane.key, line: next.line, number: before + next.number, of: lines.reduce((sum, each) => sum + each.length, 0) };
     this.app.focus(pane);
-    pane.list.go(next.line, Math.floor(pane.list.element.clientHeight / ROW / 3));
+    pane.list.go(next.line, Math.floor(pane.list.seen() / 3));
     for (const other of panes) other.list.paint();
     this.report();
   }

@@ -6,11 +6,10 @@ class GraphView {
     Object.assign(this, { boxes, labels, width, height });
     this.tall = 38;
     this.start = boxes.length ? boxes[0][0] : 0;
-    this.readers = boxes.map(() => []);
     this.edges = this.routed(edges);
     this.keys = {
       ArrowUp: () => this.walk(this.program.operations[this.current()]?.inputs),
-      ArrowDown: () => this.walk(this.readers[this.current()]),
+      ArrowDown: () => this.walk(this.program.readers[this.current()]),
       ArrowLeft: () => this.beside(-1),
       ArrowRight: () => this.beside(1),
     };
@@ -23,7 +22,6 @@ class GraphView {
       const [x, y] = this.boxes[source];
       const edge = { source, target, points: [x, y + this.tall, ...bends] };
       into[target].push(edge);
-      this.readers[source].push(target);
       return edge;
     });
     into.forEach((arriving, box) => {
@@ -155,11 +153,11 @@ class GraphView {
     pen.beginPath();
     pen.roundRect(left, top, wide, this.tall, 6);
     pen.fill();
-    pen.fillStyle = tint(this.app.toned(box, this.program), chosen ? 0.45 : 0.16);
+    pen.fillStyle = tint(this.app.toned(box, this.program), chosen ? 0.45 : scale < 0.3 ? 0.6 : 0.16);
     pen.fill();
     pen.stroke();
     pen.fillStyle = tint(this.app.toned(box, this.program));
-    pen.fillRect(left + 1, top + 7, 3, this.tall - 14);
+    if (scale >= 0.3) pen.fillRect(left + 1, top + 7, 3, this.tall - 14);
     pen.globalAlpha = 1;
     if (scale < 0.3) return;
     pen.textAlign = "center";
@@ -170,7 +168,7 @@ class GraphView {
     pen.fillStyle = shades.muted;
     pen.font = "11px ui-monospace, monospace";
     if (name) pen.fillText(name, middle, top + 27, wide - 12);
-    if (this.readers[box].length) this.drawType(pen, this.labels[box], middle, top + this.tall + 13);
+    if (this.program.readers[box].length) this.drawType(pen, this.labels[box], middle, top + this.tall + 13);
   }
 
   drawType(pen, label, x, y) {

@@ -4,7 +4,7 @@
  * `row(number)` gives the inner HTML of a line, and `classes(number)` its classes, which change more often.
  */
 class List {
-  constructor({ label, count, widest, row, classes, chosen, pointed }) {
+  constructor({ label, count, widest, digits = String(count).length, row, classes, chosen, pointed }) {
     List.made = (List.made ?? 0) + 1;
     Object.assign(this, { count, row, classes, chosen, id: `list${List.made}` });
     this.current = -1;
@@ -13,7 +13,7 @@ class List {
     this.element = make("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": label }, this.content);
     this.content.style.height = `${contentHeight(count)}px`;
     this.content.style.setProperty("--widest", Math.min(widest, LONGEST_LINE));
-    this.content.style.setProperty("--digits", String(count).length);
+    this.content.style.setProperty("--digits", digits);
     this.drawSoon = onceAFrame(() => this.draw());
     this.element.addEventListener("scroll", this.drawSoon, { passive: true });
     this.element.addEventListener("click", (event) => this.clicked(event));
@@ -39,13 +39,18 @@ class List {
   }
 
   key(event) {
-    const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 1);
+    const page = Math.max(1, this.seen() - 1);
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
     if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const from = this.current < 0 ? this.firstSeen() - Math.sign(step) : this.current;
     this.go(Math.max(0, Math.min(this.count - 1, from + step)));
     this.chosen(this.current, event);
+  }
+
+  /** How many whole lines there is room for. */
+  seen() {
+    return Math.floor(this.element.clientHeight / ROW);
   }
 
   firstSeen() {
@@ -63,7 +68,7 @@ class List {
   show(first, end, offset = null) {
     const height = this.element.clientHeight;
     const top = this.firstSeen();
-    const seen = Math.max(1, Math.floor(height / ROW) - 1);
+    const seen = Math.max(1, this.seen() - 1);
     if (first >= top && Math.min(end, first + seen) <= top + seen + 1) return;
     const above = offset ?? (first < top ? 2 : Math.min(seen - 2, Math.max(0, seen - 1 - (end - first))));
     this.element.scrollTop = topOf(Math.max(0, first - Math.max(0, Math.min(above, seen - 1))), height, this.count);

@@ -8,6 +8,7 @@ class Pane {
       label: `${stage.title}, ${counted(stage.text.count, "line")}`,
       count: stage.text.count,
       widest: stage.text.widest,
+      digits: String(stage.text.count + stage.first).length,
       row: (line) => this.row(line),
       classes: (line) => this.classes(line),
       chosen: (line, event) => app.choose(this, line, event.ctrlKey || event.metaKey),
@@ -83,7 +84,7 @@ class Pane {
       ins: this.differing(line, shown),
     });
     return (
-      `<span class="gutter"><i style="${this.stripe(line)}"></i>${line + 1}</span><span class="code">${code}</span>` +
+      `<span class="gutter"><i style="${this.stripe(line)}"></i>${line + this.stage.first}</span><span class="code">${code}</span>` +
       (rest ? `<span class="rest">… ${grouped(rest)} more characters</span>` : "")
     );
   }
@@ -139,7 +140,7 @@ class Pane {
     this.showPlaces();
     if (share === null || !this.lit.length) return;
     const top = this.list.firstSeen();
-    const seen = Math.floor(this.list.element.clientHeight / ROW);
+    const seen = this.list.seen();
     if (this.lit.some(([first, end]) => first >= top && Math.min(end, first + 3) <= top + seen)) return;
     const [first, end] = this.lit[nearest(this.lit, share, this.stage.text.count)];
     this.list.show(first, end, offset);
@@ -161,14 +162,13 @@ class Pane {
   step(direction, places = this.lit) {
     const at = this.list.current < 0 ? this.list.firstSeen() - (direction > 0) : this.list.current;
     const next = neighbour(places, at, direction);
-    if (next >= 0) this.list.go(places[next][0]);
+    if (next >= 0) this.list.go(places[next][0], Math.floor(this.list.seen() / 3));
   }
 
   jump(event) {
     const share = event.offsetY / this.ruler.clientHeight;
     const line = Math.min(this.stage.text.count - 1, Math.floor(share * this.stage.text.count));
-    const seen = Math.floor(this.list.element.clientHeight / ROW);
-    this.list.show(line, line + 1, Math.floor(seen / 2));
+    this.list.show(line, line + 1, Math.floor(this.list.seen() / 2));
   }
 
   /** Draw where differences, the selection and what was found lie in the whole text. */

@@ -7,7 +7,7 @@
 class Surface {
   constructor(app, view, label) {
     Object.assign(this, { app, view, x: 0, y: 0, scale: 1 });
-    this.canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": label });
+    this.canvas = make("canvas", { tabindex: "0", role: view.keys ? "application" : "img", "aria-label": label });
     this.tip = make("div", { class: "tip", hidden: true });
     this.element = make(
       "div",

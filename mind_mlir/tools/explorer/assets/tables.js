@@ -88,6 +88,15 @@ class OperationTable {
 /** The most operations that the list of the selection shows. */
 const MOST_LISTED = 200;
 
+/** Operations that a selected one reads, or that read it. */
+function neighbours(app, program, word, others) {
+  const links = others.slice(0, MOST_LISTED).map((other) => {
+    const { opcode, name } = program.operations[other] ?? {};
+    return button(`${opcode} ${name}`, `Select ${opcode} ${name}`, () => app.chooseOperations(program, [other]), { class: "link" });
+  });
+  return make("p", { class: "near" }, make("span", { class: "muted" }, word), ...links);
+}
+
 /** The operations that are selected, and what became of them. */
 function selectionCard(app, program, operations) {
   const lit = app.selected.lit[program.number];
@@ -105,6 +114,7 @@ function selectionCard(app, program, operations) {
     );
   });
   const rest = operations.length - items.length;
+  const near = operations.length === 1 ? [["Reads", program.operations[operations[0]].inputs], ["Read by", program.readers[operations[0]]]] : [];
   const most = greatest(program.stages.map((stage) => total(stage.marks.places(lit))), 1);
   const became = program.stages.map((stage) => {
     const lines = total(stage.marks.places(lit));
@@ -116,6 +126,7 @@ function selectionCard(app, program, operations) {
   return [
     make("h3", {}, counted(operations.length, "operation")),
     make("ul", { class: "chosen-list" }, ...items, rest > 0 ? make("li", { class: "muted" }, `and ${grouped(rest)} more`) : null),
+    ...near.filter(([, others]) => others.length).map(([word, others]) => neighbours(app, program, word, others)),
     make("h3", {}, "Lines at each stage"),
     make("ul", { class: "became" }, ...became),
   ];
