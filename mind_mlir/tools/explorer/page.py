@@ -32,6 +32,7 @@ VIEWS = (
     "rail.js",
     "dock.js",
     "app.js",
+    "remembered.js",
     "start.js",
 )
 _STYLES = ("page.css", "pane.css")

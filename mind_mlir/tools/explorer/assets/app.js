@@ -19,7 +19,7 @@ class App {
     this.rail = new Rail(this);
     this.dock = new Dock(this);
     this.work = document.getElementById("work");
-    this.remember = onceAFrame(() => this.write());
+    this.remember = onceAFrame(() => remember(this));
   }
 
   get comparing() {
@@ -289,66 +289,5 @@ class App {
     const line = Math.min(pane.other.stage.text.count - 1, pane.changes.across(pane.side, pane.list.current));
     pane.other.list.go(line, pane.list.current - pane.list.firstSeen());
     return this.say(`Difference ${grouped(number + 1)} of ${grouped(places.length)} in ${pane.stage.title}`);
-  }
-
-  // What the address remembers.
-
-  write() {
-    if (!this.ready) return;
-    const { dock, selected, finder } = this;
-    const program = this.active?.stage.program.number ?? 0;
-    const address = toAddress({
-      ...{ panes: this.listed(), view: dock.open ? dock.view : "", dock: dock.size, side: dock.right },
-      line: selected.key ? `${selected.key}.${selected.line + 1}` : null,
-      operations: selected.key ? [] : (selected.operations[program] ?? []).slice(0, 50),
-      ...{ query: finder.input.value, regular: finder.regular },
-    });
-    try {
-      history.replaceState(null, "", `#${address}`);
-    } catch {
-      // A page within a notebook has no address of its own.
-    }
-  }
-
-  read() {
-    const wanted = fromAddress(location.hash);
-    const { dock, finder } = this;
-    const wide = window.innerWidth;
-    dock.right = wanted.side ?? wide >= 1100;
-    dock.size = wanted.dock ?? Math.round((dock.right ? wide : window.innerHeight) * 0.36);
-    dock.open = wanted.view === null ? !NARROW.matches : wanted.view !== "";
-    const programs = new Set(wanted.panes.map(({ key }) => this.exploration.stage(key)?.program).filter(Boolean));
-    if (programs.size) this.shown = [...programs].sort((one, other) => one.number - other.number).slice(0, 2);
-    const panes = wanted.panes.filter(({ key }) => this.exploration.stage(key));
-    this.setPanes(panes.length ? panes : this.usual());
-    dock.show(wanted.view || "graph", this.shown[0]);
-    dock.selected();
-    if (wanted.regular) finder.setRegular(true);
-    if (wanted.query) finder.set(wanted.query);
-    const [, key, line] = /^(.*)\.(\d+)$/.exec(wanted.line ?? "") ?? [];
-    const pane = key && this.pane(key);
-    if (pane && Number(line) <= pane.stage.text.count) {
-      pane.list.go(Number(line) - 1, 8);
-      this.choose(pane, Number(line) - 1, false);
-    } else if (wanted.operations.length) {
-      const known = wanted.operations.filter((each) => each < this.shown[0].operations.length);
-      if (known.length) this.chooseOperations(this.shown[0], known);
-    }
-    this.ready = true;
-  }
-
-  /** What is shown at first: the source and the machine's code, or the first stage at which two programs differ. */
-  usual() {
-    const [first, second] = this.shown;
-    if (!first) return [];
-    const keys = (names) => names.flatMap((name) => this.shown.map((program) => program.stage(name)?.key)).filter(Boolean);
-    if (NARROW.matches) return [{ key: first.stages[0]?.key, share: 1 }].filter(({ key }) => key);
-    if (second) {
-      const differing = first.stages.find(({ stage }) => this.exploration.changes(stage, first.number, second.number)?.count);
-      return keys([(differing ?? first.stages[0]).stage]).map((key) => ({ key, share: 1 }));
-    }
-    const middle = window.innerWidth >= 1700 ? first.stages[Math.floor(first.stages.length / 2)] : null;
-    const stages = [first.stages[0], middle, first.stages.at(-1)].filter(Boolean);
-    return keys([...new Set(stages.map(({ stage }) => stage))]).map((key) => ({ key, share: 1 }));
   }
 }

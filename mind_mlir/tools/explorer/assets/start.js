@@ -168,7 +168,6 @@ function listen(app) {
     action();
     event.preventDefault();
   });
-  window.addEventListener("hashchange", () => app.read());
   DARK.addEventListener("change", () => applyTheme(app, theme()));
   NARROW.addEventListener("change", () => NARROW.matches && app.active && app.setPanes([{ key: app.active.key, share: 1 }]));
 }
@@ -176,9 +175,12 @@ function listen(app) {
 function start() {
   document.documentElement.dataset.theme = resolved(theme());
   const app = new App(new Exploration(JSON.parse(document.getElementById("data").textContent)));
-  drawHead(app);
-  app.read();
-  drawHead(app);
+  const show = () => {
+    recall(app);
+    drawHead(app);
+  };
+  show();
+  window.addEventListener("hashchange", show);
   listen(app);
   document.getElementById("hint").textContent = "? for keys";
 }
