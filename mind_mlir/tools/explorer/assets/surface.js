@@ -90,12 +90,13 @@ class Surface {
       this.placed = true;
       this.fit(true);
       this.selected();
-    }
+    } else if (this.view.flat && !this.moved) this.fit();
     this.drawSoon();
   }
 
   /** Show all of the picture; at first, no smaller than can be read. */
   fit(readable = false) {
+    this.moved = false;
     const [width, height] = this.size;
     const { view } = this;
     const [left, right, top] = [view.left ?? 24, view.right ?? 24, 24];
@@ -105,7 +106,7 @@ class Surface {
     if (readable && !view.flat) this.scale = Math.max(this.scale, 0.8);
     this.x = left + Math.max(0, (room - view.width * this.scale) / 2);
     if (view.width * this.scale > room + 1) this.x = width / 2 - view.start * this.scale;
-    this.y = top;
+    this.y = view.flat ? 0 : top;
     this.drawSoon();
   }
 
@@ -132,6 +133,7 @@ class Surface {
 
   /** Keep part of the picture in sight. */
   keep() {
+    this.moved = true;
     const [width, height] = this.size;
     const room = 80;
     this.x = Math.min(width - room, Math.max(room - this.view.width * this.scale, this.x));
@@ -150,7 +152,7 @@ class Surface {
   }
 
   under(event) {
-    return this.view.at((event.offsetX - this.x) / this.scale, (event.offsetY - this.y) / (this.view.flat ? 1 : this.scale), this);
+    return this.view.at((event.offsetX - this.x) / this.scale, this.view.flat ? event.offsetY : (event.offsetY - this.y) / this.scale, this);
   }
 
   pointAt(event) {
