@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.tools.explorer.differences import differences, same_operations
 from mind_mlir.tools.explorer.drawing import drawn
@@ -12,11 +12,8 @@ from mind_mlir.tools.explorer.drawing import drawn
 if TYPE_CHECKING:
     from mind_mlir.tools.explorer.exploration import Exploration, Pane
 
-#: A value of JSON.
-Json = str | int | float | bool | None | Sequence["Json"] | dict[str, "Json"]
 
-
-def payload(explorations: Sequence[Exploration]) -> dict[str, Json]:
+def payload(explorations: Sequence[Exploration]) -> dict[str, Any]:
     """Return what the page shows; the second exploration and later ones are compared with the first."""
     first = explorations[0] if explorations else None
     return {
@@ -25,7 +22,7 @@ def payload(explorations: Sequence[Exploration]) -> dict[str, Json]:
     }
 
 
-def _exploration(exploration: Exploration) -> dict[str, Json]:
+def _exploration(exploration: Exploration) -> dict[str, Any]:
     sets: dict[tuple[int, ...], int] = {(): 0}
     panes = [_pane(pane, sets) for pane in exploration.panes]
     graph = drawn(exploration.operations)
@@ -54,7 +51,7 @@ def _exploration(exploration: Exploration) -> dict[str, Json]:
     }
 
 
-def _pane(pane: Pane, sets: dict[tuple[int, ...], int]) -> dict[str, Json]:
+def _pane(pane: Pane, sets: dict[tuple[int, ...], int]) -> dict[str, Any]:
     """Return a stage; ``sets`` numbers the sets of operations that lines are for, and grows."""
     return {
         "stage": pane.stage,
@@ -75,7 +72,7 @@ def _runs(marks: Iterable[tuple[int, ...]], sets: dict[tuple[int, ...], int]) ->
         yield sum(1 for _ in lines), sets.setdefault(mark, len(sets))
 
 
-def _comparison(first: Exploration, second: Exploration) -> dict[str, Json]:
+def _comparison(first: Exploration, second: Exploration) -> dict[str, Any]:
     texts = {pane.stage: pane.lines for pane in first.panes}
     return {
         "stages": {

@@ -82,14 +82,14 @@ def test_every_asset_is_in_the_page() -> None:
 
 
 def test_lines_of_the_same_operations_are_one_run() -> None:
-    (program,) = payload([small()])["explorations"]  # type: ignore[misc]  # JSON has no more type
+    (program,) = payload([small()])["explorations"]
     assert program["sets"] == ((), (0,), (1,), (2,), (3,), (2, 3))
     assert program["panes"][2]["runs"] == [1, 0, 8, 5, 1, 0]
 
 
 def test_programs_are_compared_stage_by_stage() -> None:
     first, second = small(), small(hostile=True)
-    (comparison,) = payload([first, second])["comparisons"]  # type: ignore[misc]  # JSON has no more type
+    (comparison,) = payload([first, second])["comparisons"]
     assert comparison["stages"] == {"source": [4, 5, 4, 5], "mind": [], "asm": []}
     assert comparison["same"] == [0, 1, 2, 3]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from explorations import HOSTILE, small
@@ -17,7 +18,7 @@ from mind_mlir.tools.explorer.page import ASSETS, LOGIC
 from mind_mlir.tools.explorer.payload import payload
 
 #: A function of JavaScript, as an expression, and what it is called with; returns what it returns.
-Run = Callable[..., object]
+Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def js() -> Iterator[Run]:
     with mini_racer() as engine:
         engine.eval("\n".join((ASSETS / name).read_text(encoding="utf-8") for name in LOGIC))
 
-        def run(function: str, *arguments: object) -> object:
+        def run(function: str, *arguments: object) -> Any:
             values = ", ".join(json.dumps(each) for each in arguments)
             return json.loads(str(engine.eval(f"JSON.stringify(({function})({values})) ?? 'null'")))
 
@@ -92,7 +93,6 @@ def test_next_and_previous_go_through_all_that_was_found(
       return seen;
     }"""
     seen = js(walk, found, step, len(places))
-    assert isinstance(seen, list)
     assert sorted(map(tuple, seen)) == places
     if not places:
         assert js("(found) => following(found, 0, 0, 1)", found) is None
@@ -109,7 +109,6 @@ def test_a_highlighted_line_is_the_line(js: Run, language: str, line: str) -> No
         language,
         line,
     )
-    assert isinstance(html, str)
     plain = re.sub(r"</?(?:span|mark|ins)(?: class=\"t-[a-z]+\")?>", "", html)
     entities = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
     assert "<" not in plain
@@ -183,7 +182,6 @@ def test_lines_of_differing_texts_find_one_another(js: Run, first: list[str], se
         [changes.kind(side, line), changes.across(side, line)]));
     }"""
     sides = js(across, blocks, [len(first), len(second)])
-    assert isinstance(sides, list)
     for side, (own, other) in enumerate(((first, second), (second, first))):
         for line, (kind, there) in enumerate(sides[side]):
             if kind in ("", "gap"):
@@ -194,24 +192,27 @@ def test_lines_of_differing_texts_find_one_another(js: Run, first: list[str], se
 
 @given(st.text("ab", max_size=8), st.text("ab", max_size=8))
 def test_what_differs_in_a_line_is_between_what_does_not(js: Run, line: str, other: str) -> None:
-    first, end = js("differing", line, other)  # type: ignore[misc]  # JSON has no more type
+    first, end = js("differing", line, other)
     assert other.startswith(line[:first])
     assert other.endswith(line[end:])
     assert (first == end) or line != other
+
+
+@given(st.lists(st.integers(0, 60), unique=True).map(sorted), st.sampled_from([0.25, 1.0, 7.5]))
+def test_of_each_stretch_of_lines_the_first_is_drawn(js: Run, lines: list[int], stretch: float) -> None:
+    firsts = {line // stretch: line for line in reversed(lines)}
+    assert js("apart", lines, stretch) == sorted(firsts.values())
 
 
 @pytest.mark.parametrize("count", [1, 30, 200_000, 3_000_000])
 def test_every_line_of_a_list_can_be_seen(js: Run, count: int) -> None:
     height = 500
     inner = js("contentHeight", count)
-    assert isinstance(inner, int)
     assert inner <= 15_000_000
     for line in {0, count // 3, count - 1}:
         top = js("topOf", line, height, count)
-        assert isinstance(top, int | float)
         assert 0 <= top <= max(0, inner - height)
         rows = js("shownRows", top, height, count)
-        assert isinstance(rows, dict)
         assert rows["from"] <= line < rows["to"] <= count
         assert rows["to"] - rows["from"] < 60
         assert rows["shift"] + (line - rows["from"] + 1) * 18 <= top + height + 18
@@ -244,9 +245,7 @@ def test_an_address_says_what_is_shown(js: Run, state: dict[str, object]) -> Non
 @settings(max_examples=50)
 @given(st.text("panesview=&*+.%#09ab", max_size=40))
 def test_any_address_can_be_read(js: Run, text: str) -> None:
-    state = js("fromAddress", text)
-    assert isinstance(state, dict)
-    assert isinstance(state["panes"], list)
+    assert isinstance(js("fromAddress", text)["panes"], list)
 
 
 @pytest.mark.parametrize(

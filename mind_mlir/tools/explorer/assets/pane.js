@@ -190,7 +190,7 @@ class Pane {
     };
     bars(this.changes?.places(this.side) ?? [], shades.changed, 0, 3);
     bars(this.lit, shades.accent, 3, width - 3);
-    bars(Array.from(this.found?.lines ?? [], (line) => [line, line + 1]), shades.found, width - 4, width);
+    bars(apart(this.found?.lines ?? [], 1 / scale).map((line) => [line, line + 1]), shades.found, width - 4, width);
   }
 
   redraw() {

@@ -42,6 +42,17 @@ function within(line, expression) {
   return found;
 }
 
+/** Those of many ascending lines of which each is the first in its stretch of so many lines. */
+function apart(lines, stretch) {
+  const found = [];
+  for (let at = 0; at < lines.length; ) {
+    found.push(lines[at]);
+    const next = Math.ceil((Math.floor(lines[at] / stretch) + 1) * stretch);
+    at = Math.max(at + 1, above(lines, next - 1));
+  }
+  return found;
+}
+
 /**
  * The next of what was found, text after text: `found` holds the lines of each text that is looked at.
  * From line `line` of text `at`; after the last comes the first. Null where nothing was found.
