@@ -28,7 +28,7 @@ _SMALL = 40_000
 _RUNS = ((1, False), (6, False), (24, False), (24, True), (6, True), (1, True))
 
 
-class Block(NamedTuple):
+class Replaced(NamedTuple):
     """Lines of the first text in place of which the second has others; either side may be empty."""
 
     first: int
@@ -37,22 +37,22 @@ class Block(NamedTuple):
     second_end: int
 
 
-def differences(first: Sequence[str], second: Sequence[str]) -> list[Block]:
+def differences(first: Sequence[str], second: Sequence[str]) -> list[Replaced]:
     """Return where two texts differ, ascending; numbers of values alone are no difference."""
     if first == second:
         return []
     keys = [_NUMBERED.sub("#", line) for line in first], [_NUMBERED.sub("#", line) for line in second]
     same = _Renaming()
-    found: list[Block] = []
+    found: list[Replaced] = []
     at = to = 0
     for one, other in (*_matches(*keys), (len(first), len(second))):
         renumbered = one < len(first) and not same.holds(first[one], second[other])
-        block = Block(at, one + renumbered, to, other + renumbered)
+        block = Replaced(at, one + renumbered, to, other + renumbered)
         at, to = one + 1, other + 1
         if block.first == block.first_end and block.second == block.second_end:
             continue
         if found and found[-1].first_end == block.first and found[-1].second_end == block.second:
-            block = Block(found[-1].first, block.first_end, found.pop().second, block.second_end)
+            block = Replaced(found[-1].first, block.first_end, found.pop().second, block.second_end)
         found.append(block)
     return found
 

@@ -18,7 +18,7 @@ LONGEST_BENT = 40
 _COUNTED = 6_000
 
 
-class Edge(NamedTuple):
+class DrawnEdge(NamedTuple):
     """An edge of the graph, and the points that it goes through."""
 
     source: int
@@ -38,7 +38,7 @@ class Layers(NamedTuple):
     """
 
     layers: list[list[int]]
-    edges: list[Edge]
+    edges: list[DrawnEdge]
     above: list[list[int]]
     below: list[list[int]]
 
@@ -90,7 +90,7 @@ def _with_bends(count: int, pairs: Sequence[tuple[int, int]], depth: Sequence[in
     for source, target in pairs:
         needed = depth[target] - depth[source] - 1
         if needed >= LONGEST_BENT:
-            found.edges.append(Edge(source, target, ()))
+            found.edges.append(DrawnEdge(source, target, ()))
             continue
         own = bends[source]
         while len(own) < needed:
@@ -100,7 +100,7 @@ def _with_bends(count: int, pairs: Sequence[tuple[int, int]], depth: Sequence[in
             own.append(bend)
         path = tuple(own[:needed])
         _connect(found, path[-1] if path else source, target)
-        found.edges.append(Edge(source, target, path))
+        found.edges.append(DrawnEdge(source, target, path))
     return found
 
 

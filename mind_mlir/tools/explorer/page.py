@@ -30,6 +30,7 @@ VIEWS = (
     "tables.js",
     "finder.js",
     "rail.js",
+    "compared.js",
     "dock.js",
     "app.js",
     "remembered.js",

@@ -3,7 +3,9 @@
  * What cannot be read is left out, so that old addresses open.
  */
 function toAddress(state) {
-  const parts = [`panes=${state.panes.map(({ key, share }) => `${encodeURIComponent(key)}*${rounded(share)}`).join("+")}`];
+  const parts = [
+    `panes=${state.panes.map(({ key, share }) => `${encodeURIComponent(key)}*${rounded(share)}`).join("+")}`,
+  ];
   parts.push(`view=${state.view}*${Math.round(state.dock)}${state.side ? "r" : "b"}`);
   if (state.line) parts.push(`line=${encodeURIComponent(state.line)}`);
   if (state.operations?.length) parts.push(`ops=${state.operations.join(".")}`);
@@ -29,7 +31,8 @@ function fromAddress(text) {
   for (const part of (fields.panes ?? "").split("+")) {
     const [, key, share] = /^(.+?)(?:\*([\d.]+))?$/.exec(part) ?? [];
     try {
-      if (key) panes.push({ key: decodeURIComponent(key), share: Math.min(100, Math.max(0.05, Number(share) || 1)) });
+      if (key)
+        panes.push({ key: decodeURIComponent(key), share: Math.min(100, Math.max(0.05, Number(share) || 1)) });
     } catch {
       continue;
     }
@@ -41,7 +44,10 @@ function fromAddress(text) {
     dock: view ? Number(view[2]) : null,
     side: view ? view[3] === "r" : null,
     line: read("line") || null,
-    operations: (fields.ops ?? "").split(".").filter((part) => /^\d+$/.test(part)).map(Number),
+    operations: (fields.ops ?? "")
+      .split(".")
+      .filter((part) => /^\d+$/.test(part))
+      .map(Number),
     query: read("find"),
     regular: "regular" in fields,
   };

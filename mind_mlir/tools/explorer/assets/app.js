@@ -140,9 +140,21 @@ class App {
     const parts = [panes];
     if (dock.open) {
       dock.element.style.flexBasis = `${dock.size}px`;
-      parts.push(splitter("Size of the views", (pixels) => dock.resize(pixels), () => 1 - dock.size / Math.max(dock.size, dock.room()), () => dock.right), dock.element);
+      parts.push(
+        splitter(
+          "Size of the views",
+          (pixels) => dock.resize(pixels),
+          () => 1 - dock.size / Math.max(dock.size, dock.room()),
+          () => dock.right,
+        ),
+        dock.element,
+      );
     }
-    if (work.children.length === parts.length && parts.slice(1).every((part, number) => part === work.children[number + 1])) work.firstChild.replaceWith(panes);
+    if (
+      work.children.length === parts.length &&
+      parts.slice(1).every((part, number) => part === work.children[number + 1])
+    )
+      work.firstChild.replaceWith(panes);
     else work.replaceChildren(...parts);
     document.getElementById("dock-button")?.setAttribute("aria-pressed", String(dock.open));
     this.remember();
@@ -169,14 +181,6 @@ class App {
     if (!pane) return;
     this.active = pane;
     for (const each of this.panes) each.element.classList.toggle("active", each === pane);
-  }
-
-  /** A pane beside one of another program shows the same place. */
-  scrolled(pane) {
-    if (!pane.changes || pane !== this.active) return;
-    const line = pane.changes.across(pane.side, pane.list.firstSeen());
-    const { element, count } = pane.other.list;
-    element.scrollTop = topOf(line, element.clientHeight, count);
   }
 
   // What is selected.
@@ -275,19 +279,5 @@ class App {
     }
     this.rail.draw();
     this.remember();
-  }
-
-  /** Go to the next difference of the panes that are compared. */
-  difference(step) {
-    const pane = this.active?.changes ? this.active : this.panes.find((each) => each.changes);
-    if (!pane) return this.say(this.exploration.programs.length > 1 ? "No stage is shown of both programs." : "There is only one program.");
-    const places = pane.changes.places(pane.side);
-    if (!places.length) return this.say(`The programs have the same ${pane.stage.title}.`);
-    this.focus(pane);
-    pane.step(step, places);
-    const number = places.findIndex(([first]) => first === pane.list.current);
-    const line = Math.min(pane.other.stage.text.count - 1, pane.changes.across(pane.side, pane.list.current));
-    pane.other.list.go(line, pane.list.current - pane.list.firstSeen());
-    return this.say(`Difference ${grouped(number + 1)} of ${grouped(places.length)} in ${pane.stage.title}`);
   }
 }

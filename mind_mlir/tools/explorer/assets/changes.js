@@ -34,9 +34,13 @@ class Changes {
     return other.firsts[block] + Math.floor(share * (other.ends[block] - other.firsts[block]));
   }
 
-  places(side) {
+  /** Where a side with `count` lines differs; more at the end of the other is at the last line of this one. */
+  places(side, count) {
     const { firsts, ends } = this.sides[side];
-    this.sides[side].places ??= Array.from(firsts, (first, block) => [first, Math.max(ends[block], first + 1)]);
+    this.sides[side].places ??= Array.from(firsts, (place, block) => {
+      const first = Math.max(0, Math.min(place, count - 1));
+      return [first, Math.max(ends[block], first + 1)];
+    });
     return this.sides[side].places;
   }
 
@@ -49,7 +53,6 @@ class Changes {
     const same = ends[block] - firsts[block] === other.ends[block] - other.firsts[block];
     return same ? other.firsts[block] + line - firsts[block] : -1;
   }
-
 }
 
 /** The part of a line in which it differs from another: first character and the one after the last. */

@@ -9,7 +9,14 @@ const VIEWS = {
 /** The part beside the texts: pictures, tables, and what is selected. */
 class Dock {
   constructor(app) {
-    Object.assign(this, { app, view: "graph", size: 420, right: true, program: app.exploration.programs[0], open: true });
+    Object.assign(this, {
+      app,
+      view: "graph",
+      size: 420,
+      right: true,
+      program: app.exploration.programs[0],
+      open: true,
+    });
     this.tabs = make("div", { role: "tablist", "aria-label": "Views", onkeydown: (event) => this.key(event) });
     this.panel = make("div", { class: "view", role: "tabpanel", id: "view" });
     this.selection = make("section", { class: "selection scroll", "aria-label": "Selection", tabindex: "0" });
@@ -18,12 +25,25 @@ class Dock {
       onchange: (event) => this.show(this.view, this.app.exploration.programs[Number(event.target.value)]),
     });
     this.programs.hidden = app.exploration.programs.length < 2;
-    for (const program of app.exploration.programs) this.programs.append(make("option", { value: program.number, title: app.named(program) }, app.letter(program)));
-    this.turn = button("◧", "Move this part to the other side", () => this.place(!this.right), { class: "icon turn" });
+    for (const program of app.exploration.programs)
+      this.programs.append(
+        make("option", { value: program.number, title: app.named(program) }, app.letter(program)),
+      );
+    this.turn = button("◧", "Move this part to the other side", () => this.place(!this.right), {
+      class: "icon turn",
+    });
     this.element = make(
       "aside",
       { id: "dock", "aria-label": "Views of the program" },
-      make("div", { class: "tabs" }, this.tabs, make("span", { class: "room" }), this.programs, this.turn, button("×", "Hide this part (v)", () => this.toggle(), { class: "icon" })),
+      make(
+        "div",
+        { class: "tabs" },
+        this.tabs,
+        make("span", { class: "room" }),
+        this.programs,
+        this.turn,
+        button("×", "Hide this part (v)", () => this.toggle(), { class: "icon" }),
+      ),
       make("div", { class: "dock-body" }, this.panel, this.selection),
     );
   }
@@ -43,8 +63,18 @@ class Dock {
         make(
           "button",
           {
-            ...{ type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "view", "aria-selected": String(name === this.view) },
-            ...{ tabindex: name === this.view ? "0" : "-1", title: `${VIEWS[name].title} (${VIEWS[name].key})`, onclick: () => this.show(name) },
+            ...{
+              type: "button",
+              role: "tab",
+              id: `tab-${name}`,
+              "aria-controls": "view",
+              "aria-selected": String(name === this.view),
+            },
+            ...{
+              tabindex: name === this.view ? "0" : "-1",
+              title: `${VIEWS[name].title} (${VIEWS[name].key})`,
+              onclick: () => this.show(name),
+            },
           },
           VIEWS[name].title,
         ),
@@ -62,7 +92,11 @@ class Dock {
     const label = (text) => `${text} of ${program.title}`;
     switch (this.view) {
       case "graph":
-        return new Surface(app, new GraphView(app, program), `${label("Graph")}; arrow keys walk along its edges, the tab Operations has it as a list`);
+        return new Surface(
+          app,
+          new GraphView(app, program),
+          `${label("Graph")}; arrow keys walk along its edges, the tab Operations has it as a list`,
+        );
       case "memory":
         return new Surface(app, memoryView(app, program), label("Plan of memory over time"));
       case "timeline":
@@ -111,7 +145,16 @@ class Dock {
     this.content?.selected();
     const operations = app.selected.operations[this.program.number] ?? [];
     if (operations.length) this.selection.replaceChildren(...selectionCard(app, this.program, operations));
-    else this.selection.replaceChildren(make("p", { class: "muted" }, app.selected.key ? "This line belongs to no operation of the program." : "Click a line or a box: what it came from and what it became is marked everywhere."));
+    else
+      this.selection.replaceChildren(
+        make(
+          "p",
+          { class: "muted" },
+          app.selected.key
+            ? "This line belongs to no operation of the program."
+            : "Click a line or a box: what it came from and what it became is marked everywhere.",
+        ),
+      );
   }
 
   pointed() {

@@ -40,7 +40,21 @@ function colours() {
   if (known) return known;
   const style = getComputedStyle(document.documentElement);
   known = {};
-  for (const name of ["ink", "muted", "faint", "line", "paper", "raised", "accent", "warm", "found", "changed", "only", "saturation", "lightness"]) {
+  for (const name of [
+    "ink",
+    "muted",
+    "faint",
+    "line",
+    "paper",
+    "raised",
+    "accent",
+    "warm",
+    "found",
+    "changed",
+    "only",
+    "saturation",
+    "lightness",
+  ]) {
     known[name] = style.getPropertyValue(`--${name}`).trim();
   }
   return known;

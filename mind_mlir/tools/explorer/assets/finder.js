@@ -13,7 +13,10 @@ class Finder {
       onkeydown: (event) => this.key(event),
     });
     this.count = make("output", { class: "found-count" });
-    this.regularButton = button(".*", "Regular expression", () => this.setRegular(!this.regular), { class: "icon", "aria-pressed": "false" });
+    this.regularButton = button(".*", "Regular expression", () => this.setRegular(!this.regular), {
+      class: "icon",
+      "aria-pressed": "false",
+    });
     this.element = make(
       "div",
       { class: "finder", role: "search" },
@@ -87,7 +90,11 @@ class Finder {
     if (!this.expression) this.say("");
     else if (!lines) this.say("not found");
     else if (!this.at) this.say(`${grouped(lines)}${more} lines`);
-    else this.say(`${grouped(this.at.number + 1)} of ${grouped(this.at.of)}`, `of ${grouped(lines)}${more} lines in all stages`);
+    else
+      this.say(
+        `${grouped(this.at.number + 1)} of ${grouped(this.at.of)}`,
+        `of ${grouped(lines)}${more} lines in all stages`,
+      );
   }
 
   say(text, more = "") {
@@ -117,7 +124,12 @@ class Finder {
     if (!next) return;
     const pane = panes[next.text];
     const before = lines.slice(0, next.text).reduce((sum, each) => sum + each.length, 0);
-    this.at = { key: pane.key, line: next.line, number: before + next.number, of: lines.reduce((sum, each) => sum + each.length, 0) };
+    this.at = {
+      key: pane.key,
+      line: next.line,
+      number: before + next.number,
+      of: lines.reduce((sum, each) => sum + each.length, 0),
+    };
     this.app.focus(pane);
     pane.list.go(next.line, Math.floor(pane.list.seen() / 3));
     for (const other of panes) other.list.paint();

@@ -97,7 +97,13 @@ class GraphView {
     this.drawEdges(pen, view, scale, chosen, over);
     for (let box = 0; box < this.boxes.length; box += 1) {
       const [middle, top, wide] = this.boxes[box];
-      if (top > view.bottom || top + 60 < view.top || middle - wide / 2 > view.right || middle + wide / 2 < view.left) continue;
+      if (
+        top > view.bottom ||
+        top + 60 < view.top ||
+        middle - wide / 2 > view.right ||
+        middle + wide / 2 < view.left
+      )
+        continue;
       this.drawBox(pen, box, scale, chosen.has(box), pointed.has(box) || over === box, chosen.size > 0);
     }
     pen.restore();
@@ -110,8 +116,10 @@ class GraphView {
     pen.lineWidth = Math.max(1.2, 0.6 / scale);
     pen.beginPath();
     for (const edge of this.edges) {
-      if (edge.top > view.bottom || edge.bottom < view.top || edge.left > view.right || edge.right < view.left) continue;
-      if (chosen.has(edge.source) || chosen.has(edge.target) || edge.source === over || edge.target === over) near.push(edge);
+      if (edge.top > view.bottom || edge.bottom < view.top || edge.left > view.right || edge.right < view.left)
+        continue;
+      if (chosen.has(edge.source) || chosen.has(edge.target) || edge.source === over || edge.target === over)
+        near.push(edge);
       else this.trace(pen, edge.points);
     }
     pen.stroke();

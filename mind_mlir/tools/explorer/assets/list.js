@@ -10,7 +10,11 @@ class List {
     this.current = -1;
     this.rows = make("div", { class: "rows" });
     this.content = make("div", { class: "content" }, this.rows);
-    this.element = make("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": label }, this.content);
+    this.element = make(
+      "div",
+      { class: "list", role: "listbox", tabindex: "0", "aria-label": label },
+      this.content,
+    );
     this.content.style.height = `${contentHeight(count)}px`;
     this.content.style.setProperty("--widest", Math.min(widest, LONGEST_LINE));
     this.content.style.setProperty("--digits", digits);
@@ -40,7 +44,9 @@ class List {
 
   key(event) {
     const page = Math.max(1, this.seen() - 1);
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[
+      event.key
+    ];
     if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const from = this.current < 0 ? this.firstSeen() - Math.sign(step) : this.current;
@@ -71,7 +77,11 @@ class List {
     const seen = Math.max(1, this.seen() - 1);
     if (first >= top && Math.min(end, first + seen) <= top + seen + 1) return;
     const above = offset ?? (first < top ? 2 : Math.min(seen - 2, Math.max(0, seen - 1 - (end - first))));
-    this.element.scrollTop = topOf(Math.max(0, first - Math.max(0, Math.min(above, seen - 1))), height, this.count);
+    this.element.scrollTop = topOf(
+      Math.max(0, first - Math.max(0, Math.min(above, seen - 1))),
+      height,
+      this.count,
+    );
     this.draw();
   }
 

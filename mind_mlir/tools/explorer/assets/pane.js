@@ -14,13 +14,18 @@ class Pane {
       chosen: (line, event) => app.choose(this, line, event.ctrlKey || event.metaKey),
       pointed: (line) => app.point(this, line),
     });
-    this.list.drawn = () => app.scrolled(this);
+    this.list.drawn = () => follow(app, this);
     this.ruler = make("canvas", { class: "ruler", "aria-hidden": "true", onclick: (event) => this.jump(event) });
     this.drawRuler = onceAFrame(() => this.rule());
     new ResizeObserver(this.drawRuler).observe(this.ruler);
     this.element = make(
       "section",
-      { class: "pane", "aria-label": stage.title, onfocusin: () => app.focus(this), onwheel: () => app.focus(this) },
+      {
+        class: "pane",
+        "aria-label": stage.title,
+        onfocusin: () => app.focus(this),
+        onwheel: () => app.focus(this),
+      },
       this.head(),
       make("div", { class: "body" }, this.list.element, this.ruler),
     );
@@ -44,20 +49,35 @@ class Pane {
     this.places = make("span", { class: "places" });
     const several = app.exploration.programs.length > 1;
     const changes = stage.changes.length
-      ? button(counted(stage.changes.length, "change"), "What passes changed on the way here", () => this.unfold(), {
-          class: "pill",
-          "aria-expanded": "false",
-        })
+      ? button(
+          counted(stage.changes.length, "change"),
+          "What passes changed on the way here",
+          () => this.unfold(),
+          {
+            class: "pill",
+            "aria-expanded": "false",
+          },
+        )
       : null;
     this.changesButton = changes;
-    this.changesList = make("ul", { class: "changes", hidden: true }, ...stage.changes.map((each) => make("li", {}, each)));
+    this.changesList = make(
+      "ul",
+      { class: "changes", hidden: true },
+      ...stage.changes.map((each) => make("li", {}, each)),
+    );
     return make(
       "header",
       {},
       make(
         "div",
         { class: "bar" },
-        several ? make("span", { class: `side side-${stage.program.number}`, title: app.named(stage.program) }, app.letter(stage.program)) : null,
+        several
+          ? make(
+              "span",
+              { class: `side side-${stage.program.number}`, title: app.named(stage.program) },
+              app.letter(stage.program),
+            )
+          : null,
         select,
         make("span", { class: "count" }, counted(stage.text.count, "line")),
         make("span", { class: "room" }),
@@ -131,6 +151,11 @@ class Pane {
     this.side = one < two ? 0 : 1;
   }
 
+  /** Where this text differs from the other one. */
+  differences() {
+    return this.changes?.places(this.side, this.stage.text.count) ?? [];
+  }
+
   /** Show what is selected: where it is, and the nearest place of it unless this pane is where it was chosen. */
   select(share, offset) {
     const lit = this.app.selected.lit[this.stage.program.number];
@@ -151,7 +176,8 @@ class Pane {
     if (!this.lit.length) return;
     const lines = total(this.lit);
     const places = this.lit.length;
-    const label = places === 1 ? counted(lines, "line") : `${counted(lines, "line")} in ${counted(places, "place")}`;
+    const label =
+      places === 1 ? counted(lines, "line") : `${counted(lines, "line")} in ${counted(places, "place")}`;
     this.places.append(
       button("↑", "The previous place of the selection", () => this.step(-1), { class: "icon" }),
       button("↓", "The next place of the selection", () => this.step(1), { class: "icon" }),
@@ -188,9 +214,14 @@ class Pane {
         pen.fillRect(left, first * scale, right - left, Math.max(2, (end - first) * scale));
       }
     };
-    bars(this.changes?.places(this.side) ?? [], shades.changed, 0, 3);
+    bars(this.differences(), shades.changed, 0, 3);
     bars(this.lit, shades.accent, 3, width - 3);
-    bars(apart(this.found?.lines ?? [], 1 / scale).map((line) => [line, line + 1]), shades.found, width - 4, width);
+    bars(
+      apart(this.found?.lines ?? [], 1 / scale).map((line) => [line, line + 1]),
+      shades.found,
+      width - 4,
+      width,
+    );
   }
 
   redraw() {

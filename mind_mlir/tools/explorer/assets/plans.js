@@ -37,7 +37,9 @@ class RectanglesView {
   reveal(surface) {
     const chosen = new Set(this.app.selected.operations[this.program.number] ?? []);
     const items = this.items.filter((item) => item.operations.some((operation) => chosen.has(operation)));
-    const seen = (item) => item.right * surface.scale + surface.x > AXIS.left && item.left * surface.scale + surface.x < surface.size[0];
+    const seen = (item) =>
+      item.right * surface.scale + surface.x > AXIS.left &&
+      item.left * surface.scale + surface.x < surface.size[0];
     if (items.length && !items.some(seen)) surface.reveal(items[0].left, 0, items[0].right, 0);
   }
 
@@ -66,7 +68,8 @@ class RectanglesView {
 
   drawItem(pen, item, [left, top, wide, tall], { lit, warm, dimmed }, shades) {
     const [first] = item.operations;
-    const colour = first === undefined ? shades.faint : tint(this.app.toned(first, this.program), dimmed && !warm ? 0.3 : 0.78);
+    const colour =
+      first === undefined ? shades.faint : tint(this.app.toned(first, this.program), dimmed && !warm ? 0.3 : 0.78);
     pen.fillStyle = colour;
     pen.fillRect(left, top, wide, tall);
     if (lit || warm) {
@@ -82,7 +85,11 @@ class RectanglesView {
     pen.textBaseline = "middle";
     pen.fillStyle = dimmed ? shades.muted : shades.ink;
     const letters = Math.floor(room / 6.2);
-    pen.fillText(item.name.length > letters ? `${item.name.slice(0, letters - 1)}…` : item.name, start + 5, top + Math.min(tall / 2, 14));
+    pen.fillText(
+      item.name.length > letters ? `${item.name.slice(0, letters - 1)}…` : item.name,
+      start + 5,
+      top + Math.min(tall / 2, 14),
+    );
   }
 
   drawAxes(pen, { x, scale }, width, height, row, shades) {

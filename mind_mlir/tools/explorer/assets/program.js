@@ -37,7 +37,9 @@ class Program {
       ...{ opcode, name, type, file, line, inputs },
     }));
     this.readers = this.operations.map(() => []);
-    this.operations.forEach(({ inputs }, number) => new Set(inputs).forEach((read) => this.readers[read]?.push(number)));
+    this.operations.forEach(({ inputs }, number) =>
+      new Set(inputs).forEach((read) => this.readers[read]?.push(number)),
+    );
     this.sets = new Sets(data.sets, this.operations.length);
     this.stages = data.panes.map((pane, place) => new Stage(this, place, pane));
   }

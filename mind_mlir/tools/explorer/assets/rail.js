@@ -25,7 +25,9 @@ class Rail {
     const keys = app.shown.map((program) => program.stage(name)?.key).filter(Boolean);
     const shown = keys.some((key) => app.pane(key));
     const found = keys.reduce((sum, key) => sum + (app.finder.found.get(key)?.lines.length ?? 0), 0);
-    const changes = app.comparing ? app.exploration.changes(name, ...app.shown.map((program) => program.number)) : null;
+    const changes = app.comparing
+      ? app.exploration.changes(name, ...app.shown.map((program) => program.number))
+      : null;
     const time = make("i", { class: "time" });
     time.style.width = `${stage.seconds === null ? 0 : Math.max(2, (100 * stage.seconds) / slowest)}%`;
     const notes = [
@@ -37,11 +39,22 @@ class Rail {
     return make(
       "button",
       {
-        ...{ type: "button", class: "chip", "aria-pressed": String(shown), title: notes.filter(Boolean).join("\n") },
+        ...{
+          type: "button",
+          class: "chip",
+          "aria-pressed": String(shown),
+          title: notes.filter(Boolean).join("\n"),
+        },
         onclick: () => app.toggleStage(name),
       },
       make("span", { class: "name" }, stage.title),
-      changes?.count ? make("span", { class: "badge differs", title: counted(changes.count, "difference") }, `≠ ${grouped(changes.count)}`) : null,
+      changes?.count
+        ? make(
+            "span",
+            { class: "badge differs", title: counted(changes.count, "difference") },
+            `≠ ${grouped(changes.count)}`,
+          )
+        : null,
       found ? make("span", { class: "badge" }, grouped(found)) : null,
       time,
     );

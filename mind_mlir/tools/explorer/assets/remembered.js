@@ -22,7 +22,9 @@ function recall(app) {
   dock.right = state.side ?? window.innerWidth >= 1100;
   dock.size = state.dock ?? Math.round((dock.right ? window.innerWidth : window.innerHeight) * 0.36);
   dock.open = state.view === null ? !NARROW.matches : state.view !== "";
-  const panes = state.panes.filter(({ key }) => app.exploration.stage(key)).slice(0, NARROW.matches ? 1 : undefined);
+  const panes = state.panes
+    .filter(({ key }) => app.exploration.stage(key))
+    .slice(0, NARROW.matches ? 1 : undefined);
   const programs = new Set(panes.map(({ key }) => app.exploration.stage(key).program));
   if (programs.size) app.shown = [...programs].sort((one, other) => one.number - other.number).slice(0, 2);
   app.setPanes(panes.length ? panes : usualPanes(app));
@@ -47,8 +49,12 @@ function usualPanes(app) {
   const { stages } = first;
   let chosen = [stages[0], stages.at(-1)];
   if (NARROW.matches) chosen = [stages[0]];
-  else if (second) chosen = [stages.find(({ stage }) => app.exploration.changes(stage, first.number, second.number)?.count) ?? stages[0]];
-  else if (window.innerWidth >= 1700) chosen.splice(1, 0, stages.find(({ changes }) => changes.length) ?? stages[stages.length >> 1]);
+  else if (second)
+    chosen = [
+      stages.find(({ stage }) => app.exploration.changes(stage, first.number, second.number)?.count) ?? stages[0],
+    ];
+  else if (window.innerWidth >= 1700)
+    chosen.splice(1, 0, stages.find(({ changes }) => changes.length) ?? stages[stages.length >> 1]);
   const programs = NARROW.matches ? [first] : app.shown;
   const keys = [...new Set(chosen)].flatMap(({ stage }) => programs.map((program) => program.stage(stage)?.key));
   return keys.filter(Boolean).map((key) => ({ key, share: 1 }));

@@ -45,7 +45,7 @@ function within(line, expression) {
 /** Those of many ascending lines of which each is the first in its stretch of so many lines. */
 function apart(lines, stretch) {
   const found = [];
-  for (let at = 0; at < lines.length; ) {
+  for (let at = 0; at < lines.length;) {
     found.push(lines[at]);
     const next = Math.ceil((Math.floor(lines[at] / stretch) + 1) * stretch);
     at = Math.max(at + 1, above(lines, next - 1));

@@ -32,10 +32,15 @@ function drawHead(app) {
   const [first] = app.shown;
   const [traced, instructions] = first?.traced ?? [0, 0];
   const share = instructions ? `${Math.floor((100 * traced) / instructions)}% traced` : "";
-  const themeButton = button("◐", "", () => {
-    applyTheme(app, theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]));
-    nameTheme();
-  }, { class: "icon" });
+  const themeButton = button(
+    "◐",
+    "",
+    () => {
+      applyTheme(app, theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]));
+      nameTheme();
+    },
+    { class: "icon" },
+  );
   const nameTheme = () => {
     const name = { auto: "as the system", light: "light", dark: "dark" }[theme()];
     themeButton.title = `Colours: ${name}`;
@@ -43,16 +48,33 @@ function drawHead(app) {
   };
   nameTheme();
   document.getElementById("head").replaceChildren(
-    make("h1", {}, make("span", { class: "logo", "aria-hidden": "true" }, "λ"), app.shown.map((program) => program.title).filter((each, at, all) => all.indexOf(each) === at).join(" and ")),
+    make(
+      "h1",
+      {},
+      make("span", { class: "logo", "aria-hidden": "true" }, "λ"),
+      app.shown
+        .map((program) => program.title)
+        .filter((each, at, all) => all.indexOf(each) === at)
+        .join(" and "),
+    ),
     make(
       "span",
-      { class: "facts", title: share ? `${grouped(traced)} of ${grouped(instructions)} machine instructions belong to operations of the program` : "" },
+      {
+        class: "facts",
+        title: share
+          ? `${grouped(traced)} of ${grouped(instructions)} machine instructions belong to operations of the program`
+          : "",
+      },
       programs.length === 1 ? [first.target, share].filter(Boolean).join(" · ") : "",
     ),
     programs.length > 1 ? programSwitch(app) : "",
     make("span", { class: "room" }),
     app.finder.element,
-    button("▥", "Show or hide the views (v)", () => app.dock.toggle(), { class: "icon", id: "dock-button", "aria-pressed": String(app.dock.open) }),
+    button("▥", "Show or hide the views (v)", () => app.dock.toggle(), {
+      class: "icon",
+      id: "dock-button",
+      "aria-pressed": String(app.dock.open),
+    }),
     themeButton,
     button("?", "Keys (?)", showHelp, { class: "icon" }),
   );
@@ -61,7 +83,10 @@ function drawHead(app) {
 /** Which of several programs are shown: one, or the first beside another. */
 function programSwitch(app) {
   const { programs } = app.exploration;
-  const choices = [...programs.map((program) => [program]), ...programs.slice(1).map((program) => [programs[0], program])];
+  const choices = [
+    ...programs.map((program) => [program]),
+    ...programs.slice(1).map((program) => [programs[0], program]),
+  ];
   const same = (one) => one.length === app.shown.length && one.every((program, at) => program === app.shown[at]);
   return make(
     "div",
@@ -70,7 +95,11 @@ function programSwitch(app) {
       make(
         "button",
         {
-          ...{ type: "button", "aria-pressed": String(same(choice)), title: choice.map((program) => app.named(program)).join("\nbeside\n") },
+          ...{
+            type: "button",
+            "aria-pressed": String(same(choice)),
+            title: choice.map((program) => app.named(program)).join("\nbeside\n"),
+          },
           onclick: () => app.setShown(choice),
         },
         choice.map((program) => app.letter(program)).join(" ⇄ "),
@@ -82,7 +111,9 @@ function programSwitch(app) {
 
 /** What tells a program from the others: its title, or its target where titles are the same. */
 function distinction(program, programs) {
-  return programs.some((other) => other !== program && other.title === program.title) ? program.target : program.title;
+  return programs.some((other) => other !== program && other.title === program.title)
+    ? program.target
+    : program.title;
 }
 
 const KEYS = [
@@ -133,8 +164,8 @@ function keyAction(app, event) {
     n: () => app.finder.step(1),
     N: () => app.finder.step(-1),
     p: () => app.finder.step(-1),
-    d: () => app.difference(1),
-    D: () => app.difference(-1),
+    d: () => nextDifference(app, 1),
+    D: () => nextDifference(app, -1),
     "]": () => app.active?.step(1),
     "[": () => app.active?.step(-1),
     v: () => app.dock.toggle(),
@@ -169,7 +200,10 @@ function listen(app) {
     event.preventDefault();
   });
   DARK.addEventListener("change", () => applyTheme(app, theme()));
-  NARROW.addEventListener("change", () => NARROW.matches && app.active && app.setPanes([{ key: app.active.key, share: 1 }]));
+  NARROW.addEventListener(
+    "change",
+    () => NARROW.matches && app.active && app.setPanes([{ key: app.active.key, share: 1 }]),
+  );
 }
 
 function start() {

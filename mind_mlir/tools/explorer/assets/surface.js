@@ -62,7 +62,8 @@ class Surface {
         const unit = event.deltaMode === 1 ? 18 : 1;
         if (event.shiftKey) this.pan(-(event.deltaX || event.deltaY) * unit, 0);
         else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(-event.deltaX * unit, 0);
-        else this.zoom(Math.exp((-event.deltaY * unit) / (event.ctrlKey ? 120 : 480)), event.offsetX, event.offsetY);
+        else
+          this.zoom(Math.exp((-event.deltaY * unit) / (event.ctrlKey ? 120 : 480)), event.offsetX, event.offsetY);
       },
       { passive: false },
     );
@@ -71,7 +72,12 @@ class Surface {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const keys = { "+": () => this.zoom(1.4), "=": () => this.zoom(1.4), "-": () => this.zoom(1 / 1.4), 0: () => this.fit() };
+    const keys = {
+      "+": () => this.zoom(1.4),
+      "=": () => this.zoom(1.4),
+      "-": () => this.zoom(1 / 1.4),
+      0: () => this.fit(),
+    };
     const action = keys[event.key] ?? this.view.keys?.[event.key];
     if (!action) return;
     action();
@@ -127,7 +133,10 @@ class Surface {
 
   smallest() {
     const [width, height] = this.size;
-    const all = Math.min(width / Math.max(1, this.view.width), this.view.flat ? Infinity : height / Math.max(1, this.view.height));
+    const all = Math.min(
+      width / Math.max(1, this.view.width),
+      this.view.flat ? Infinity : height / Math.max(1, this.view.height),
+    );
     return Math.min(1, all * (this.view.flat ? 0.9 : 0.7));
   }
 
@@ -147,12 +156,17 @@ class Surface {
     const [x, y] = [left * this.scale + this.x, top * this.scale + this.y];
     const [xEnd, yEnd] = [right * this.scale + this.x, bottom * this.scale + this.y];
     if (x < 8 || xEnd > width - 8) this.x += width / 2 - (x + Math.min(xEnd, x + width)) / 2;
-    if (!this.view.flat && (y < 8 || yEnd > height - 8)) this.y += height / 2 - (y + Math.min(yEnd, y + height)) / 2;
+    if (!this.view.flat && (y < 8 || yEnd > height - 8))
+      this.y += height / 2 - (y + Math.min(yEnd, y + height)) / 2;
     this.drawSoon();
   }
 
   under(event) {
-    return this.view.at((event.offsetX - this.x) / this.scale, this.view.flat ? event.offsetY : (event.offsetY - this.y) / this.scale, this);
+    return this.view.at(
+      (event.offsetX - this.x) / this.scale,
+      this.view.flat ? event.offsetY : (event.offsetY - this.y) / this.scale,
+      this,
+    );
   }
 
   pointAt(event) {

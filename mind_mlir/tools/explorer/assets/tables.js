@@ -7,7 +7,11 @@ class StageTable {
       make(
         "tr",
         {},
-        make("th", { scope: "row" }, button(stage.title, "Show or hide this stage", () => app.toggle(stage.key), { class: "link" })),
+        make(
+          "th",
+          { scope: "row" },
+          button(stage.title, "Show or hide this stage", () => app.toggle(stage.key), { class: "link" }),
+        ),
         make("td", { class: "number" }, grouped(stage.text.count)),
         make("td", { class: "time" }, this.bar(stage.seconds, slowest)),
         make(
@@ -18,7 +22,12 @@ class StageTable {
         ),
       ),
     );
-    const head = ["Stage", "Lines", all ? `Time, ${duration(all)} in all` : "Time", "What it does, and what passes changed"];
+    const head = [
+      "Stage",
+      "Lines",
+      all ? `Time, ${duration(all)} in all` : "Time",
+      "What it does, and what passes changed",
+    ];
     this.element = make(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Stages" },
@@ -48,7 +57,14 @@ class OperationTable {
   constructor(app, program) {
     Object.assign(this, { app, program });
     const { operations } = program;
-    const column = (name, most) => Math.min(most, greatest(operations.map((each) => each[name].length), 4));
+    const column = (name, most) =>
+      Math.min(
+        most,
+        greatest(
+          operations.map((each) => each[name].length),
+          4,
+        ),
+      );
     this.wide = [column("opcode", 28), column("name", 28)];
     this.list = new List({
       label: "Operations",
@@ -92,7 +108,9 @@ const MOST_LISTED = 200;
 function neighbours(app, program, word, others) {
   const links = others.slice(0, MOST_LISTED).map((other) => {
     const { opcode, name } = program.operations[other] ?? {};
-    return button(`${opcode} ${name}`, `Select ${opcode} ${name}`, () => app.chooseOperations(program, [other]), { class: "link" });
+    return button(`${opcode} ${name}`, `Select ${opcode} ${name}`, () => app.chooseOperations(program, [other]), {
+      class: "link",
+    });
   });
   return make("p", { class: "near" }, make("span", { class: "muted" }, word), ...links);
 }
@@ -104,28 +122,55 @@ function selectionCard(app, program, operations) {
     const { opcode, name, type } = program.operations[operation];
     const swatch = make("i", { class: "swatch" });
     swatch.style.background = tint(app.toned(operation, program));
-    const title = button("", `Select only ${opcode} ${name}`, () => app.chooseOperations(program, [operation]), { class: "link" });
+    const title = button("", `Select only ${opcode} ${name}`, () => app.chooseOperations(program, [operation]), {
+      class: "link",
+    });
     title.append(make("b", {}, opcode), " ", make("code", {}, name));
     return make(
       "li",
       {},
       swatch,
-      make("div", {}, title, make("code", { class: "type" }, type), make("span", { class: "muted" }, program.place(operation))),
+      make(
+        "div",
+        {},
+        title,
+        make("code", { class: "type" }, type),
+        make("span", { class: "muted" }, program.place(operation)),
+      ),
     );
   });
   const rest = operations.length - items.length;
-  const near = operations.length === 1 ? [["Reads", program.operations[operations[0]].inputs], ["Read by", program.readers[operations[0]]]] : [];
-  const most = greatest(program.stages.map((stage) => total(stage.marks.places(lit))), 1);
+  const near =
+    operations.length === 1
+      ? [
+          ["Reads", program.operations[operations[0]].inputs],
+          ["Read by", program.readers[operations[0]]],
+        ]
+      : [];
+  const most = greatest(
+    program.stages.map((stage) => total(stage.marks.places(lit))),
+    1,
+  );
   const became = program.stages.map((stage) => {
     const lines = total(stage.marks.places(lit));
     const part = make("i", { class: "bar-of" });
     part.style.width = `${(100 * Math.log1p(lines)) / Math.log1p(most)}%`;
     const label = button(stage.title, "Show this stage", () => app.open(stage.key), { class: "link" });
-    return make("li", { class: lines ? "" : "muted" }, label, make("span", { class: "timed" }, part, make("span", {}, grouped(lines))));
+    return make(
+      "li",
+      { class: lines ? "" : "muted" },
+      label,
+      make("span", { class: "timed" }, part, make("span", {}, grouped(lines))),
+    );
   });
   return [
     make("h3", {}, counted(operations.length, "operation")),
-    make("ul", { class: "chosen-list" }, ...items, rest > 0 ? make("li", { class: "muted" }, `and ${grouped(rest)} more`) : null),
+    make(
+      "ul",
+      { class: "chosen-list" },
+      ...items,
+      rest > 0 ? make("li", { class: "muted" }, `and ${grouped(rest)} more`) : null,
+    ),
     ...near.filter(([, others]) => others.length).map(([word, others]) => neighbours(app, program, word, others)),
     make("h3", {}, "Lines at each stage"),
     make("ul", { class: "became" }, ...became),

@@ -11,7 +11,10 @@ const CORE_TOKENS = [
   ["value", String.raw`%[\w.$-]+`],
   ["symbol", String.raw`[@^][\w.$-]+`],
   ["type", `${SHAPED}|${SCALAR}`],
-  ["keyword", words("func export return yield from to if else while for branch cond_branch call input output module")],
+  [
+    "keyword",
+    words("func export return yield from to if else while for branch cond_branch call input output module"),
+  ],
   ["operation", String.raw`\b[A-Z]\w*(?=\s*[({:])`],
   ["attribute", String.raw`\b[a-z_]\w*(?=\s*=)`],
   ["number", NUMBER],
@@ -27,13 +30,23 @@ const LANGUAGES = {
     ["type", `${SHAPED}|${SCALAR}`],
     ["operation", String.raw`(?<![\w!."])(?:[a-z_]\w*\.)+[a-z_]\w*`],
     ["attribute", String.raw`\b[A-Za-z_]\w*(?=\s*=)`],
-    ["keyword", words("module attributes dense array true false unit loc iter_args step to ins outs private constant affine_map else do")],
+    [
+      "keyword",
+      words(
+        "module attributes dense array true false unit loc iter_args step to ins outs private constant affine_map else do",
+      ),
+    ],
     ["number", NUMBER],
   ],
   mind: [
     ["comment", String.raw`\/\/.*`],
     ["string", STRING],
-    ["keyword", words("let fn export import struct type if else while for in return mut const true false use as match break continue")],
+    [
+      "keyword",
+      words(
+        "let fn export import struct type if else while for in return mut const true false use as match break continue",
+      ),
+    ],
     ["type", String.raw`\b(?:[A-Z]\w*|bf16|f\d+|[iu]\d+|bool)\b`],
     ["operation", String.raw`\b[a-z_]\w*(?=\s*\()`],
     ["symbol", String.raw`\b[a-z_]\w*::(?:[a-z_]\w*)?`],
@@ -58,7 +71,10 @@ const LANGUAGES = {
     ["symbol", String.raw`^[\w.$@<>+-]+:|<[\w.$@+-]+>|\.?L\w*\d+\b`],
     ["operation", String.raw`(?<=^\s*)[a-z][\w.]*(?=\s|$)`],
     ["type", String.raw`\b(?:[xyz]mmword|[bdqw]?word|byte|ptr)\b`],
-    ["value", String.raw`\b(?:[re]?[abcd]x|[re]?[sd]i|[re]?[sb]p|[abcd][lh]|r\d+[dwb]?|[xyz]mm\d+|k[0-7]|[re]ip|[vqdswx]\d+(?:\.\w+)?|sp)\b`],
+    [
+      "value",
+      String.raw`\b(?:[re]?[abcd]x|[re]?[sd]i|[re]?[sb]p|[abcd][lh]|r\d+[dwb]?|[xyz]mm\d+|k[0-7]|[re]ip|[vqdswx]\d+(?:\.\w+)?|sp)\b`,
+    ],
     ["number", NUMBER],
   ],
   text: [
@@ -104,7 +120,8 @@ function marked(language, line, stretches = {}) {
   const wrapped = Object.entries(stretches).map(([tag, ranges]) => ({ tag, ranges, at: 0 }));
   const cuts = new Set([0, line.length]);
   for (const [, first, end] of parts) cuts.add(first).add(end);
-  for (const { ranges } of wrapped) for (const [first, end] of ranges) cuts.add(first).add(Math.min(end, line.length));
+  for (const { ranges } of wrapped)
+    for (const [first, end] of ranges) cuts.add(first).add(Math.min(end, line.length));
   const places = [...cuts].sort((one, other) => one - other);
   let html = "";
   let part = 0;
@@ -113,7 +130,8 @@ function marked(language, line, stretches = {}) {
     let piece = escaped(line.slice(first, end));
     for (const each of wrapped) {
       while (each.at < each.ranges.length && each.ranges[each.at][1] <= first) each.at += 1;
-      if (each.at < each.ranges.length && each.ranges[each.at][0] <= first) piece = `<${each.tag}>${piece}</${each.tag}>`;
+      if (each.at < each.ranges.length && each.ranges[each.at][0] <= first)
+        piece = `<${each.tag}>${piece}</${each.tag}>`;
     }
     while (part < parts.length && parts[part][2] <= first) part += 1;
     const within = part < parts.length && parts[part][1] <= first;
