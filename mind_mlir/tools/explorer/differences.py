@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mind_mlir.tools.explorer.exploration import Operation
+    from mind_mlir.tools.explorer.exploration import SourceOperation
 
 #: Names that are numbered: values and blocks of Core IR and MLIR, labels and addresses of code. It begins
 #: with a set of characters, which is what `re` looks for quickly.
@@ -57,7 +57,7 @@ def differences(first: Sequence[str], second: Sequence[str]) -> list[Replaced]:
     return found
 
 
-def same_operations(first: Sequence[Operation], second: Sequence[Operation]) -> list[int]:
+def same_operations(first: Sequence[SourceOperation], second: Sequence[SourceOperation]) -> list[int]:
     """Return, for each operation of ``second``, the number of the same one of ``first``; -1 for new ones."""
     found = [-1] * len(second)
     for one, other in _matches(

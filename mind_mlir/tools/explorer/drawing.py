@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.tools.explorer.layering import Layers, layered
 
 if TYPE_CHECKING:
-    from mind_mlir.tools.explorer.exploration import Operation
+    from mind_mlir.tools.explorer.exploration import SourceOperation
 
 BOX_HEIGHT = 38
 LAYER_HEIGHT = 92
@@ -43,7 +43,7 @@ class Drawing(NamedTuple):
     height: int
 
 
-def drawn(operations: Sequence[Operation]) -> Drawing:
+def drawn(operations: Sequence[SourceOperation]) -> Drawing:
     """Return the graph of ``operations``, from what is given at the top to what is computed at the bottom."""
     graph = layered([each.inputs for each in operations])
     labels = tuple(shortened(each.type) for each in operations)

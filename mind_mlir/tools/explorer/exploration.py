@@ -6,7 +6,7 @@ from mind_mlir.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class SourceOperation:
     """An operation of the program as it was written, which lines of all texts are traced to.
 
     Attributes:
@@ -54,7 +54,7 @@ class Pane:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class ArenaBuffer:
     """A tensor's place in the arena, and when it is alive.
 
     Attributes:
@@ -75,7 +75,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """A stretch of a profile's timeline.
 
     Attributes:
@@ -109,8 +109,8 @@ class Exploration:
 
     title: str
     target: str
-    operations: tuple[Operation, ...]
+    operations: tuple[SourceOperation, ...]
     panes: tuple[Pane, ...]
-    memory: tuple[tuple[Buffer, ...], int] = ((), 0)
-    timeline: tuple[Span, ...] = ()
+    memory: tuple[tuple[ArenaBuffer, ...], int] = ((), 0)
+    timeline: tuple[TimelineSpan, ...] = ()
     traced: tuple[int, int] = (0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.tools.explorer.exploration import Buffer, Exploration, Operation, Pane, Span
+from mind_mlir.tools.explorer.exploration import ArenaBuffer, Exploration, Pane, SourceOperation, TimelineSpan
 
 #: What ends a page's script, starts an image that runs one, and ends a comment, in a program's text.
 HOSTILE = '// </script><script>alert(1)</script><img src=x onerror="alert(2)"> <!-- -->  @@data@@ \\u003c'
@@ -11,10 +11,10 @@ HOSTILE = '// </script><script>alert(1)</script><img src=x onerror="alert(2)"> <
 def small(title: str = "small.ir", *, hostile: bool = False) -> Exploration:
     """Return a product with a bias, of which the optimiser has fused two operations."""
     operations = (
-        Operation("Input", "%0", "tensor<f32[2, 3]>", title, 1),
-        Operation("Input", "%1", "tensor<f32[3, 4]>", title, 2),
-        Operation("MatMul", "%2", "tensor<f32[2, 4]>", title, 3, (0, 1)),
-        Operation("Relu", "%3", "tensor<f32[2, 4]>", title, 4, (2,)),
+        SourceOperation("Input", "%0", "tensor<f32[2, 3]>", title, 1),
+        SourceOperation("Input", "%1", "tensor<f32[3, 4]>", title, 2),
+        SourceOperation("MatMul", "%2", "tensor<f32[2, 4]>", title, 3, (0, 1)),
+        SourceOperation("Relu", "%3", "tensor<f32[2, 4]>", title, 4, (2,)),
     )
     source = (
         '%0 = Input {name="x"} : tensor<f32[2, 3]>',
@@ -42,8 +42,8 @@ def small(title: str = "small.ir", *, hostile: bool = False) -> Exploration:
             ),
             Pane("asm", "Assembly", "asm", code, ((), *[(2, 3)] * 8, ()), "Code.", ("x * 1 = x",), 0.25),
         ),
-        ((Buffer("%2", 0, 64, 1, 2, (2,)), Buffer("%3", 64, 64, 2, 3, (3,))), 128),
-        (Span(0, 0.0, 5.0, "MatMul", (2,)), Span(1, 1.0, 5.5, "Relu", (3,))),
+        ((ArenaBuffer("%2", 0, 64, 1, 2, (2,)), ArenaBuffer("%3", 64, 64, 2, 3, (3,))), 128),
+        (TimelineSpan(0, 0.0, 5.0, "MatMul", (2,)), TimelineSpan(1, 1.0, 5.5, "Relu", (3,))),
         (8, 10),
     )
 
@@ -51,7 +51,7 @@ def small(title: str = "small.ir", *, hostile: bool = False) -> Exploration:
 def chain(count: int, lines: int) -> Exploration:
     """Return a chain of ``count`` operations whose last stage has ``lines`` lines."""
     operations = tuple(
-        Operation(
+        SourceOperation(
             ("Add", "Mul", "Exp")[number % 3], f"%{number}", "f32[8]", "chain.ir", number + 1, _read(number)
         )
         for number in range(count)

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mind_mlir.tools.explorer.drawing import BOX_HEIGHT, LAYER_HEIGHT, drawn, shortened
-from mind_mlir.tools.explorer.exploration import Operation
+from mind_mlir.tools.explorer.exploration import SourceOperation
 from mind_mlir.tools.explorer.layering import LONGEST_BENT, layered
 
 
-def _graph(inputs: list[list[int]]) -> list[Operation]:
-    return [Operation("Add", f"%{box}", "f32[4]", "", 0, tuple(reads)) for box, reads in enumerate(inputs)]
+def _graph(inputs: list[list[int]]) -> list[SourceOperation]:
+    return [
+        SourceOperation("Add", f"%{box}", "f32[4]", "", 0, tuple(reads)) for box, reads in enumerate(inputs)
+    ]
 
 
 GRAPHS = st.integers(1, 30).flatmap(
