@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Names that are numbered: values and blocks of Core IR and MLIR, labels and addresses of code. It begins
 #: with a set of characters, which is what `re` looks for quickly.
 _NUMBERED = re.compile(r"[%^#@.0](?:(?<=[%^#@])[A-Za-z_]*\d+\b|(?<=\.)L\d+\b|(?<=\b0)x[0-9a-f]{4,}\b)")
+#: What columns are filled up with, which depends on the longest line.
+_SPACES = re.compile(r"(?<=\S) {2,}")
 #: How many lines of both sides difflib gets: it takes the product of them.
 _SMALL = 40_000
 #: How many lines make a run, and whether it may stand in a text more than once.
@@ -38,10 +40,10 @@ class Replaced(NamedTuple):
 
 
 def differences(first: Sequence[str], second: Sequence[str]) -> list[Replaced]:
-    """Return where two texts differ, ascending; numbers of values alone are no difference."""
+    """Return where two texts differ, ascending; numbers of values and columns alone are no difference."""
     if first == second:
         return []
-    keys = [_NUMBERED.sub("#", line) for line in first], [_NUMBERED.sub("#", line) for line in second]
+    keys = tuple([_SPACES.sub(" ", _NUMBERED.sub("#", line)) for line in text] for text in (first, second))
     same = _Renaming()
     found: list[Replaced] = []
     at = to = 0

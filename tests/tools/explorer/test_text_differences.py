@@ -44,6 +44,10 @@ def test_another_operand_is_a_difference() -> None:
     assert differences(first, second) == [Replaced(2, 3, 2, 3)]
 
 
+def test_the_width_of_a_column_is_no_difference_but_what_a_line_begins_with_is() -> None:
+    assert differences(["tile    8", "if x:", "    y"], ["tile  8", "if x:", "  y"]) == [Replaced(2, 3, 2, 3)]
+
+
 def test_names_begin_anew_in_the_next_function() -> None:
     first = ["func @f(%arg0) {", "%0 = exp %arg0", "}", "func @g(%arg0) {", "%0 = log %arg0", "}"]
     second = ["func @f(%arg1) {", "%7 = exp %arg1", "}", "func @g(%arg0) {", "%0 = log %arg0", "}"]

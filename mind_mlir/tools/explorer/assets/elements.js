@@ -10,6 +10,11 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A sentence as parts of an element; what stands in backticks is code. */
+function prose(text) {
+  return text.split("`").map((part, number) => (number % 2 ? make("code", {}, part) : part));
+}
+
 function button(label, title, onclick, attributes = {}) {
   return make("button", { type: "button", title, onclick, "aria-label": title, ...attributes }, label);
 }

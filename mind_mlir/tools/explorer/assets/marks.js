@@ -71,6 +71,33 @@ function neighbour(places, line, step) {
   return places.length - 1;
 }
 
+/**
+ * The rows of spans (thread, start, end): each thread has as many as spans of it hold one another, outermost first.
+ * `tops` has the row of each span, `threads` the first row of each thread.
+ */
+function nested(spans) {
+  const tops = new Array(spans.length);
+  const threads = new Map();
+  const order = spans.map((_, number) => number);
+  order.sort((a, b) => spans[a][0] - spans[b][0] || spans[a][1] - spans[b][1] || spans[b][2] - spans[a][2]);
+  let count = 0;
+  let open = [];
+  let thread = null;
+  for (const number of order) {
+    const [own, start, end] = spans[number];
+    if (own !== thread) {
+      threads.set(own, count);
+      thread = own;
+      open = [];
+    }
+    while (open.length && open.at(-1) <= start) open.pop();
+    tops[number] = threads.get(own) + open.length;
+    open.push(end);
+    count = Math.max(count, tops[number] + 1);
+  }
+  return { tops, threads, count };
+}
+
 /** The operations of another program for those of this one: `same` says which of the first each of the second is. */
 function translated(operations, same, forward) {
   if (!forward) return operations.map((operation) => same[operation]).filter((operation) => operation >= 0);

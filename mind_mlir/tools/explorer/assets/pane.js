@@ -63,7 +63,7 @@ class Pane {
     this.changesList = make(
       "ul",
       { class: "changes", hidden: true },
-      ...stage.changes.map((each) => make("li", {}, each)),
+      ...stage.changes.map((each) => make("li", {}, ...prose(each))),
     );
     return make(
       "header",

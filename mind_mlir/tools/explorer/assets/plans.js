@@ -135,19 +135,19 @@ function memoryView(app, program) {
   });
 }
 
-/** When each thread did what. */
+/** When each thread did what: what runs within something else stands below it. */
 function timelineView(app, program) {
-  const threads = greatest(program.timeline.map(([thread]) => thread)) + 1;
-  const items = program.timeline.map(([thread, start, end, name, operations]) => ({
-    ...{ name, operations, left: start, right: end, top: thread, bottom: thread + 1 },
+  const lanes = nested(program.timeline);
+  const items = program.timeline.map(([thread, start, end, name, operations], number) => ({
+    ...{ name, operations, left: start, right: end, top: lanes.tops[number], bottom: lanes.tops[number] + 1 },
     tip: `${name}\n${duration((end - start) / 1e6)} from ${duration(start / 1e6)}\nthread ${thread}`,
   }));
   return new RectanglesView(app, program, {
     ...{ items, from: 0 },
     span: greatest(items.map(({ right }) => right)),
-    rows: threads,
-    tallest: 34,
+    rows: lanes.count,
+    tallest: 28,
     moment: (micro) => duration(micro / 1e6),
-    labels: () => Array.from({ length: threads }, (_, thread) => [thread + 0.5, `thread ${thread}`]),
+    labels: () => [...lanes.threads].map(([thread, top]) => [top + 0.5, `thread ${thread}`]),
   });
 }

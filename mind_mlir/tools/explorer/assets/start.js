@@ -112,7 +112,7 @@ function programSwitch(app) {
 /** What tells a program from the others: its title, or its target where titles are the same. */
 function distinction(program, programs) {
   return programs.some((other) => other !== program && other.title === program.title)
-    ? program.target
+    ? program.target.split(":")[0]
     : program.title;
 }
 

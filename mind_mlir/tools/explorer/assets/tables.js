@@ -18,7 +18,9 @@ class StageTable {
           "td",
           {},
           stage.explanation,
-          stage.changes.length ? make("ul", {}, ...stage.changes.map((each) => make("li", {}, each))) : null,
+          stage.changes.length
+            ? make("ul", {}, ...stage.changes.map((each) => make("li", {}, ...prose(each))))
+            : null,
         ),
       ),
     );
