@@ -18,11 +18,11 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-torch onnx stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-browser test-torch onnx stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-	    printf '  make %-11s %s\n' "$$name" "$$text"; done
+	    printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -78,6 +78,13 @@ unseen: $(PEERS)/.ready ## run programs that nobody tuned for, beside numpy, jax
 
 test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's, and run modules of torch
 	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity tests/models/torch
+
+test-browser: $(VENV)/.browser ## use the page of mind-mlir explore in Chromium, and measure it: needs Debian's package chromium
+	$(CLEAN) $(BIN)/pytest -s tests/tools/explorer/browser.py
+
+$(VENV)/.browser: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	@touch $@
 
 # The other frameworks have an environment of their own: what they need is not to change what the tests run with.
 $(PEERS)/.ready: pyproject.toml

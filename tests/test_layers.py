@@ -62,7 +62,8 @@ LAYERS = (
     "quantization",
     "",  # the public names
     "cmake",
-    *("tools.comparison", "tools.children", "tools.reducing", "tools.doctor", "tools.interruption"),
+    *("tools.comparison", "tools.children", "tools.reducing", "tools.doctor"),
+    *("tools.explorer", "tools.interruption"),
     *("tools.cli", "tools.opt", "tools"),
     "__main__",
 )
@@ -94,6 +95,10 @@ EXCEPTIONS = {
     ("runtime.executable", "profiling"): "what measures calls is loaded where a profile is wanted",
     ("runtime.staged", "profiling"): "the type of a profile",
     ("runtime.staged_method", "profiling"): "the type of a profile",
+    ("runtime.executable", "tools.explorer"): "what makes the page is loaded where one is wanted",
+    ("runtime.lowered", "tools.explorer"): "what makes the page is loaded where one is wanted",
+    ("runtime.staged", "tools.explorer"): "the type of a page",
+    ("runtime.staged_method", "tools.explorer"): "the type of a page",
 }
 
 #: Layers without a row of their own in the page of the layout: parts, and what every package has.

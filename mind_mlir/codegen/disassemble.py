@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import io
 import platform
+from bisect import bisect_right
 from importlib import import_module
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mind_mlir.codegen.tile_instructions import tile_instruction
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
@@ -34,8 +37,36 @@ class _Known(NamedTuple):
     id: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AssemblyLine:
+    """A line of assembly.
+
+    Attributes:
+        text: The line.
+        section: The number of the section that it is of.
+        address: Where in it the line is.
+        size: The bytes of its instruction; 0 of a label.
+        function: The function that holds it; empty where none does.
+    """
+
+    text: str
+    section: int
+    address: int
+    size: int
+    function: str
+
+
 def disassemble(data: bytes) -> str:
     """Return the code of ELF object file ``data`` as assembly, with the symbols that relocations refer to.
+
+    Raises:
+        UnsupportedError: As `assembly_lines`.
+    """
+    return "\n".join([*(line.text for line in assembly_lines(data)), ""])
+
+
+def assembly_lines(data: bytes) -> list[AssemblyLine]:
+    """Return the code of ELF object file ``data`` line by line.
 
     Raises:
         UnsupportedError: E7003, the extra ``asm`` is not installed, or ``data`` is not an ELF file.
@@ -54,14 +85,17 @@ def disassemble(data: bytes) -> str:
         raise _unsupported(f"code for {machine} cannot be disassembled", None)
     decoder = capstone.Cs(*modes[machine])
     decoder.detail = True
-    lines: list[str] = []
+    lines: list[AssemblyLine] = []
     for index, section in enumerate(elf.iter_sections()):
         if section["sh_flags"] & _EXECUTABLE and section.data_size:
             instructions = _instructions(decoder, section.data())
-            labels = _functions(elf, index)
+            functions = _functions(elf, index)
+            labels = {start: name for name, start, _ in functions}
             _add_targets(instructions, labels)
-            lines += _lines(instructions, labels, _relocations(elf, index))
-    return "\n".join([*lines, ""])
+            for each, text in _lines(instructions, labels, _relocations(elf, index)):
+                size = 0 if text.endswith(":") and not text.startswith(" ") else each.size
+                lines.append(AssemblyLine(text, index, each.address, size, _holder(functions, each.address)))
+    return lines
 
 
 def _instructions(decoder: Any, code: bytes) -> list[Any]:
@@ -99,14 +133,21 @@ def _unsupported(message: str, advice: str | None) -> UnsupportedError:
     return UnsupportedError(Diagnostic("E7003", message, help=advice))
 
 
-def _functions(elf: Any, section: int) -> dict[int, str]:
-    """Return the names of the functions in section number ``section`` by address."""
+def _functions(elf: Any, section: int) -> list[tuple[str, int, int]]:
+    """Return the functions in section number ``section`` in order: names, and where they start and end."""
     symbols = elf.get_section_by_name(".symtab").iter_symbols()
-    return {
-        symbol["st_value"]: symbol.name
+    found = [
+        (symbol.name, symbol["st_value"], symbol["st_value"] + symbol["st_size"])
         for symbol in symbols
         if symbol["st_shndx"] == section and symbol["st_info"]["type"] == "STT_FUNC"
-    }
+    ]
+    return sorted(found, key=itemgetter(1))
+
+
+def _holder(functions: Sequence[tuple[str, int, int]], address: int) -> str:
+    """Return the function that holds an address; none holds what fills up the space between them."""
+    at = bisect_right(functions, address, key=itemgetter(1)) - 1
+    return functions[at][0] if at >= 0 and address < functions[at][2] else ""
 
 
 def _add_targets(instructions: list[Any], labels: dict[int, str]) -> None:
@@ -140,15 +181,18 @@ def _relocations(elf: Any, section: int) -> dict[int, str]:
     return found
 
 
-def _lines(instructions: list[Any], labels: dict[int, str], relocations: dict[int, str]) -> Iterator[str]:
+def _lines(
+    instructions: list[Any], labels: dict[int, str], relocations: dict[int, str]
+) -> Iterator[tuple[Any, str]]:
+    """Yield lines of assembly, each with its instruction; of a label, that which it stands before."""
     for instruction in instructions:
         start, end = instruction.address, instruction.address + instruction.size
         if start in labels:
-            yield f"{labels[start]}:"
+            yield instruction, f"{labels[start]}:"
         text = instruction.op_str
         target = _target(instruction)
         if target is not None and target in labels:
             text = " ".join([*text.split(" ")[:-1], labels[target]])  # the address is the last operand
         notes = [relocations[at] for at in range(start, end) if at in relocations]
         note = f"  ; {', '.join(notes)}" if notes else ""
-        yield f"    {instruction.mnemonic} {text}".rstrip() + note
+        yield instruction, f"    {instruction.mnemonic} {text}".rstrip() + note

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mind_mlir.lowering.described import Described
 from mind_mlir.lowering.kernels.library import LIBRARY_ATTRIBUTE
@@ -103,7 +103,7 @@ def add_debug_info(
         found += kernels
         for each in functions:
             each.name = each.readable({} if each.is_public else opcodes or {}, found[0].program)
-        scopes = _scopes(found, sources or Sources())
+        scopes = scopes_of(found, sources or Sources())
         for each in found:
             deliver()
             each.locate(scopes)
@@ -175,7 +175,19 @@ def _is_of_program(op: Operation) -> bool:
     return _is_plain(op) and INLINE_ATTRIBUTE not in attributes and LIBRARY_ATTRIBUTE not in attributes
 
 
-def _scopes(functions: Sequence[Described], sources: Sources) -> dict[tuple[str, str], Attribute]:
+class Scoped(Protocol):
+    """What is known of a function that is described (see `Described`)."""
+
+    symbol: str
+    name: str
+    start: Place | None
+
+    @property
+    def files(self) -> list[str]:
+        """Its files, its own first."""
+
+
+def scopes_of(functions: Sequence[Scoped], sources: Sources) -> dict[tuple[str, str], Attribute]:
     """Return the scopes of ``functions`` in each of their files."""
     # All are read at once: attributes that are to be one and the same have numbers only within a text.
     unit = (

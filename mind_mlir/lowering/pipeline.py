@@ -17,12 +17,13 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.dialect.emit import emit
-from mind_mlir.lowering.emission.decision import Decisions, listing
+from mind_mlir.lowering.emission.decision import Decisions, listed, listing
 from mind_mlir.lowering.schedule.driver import schedule
 from mind_mlir.lowering.tiling import tile
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.mlir.bindings import new_context
+from mind_mlir.mlir.locations import Sharing
 from mind_mlir.mlir.references import References
 from mind_mlir.mlir.stack import check_stack
 from mind_mlir.passes.forms import FrontHalf, reducible, see, text_of, timed
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.buffers.plan import Arena
-    from mind_mlir.lowering.emission.decision import Opcodes
+    from mind_mlir.lowering.emission.decision import Computed, Opcodes
     from mind_mlir.lowering.kernels.library import Kernel
     from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.mlir.bindings import Context
@@ -64,6 +65,7 @@ class Lowering:
         evaluate: Runs code while the module is compiled, if it is to be optimised so.
         pass_observer: Sees what each pass of the optimiser changes.
         debug_info: Whether forms of MLIR are printed with their locations.
+        traced: Whether code that is shared has all places of the program that it is for; it is the same code.
         kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
             declares them. Else they become part of it.
         references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
@@ -87,6 +89,7 @@ class Lowering:
     evaluate: Evaluate | None = None
     pass_observer: PassObserver | None = None
     debug_info: bool = False
+    traced: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
     references: References | None = None
     context: Context | None = None
@@ -173,7 +176,7 @@ class Lowering:
 
     def _to_linalg(self) -> None:
         lowered = to_linalg(self.mlir)
-        if self.options.debug:
+        if self.options.debug or self.traced:
             settle_bodies(lowered.module)
         self.mlir, self.checks_of = lowered.module, lowered.checks_of
 
@@ -181,7 +184,7 @@ class Lowering:
         self.decisions = Decisions(wanted=self._noted or self.stamps is not None)
         if self.stamps is not None:
             self.stamps.tag(self.mlir)
-        kernels = schedule(self.mlir, self.target, self.decisions, self.options)
+        kernels = schedule(self.mlir, self.target, self.decisions, self.options, self._sharing())
         if self.kernels is not None and self.mlir is not None:
             with self.mlir.context:
                 self.kernels(kernels)
@@ -200,7 +203,14 @@ class Lowering:
     def _to_llvm(self) -> None:
         debug = self.options.debug
         link = debug or self.kernels is None
-        to_llvm(self.mlir, self.target, threads=self.threads, link=link, located=debug, polls=self.polls)
+        to_llvm(
+            self.mlir,
+            self.target,
+            threads=self.threads,
+            link=link,
+            sharing=self._sharing(),
+            polls=self.polls,
+        )
         if self.stamps is not None:
             self.stamps.define(self.mlir, self.target)
         if debug:
@@ -220,12 +230,24 @@ class Lowering:
         """Return what the scheduler decided, for people; empty before it has."""
         return "" if self.decisions is None else listing(self.decisions, self.target, self._opcodes())
 
+    @held()
+    def schedule_lines(self, spelled: Callable[[Place], str]) -> list[tuple[str, tuple[Computed, ...]]]:
+        """Return the same line by line (see `decision.listed`)."""
+        assert self.decisions is not None, "the scheduler has run"
+        return list(listed(self.decisions, self.target, self._opcodes(), spelled))
+
     def _current_text(self) -> str:
         """Return what the stage that comes works on."""
         return text_of(self._core) if self.mlir is None and self._core is not None else self.text()
 
     def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> AbstractContextManager[None]:
         return timed(self.timings, stage, reproducer)
+
+    def _sharing(self) -> Sharing:
+        """Return what code says of its places that is made once for several of them."""
+        if self.traced:
+            return Sharing.ALL
+        return Sharing.APART if self.options.debug else Sharing.FIRST
 
     def _opcodes(self) -> Opcodes:
         """Return what the program calls its operations, by what `emit` leaves of each in its location."""

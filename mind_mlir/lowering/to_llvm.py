@@ -29,6 +29,7 @@ from mind_mlir.lowering.polling import poll_in_loops
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.strided_rows import move_strided_rows, place_gathers
 from mind_mlir.mlir.bindings import func, ir
+from mind_mlir.mlir.locations import Sharing
 from mind_mlir.mlir.memory import reinterpreted
 from mind_mlir.mlir.passes import run_passes, survey
 from mind_mlir.mlir.values import function_around
@@ -78,7 +79,7 @@ def to_llvm(
     threads: int | None = None,
     link: bool = True,
     verify: bool = False,
-    located: bool = False,
+    sharing: Sharing = Sharing.FIRST,
     polls: bool = False,
 ) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
@@ -91,7 +92,7 @@ def to_llvm(
             is what the process is set to when the code runs.
         link: Whether the micro-kernels that are called join the module; else they are declared.
         verify: Run MLIR's verifier after each pass.
-        located: Whether loops from different places of the program share no code, for `add_debug_info`.
+        sharing: What code says of its places that several places of the program have in common.
         polls: Whether loops of the program look for interrupts.
     """
     machine = target or named_target()
@@ -101,8 +102,8 @@ def to_llvm(
         expand_fills(found["linalg.map"] + found["linalg.fill"], machine)
         stream_stores(found["scf.for"])
         custom = take_custom_calls(module)
-        launches = outline_chunks(module, located=located) if threads != 1 else []
-        outline_kernels(module, located=located)
+        launches = outline_chunks(module, sharing) if threads != 1 else []
+        outline_kernels(module, sharing)
         tables = cut_into_parts(module)
         names, found = _survey(module)
         place_gathers(found["vector.gather"])

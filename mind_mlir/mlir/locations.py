@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.bindings import handle_of, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mind_mlir.diagnostics.checks import Place
-    from mind_mlir.mlir.bindings import MLIRLocation
+    from mind_mlir.mlir.bindings import MLIRLocation, Operation
+
+
+class Sharing(Enum):
+    """What code says of its places in the program that is made once for several of them."""
+
+    #: The first of them.
+    FIRST = 1
+    #: There is no such code: it is made for each place, so that debuggers show true lines.
+    APART = 2
+    #: All of them.
+    ALL = 3
 
 
 def label_of(location: MLIRLocation) -> str | None:
@@ -55,3 +67,35 @@ def place_of(location: MLIRLocation) -> Place | None:
     """Return file, line and column of ``location``, where that is known; of joined operations the first."""
     found = file_location(location)
     return None if found is None else (found.filename, found.start_line, found.start_col)
+
+
+def key_of(location: MLIRLocation) -> int | None:
+    """Return what equal locations of a context have in common: the bindings hash each object by itself."""
+    pointer: int | None = handle_of(location).ptr
+    return pointer
+
+
+def unite(kept: Operation, other: Operation) -> None:
+    """Locate the operations of ``kept`` at those of ``other``, too, which are the same in the same order."""
+    pending = [(kept, other)]
+    while pending:
+        one, two = pending.pop()
+        one.location = ir.Location.fused([one.location, two.location])
+        for own, others in zip(one.regions, two.regions, strict=True):
+            for block, like in zip(own.blocks, others.blocks, strict=True):
+                pairs = zip(block.operations, like.operations, strict=True)
+                pending += [(each.operation, alike.operation) for each, alike in pairs]
+
+
+def add_places(function: Operation, more: Mapping[MLIRLocation, MLIRLocation]) -> None:
+    """Locate what is in ``function`` for the keys of ``more`` at their values, too."""
+    wanted = [(set(places_of(location)), other) for location, other in more.items()]
+
+    def add(op: Operation) -> object:
+        own = set(places_of(op.location))
+        others = [other for places, other in wanted if places & own]
+        if others:
+            op.location = ir.Location.fused([op.location, *others])
+        return ir.WalkResult.ADVANCE
+
+    function.walk(add)

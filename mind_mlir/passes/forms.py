@@ -17,6 +17,7 @@ from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.passes.canonicalize import canonical
+from mind_mlir.passes.record import Printed
 from mind_mlir.passes.verify import verify
 from mind_mlir.support import progress
 from mind_mlir.support.interrupts import allowed, deliver
@@ -164,7 +165,7 @@ class FrontHalf:
             UnsupportedError: E7004, branches and loops nest too deeply.
             InternalError: A stage failed on a verified module.
         """
-        see(self.observer, "core", partial(text_of, module))
+        see(self.observer, "core", Printed(module))
         begin = self.canonical
         if begin is None:
             with self.timer("verify"):
@@ -176,7 +177,7 @@ class FrontHalf:
         for stage in stages_after("core", until):
             with self.timer(stage.step, partial(text_of, module)):
                 module = STEPS[stage.step](self, module)
-            see(self.observer, stage.name, partial(text_of, module))
+            see(self.observer, stage.name, Printed(module))
         return module
 
 

@@ -14,6 +14,7 @@ from mind_mlir.support.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.lowering.profiling.rows import StampedRow
     from mind_mlir.profiling.limits import Limits
     from mind_mlir.profiling.recording import Interval
@@ -40,6 +41,7 @@ class ProfileRow:
         limit: The least seconds that this machine would take for that, with the threads that took part; 0.0
             where that is not known.
         bound: What limits it then: ``compute`` or ``memory``; empty where that is not known.
+        places: File, line and column of each that is known.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ProfileRow:
     arithmetic: int
     limit: float
     bound: str
+    places: tuple[Place, ...] = ()
 
     @property
     def fraction(self) -> float:
@@ -102,9 +105,8 @@ class TimeProfile:
 
     def to_json(self) -> str:
         """Return all but the timeline as JSON; times are in seconds."""
-        rows = [
-            {name: getattr(row, name) for name in (*ProfileRow.__slots__, "fraction")} for row in self.rows
-        ]
+        shown = [name for name in (*ProfileRow.__slots__, "fraction") if name != "places"]
+        rows = [{name: getattr(row, name) for name in shown} for row in self.rows]
         names = ("calls", "seconds", "unstamped", "code", "threads", "is_whole", "explained")
         limits = {
             "threads": self.limits.threads,
@@ -261,6 +263,7 @@ def _row(row: StampedRow, runs: float, seconds: float, busy: Sequence[float], li
         arithmetic=work.operations,
         limit=runs * limits.seconds(row.work, took_part),
         bound=limits.binds(row.work),
+        places=tuple(each.place for each in row.computes if each.place is not None),
     )
 
 

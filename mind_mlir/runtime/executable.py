@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.support.options import CompileOptions
+    from mind_mlir.tools.explorer.report import ExplorerReport
 
 
 class Executable(FunctionSet):
@@ -157,6 +158,26 @@ class Executable(FunctionSet):
         from mind_mlir.profiling.measured import measured  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         return measured(self, lambda executable: executable(*args, **kwargs))
+
+    @public
+    def explore(self, /, *args: object, **kwargs: object) -> ExplorerReport:
+        """Return a page of what became of the module at each stage, which files and notebooks show.
+
+        The module goes through all stages once more. The report has ``html`` and ``save(path)``.
+
+        Args:
+            args: The arguments of a call, which is profiled, too, so that the page has a timeline; none
+                unless that is wanted.
+            kwargs: The same by the names of inputs.
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs (E61xx).
+            ExecutionError: A call raises it.
+        """
+        from mind_mlir.tools.explorer.report import report_of  # noqa: PLC0415 -- loads MLIR, which calls do without
+
+        call = (args, kwargs) if args or kwargs else None
+        return report_of(self._source, self._options, entry=self._named_entry, call=call)
 
     def _stamped(self, stamps: Stamps) -> Executable:
         """Return the module compiled once more, in the same way, with stamps."""

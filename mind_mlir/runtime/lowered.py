@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import MODULE, Module
@@ -11,6 +11,9 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
+
+if TYPE_CHECKING:
+    from mind_mlir.tools.explorer.report import ExplorerReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class Lowered:
         from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         return stage_text(self.module, stage, self.options)
+
+    @public
+    def explore(self) -> ExplorerReport:
+        """Return a page of what becomes of the program at each stage (see `mind_mlir.Executable.explore`)."""
+        from mind_mlir.tools.explorer.report import report_of  # noqa: PLC0415 -- loads MLIR, which calls do without
+
+        return report_of(self.module, self.options)
 
     @public
     def compile(self) -> Executable:

@@ -99,7 +99,7 @@ OPTIONS = (
         _level,
         "-O",
         "The most that LLVM optimises; results are the same at each level.",
-        ("compile", "grad", "profile", "reduce", "run"),
+        ("compile", "explore", "grad", "profile", "reduce", "run"),
         OPT_LEVELS,
     ),
     Option(
@@ -110,7 +110,7 @@ OPTIONS = (
         "--threads",
         f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
         "the same with any number.",
-        ("compile", "profile", "reduce", "run"),
+        ("compile", "explore", "profile", "reduce", "run"),
         _THREAD_COUNTS,
         "N",
     ),
@@ -131,7 +131,7 @@ OPTIONS = (
         argument_checks.flag,
         "--winograd",
         "Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
-        ("buffers", "compile", "profile", "reduce", "run"),
+        ("buffers", "compile", "explore", "profile", "reduce", "run"),
     ),
     Option(
         "bf16x6",
@@ -141,7 +141,7 @@ OPTIONS = (
         "--bf16x6/--no-bf16x6",
         "Compute products of f32 as six products of bf16 where the processor has tiles for these (AMX) and "
         "gains by it; yes unless given.",
-        ("buffers", "compile", "profile", "reduce", "run"),
+        ("buffers", "compile", "explore", "profile", "reduce", "run"),
     ),
     Option(
         "disabled_passes",
@@ -150,7 +150,7 @@ OPTIONS = (
         checked_names,
         "--disable-pass",
         "Leave out a pass of the optimiser: {passes}; or all. Repeatable.",
-        ("compile", "profile", "reduce", "run"),
+        ("compile", "explore", "profile", "reduce", "run"),
         frozenset,
         "NAME",
     ),

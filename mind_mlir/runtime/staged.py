@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
+    from mind_mlir.tools.explorer.report import ExplorerReport
 
 #: For how many signatures code is kept, unless a caller says otherwise.
 DEFAULT_MAX_SIGNATURES = 64
@@ -267,6 +268,21 @@ class StagedFunction(Called):
         except Captured:
             raise leaked() from None
         return program.executable.profile(*arrays, *more)
+
+    @public
+    def explore(self, *args: Any, **kwargs: Any) -> ExplorerReport:
+        """Return a page of what becomes of the program for arguments (see `mind_mlir.Executable.explore`).
+
+        Args:
+            args: The arguments; a `mind_mlir.TensorType` may stand for an array.
+            kwargs: Arguments by name.
+
+        Raises:
+            TypeError: As a call.
+            TracingError: As a call.
+            VerificationError: As a call.
+        """
+        return self.lower(*args, **kwargs).explore()
 
     @public
     def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:

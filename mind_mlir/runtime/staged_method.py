@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.runtime.staged_gradient import Pullback
     from mind_mlir.support.pytrees import Form
+    from mind_mlir.tools.explorer.report import ExplorerReport
 
 
 P = ParamSpec("P")
@@ -57,6 +58,11 @@ class StagedMethod(Generic[P, R_co]):
     def profile(self, *args: Any, **kwargs: Any) -> TimeProfile:
         """Return where the time of a call goes (see `StagedFunction.profile`)."""
         return self.__func__.profile(self._first(), *args, **kwargs)
+
+    @public
+    def explore(self, *args: Any, **kwargs: Any) -> ExplorerReport:
+        """Return a page of what becomes of the program (see `StagedFunction.explore`)."""
+        return self.__func__.explore(self._first(), *args, **kwargs)
 
     def grad(self, argnums: Any = 0) -> StagedMethod[P, Any]:
         """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""

@@ -50,14 +50,26 @@ def print_module(module: Module) -> str:
         TypeError: ``module`` is no `Module`.
     """
     argument_checks.expect(module, Module, "module", MODULE)
+    return "".join([f"{line}\n" for line, _ in module_lines(module)])
+
+
+def module_lines(module: Module) -> Iterator[tuple[str, tuple[Part, ...]]]:
+    """Yield the lines of the text of a module, each with what stands there: nothing where that is none.
+
+    Args:
+        module: A module.
+    """
     if not module.is_flat:
-        return "\n".join([f"{print_function(function)}\n" for function in module.functions])
+        for number, function in enumerate(module.functions):
+            if number:
+                yield "", ()
+            yield from _function_lines(function)
+        return
     body, returned = module.body, module.returned
     names = flat_names(body, returned)
-    lines = [print_operation(operation, names) for operation in body.operations]
+    yield from _lines([(0, operation) for operation in body.operations], names)
     outputs = ", ".join(f"%{names.get(value, value)}" for value in returned.operands)
-    lines.append(f"outputs: {outputs}" if outputs else "outputs:")
-    return "\n".join(lines) + "\n"
+    yield f"outputs: {outputs}" if outputs else "outputs:", (returned,)
 
 
 def print_operation(operation: CoreOperation, names: Mapping[ValueId, str] | None = None) -> str:
@@ -69,7 +81,7 @@ def print_operation(operation: CoreOperation, names: Mapping[ValueId, str] | Non
     """
     if not operation.regions:
         return _statement(operation, names)
-    return "\n".join(_lines([(0, operation)], names))
+    return _text([(0, operation)], names)
 
 
 def print_function(function: Function) -> str:
@@ -77,6 +89,10 @@ def print_function(function: Function) -> str:
 
     That of a flat module shows the types of its outputs as those of its results.
     """
+    return "\n".join([line for line, _ in _function_lines(function)])
+
+
+def _function_lines(function: Function) -> Iterator[tuple[str, tuple[Part, ...]]]:
     blocks = function.blocks
     names = function_names(function) if blocks else {}
     head = "func" if function.public else "internal func"
@@ -86,8 +102,10 @@ def print_function(function: Function) -> str:
         parameters = ", ".join([_argument(parameter, names) for parameter in function.parameters])
         items = [(0, replace(blocks[0], parameters=())), *((0, block) for block in blocks[1:])]
         types = ", ".join(map(str, _result_types(function)))
-    lines = [f"{head} @{_symbol(function.name)}({parameters}) -> ({types}) {{", *_lines(items, names), "}"]
-    return "\n".join(lines)
+    given = function.parameters if blocks else ()
+    yield f"{head} @{_symbol(function.name)}({parameters}) -> ({types}) {{", given
+    yield from _lines(items, names)
+    yield "}", ()
 
 
 def _result_types(function: Function) -> Iterable[object]:
@@ -102,7 +120,7 @@ def _result_types(function: Function) -> Iterable[object]:
 
 def print_block(block: Block) -> str:
     """Return a block in function form, without a line feed at its end."""
-    return "\n".join(_lines([(0, block)], None))
+    return _text([(0, block)], None)
 
 
 def print_terminator(terminator: Terminator, names: Mapping[ValueId, str] | None = None) -> str:
@@ -117,10 +135,18 @@ def print_terminator(terminator: Terminator, names: Mapping[ValueId, str] | None
     return f"cond_br {_value(terminator.condition, known)}, {targets}"
 
 
+#: What stands in a line.
+Part: TypeAlias = "CoreOperation | Parameter | Terminator"
 _Item: TypeAlias = "tuple[int, Block | CoreOperation | Terminator | str]"
 
 
-def _lines(items: Iterable[_Item], names: Mapping[ValueId, str] | None) -> Iterator[str]:
+def _text(items: Iterable[_Item], names: Mapping[ValueId, str] | None) -> str:
+    return "\n".join([line for line, _ in _lines(items, names)])
+
+
+def _lines(
+    items: Iterable[_Item], names: Mapping[ValueId, str] | None
+) -> Iterator[tuple[str, tuple[Part, ...]]]:
     """Yield the lines of parts of a function, each indented by so many spaces; regions may nest deeply."""
     rest = [iter(items)]
     while rest:
@@ -131,16 +157,16 @@ def _lines(items: Iterable[_Item], names: Mapping[ValueId, str] | None) -> Itera
         indent, part = item
         margin = " " * indent
         if isinstance(part, str):
-            yield margin + part
+            yield margin + part, ()
         elif isinstance(part, Block):
-            yield margin + _label(part, names)
+            yield margin + _label(part, names), part.parameters
             rest.append(_inside(part, indent + 2))
         elif isinstance(part, CoreOperation):
-            yield margin + _statement(part, names) + (" {" if part.regions else "")
+            yield margin + _statement(part, names) + (" {" if part.regions else ""), (part,)
             if part.regions:
                 rest.append(iter([*[(indent, region) for region in part.regions], (indent, "}")]))
         else:
-            yield margin + print_terminator(part, names)
+            yield margin + print_terminator(part, names), (part,)
 
 
 def _inside(block: Block, indent: int) -> Iterator[_Item]:

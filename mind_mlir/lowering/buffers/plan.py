@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.emission.emitter import PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
-from mind_mlir.mlir.locations import labels_of, place_of
+from mind_mlir.mlir.locations import labels_of, place_of, places_of
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.support.lazy_dataclass import dataclass
 
@@ -52,6 +52,7 @@ class Buffer:
         place: Where the program defines the value that it was made for: file, line and column.
         callee: The function whose arena it is, for the time of a call; None for others.
         own: Whether each thread that shares a loop brings one of its own besides.
+        places: Where the program defines the values that it holds.
     """
 
     values: tuple[str, ...]
@@ -66,6 +67,7 @@ class Buffer:
     place: Place | None = None
     callee: str | None = None
     own: bool = False
+    places: tuple[Place, ...] = ()
 
     @property
     def total_bytes(self) -> int:
@@ -154,10 +156,9 @@ def describe(allocation: Operation, life: Life, moments: Moments, callees: Mappi
     """
     uses = buffer_uses(allocation.result).found
     users = sorted({use.user for use in uses}, key=lambda user: moments.number[user])
-    values = dict.fromkeys(labels_of(allocation.location))
-    for user in users:
-        if _writes(user):
-            values.update(dict.fromkeys(labels_of(user.location)))
+    located = [allocation.location, *(user.location for user in users if _writes(user))]
+    values = dict.fromkeys(label for location in located for label in labels_of(location))
+    places = dict.fromkeys(place for location in located for place in places_of(location))
     type_ = ir.MemRefType(allocation.result.type)
     return Buffer(
         values=tuple(values),
@@ -172,6 +173,7 @@ def describe(allocation: Operation, life: Life, moments: Moments, callees: Mappi
         place=place_of(allocation.location),
         callee=callees.get(allocation.operation),
         own=PRIVATE_ATTRIBUTE in allocation.attributes,
+        places=tuple(places),
     )
 
 

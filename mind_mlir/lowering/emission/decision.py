@@ -167,14 +167,24 @@ def listing(decisions: Decisions, target: Target, opcodes: Opcodes) -> str:
         target: The processor.
         opcodes: Names for the operations; others go by the name that MLIR gives them.
     """
+    return "".join([f"{line}\n" for line, _ in listed(decisions, target, opcodes)])
+
+
+def listed(
+    decisions: Decisions,
+    target: Target,
+    opcodes: Opcodes,
+    spelled: Callable[[Place], str] = lambda place: ":".join(map(str, place)),
+) -> Iterator[tuple[str, tuple[Computed, ...]]]:
+    """Yield the lines of a `listing`, each with what it is about; ``spelled`` says how places are written."""
 
     def row(operation: Computed) -> Row:
         """Return value, operation and place of what ``operation`` stems from in the program."""
         label, place = label_of(operation.location) or "", place_of(operation.location)
         opcode = opcodes.get((label, place), operation.operation)
-        return label, opcode, "" if place is None else ":".join(map(str, place))
+        return label, opcode, "" if place is None else spelled(place)
 
-    lines = [target.in_words()]
+    yield from ((line, ()) for line in target.in_words().splitlines())
     refused = [(row(operation), kind, reason) for operation, kind, reason in decisions.refused]
     number = 0
     for entry in decisions.in_order():
@@ -184,17 +194,20 @@ def listing(decisions: Decisions, target: Target, opcodes: Opcodes) -> str:
             head = (
                 f"func @{what.name}" if is_function else f"{' '.join(row(what.owner)).strip()}, {what.name}"
             )
-            found = [head]
+            found: list[tuple[str, tuple[Computed, ...]]] = [(head, () if is_function else (what.owner,))]
         else:
             number += 1
-            rows = list(dict.fromkeys(map(row, what.computes)))
+            rows: dict[Row, list[Computed]] = {}
+            for each in what.computes:
+                rows.setdefault(row(each), []).append(each)
             reasons = [("not", kind, why) for at, kind, why in dict.fromkeys(refused) if at in rows]
             choices = [(choice.name, choice.value, choice.reason) for choice in what.choices]
-            found = [f"{number}. {what.kind} {' x '.join(map(str, what.extents))}".rstrip()]
-            found += [f"{_INDENT}{line}" for line in _aligned(rows)]
-            found += [f"{_INDENT * 2}{line}" for line in _aligned([*choices, *reasons])]
-        lines += ["", *(f"{_INDENT * entry.depth}{line}" for line in found)]
-    return "\n".join(lines) + "\n"
+            found = [(f"{number}. {what.kind} {' x '.join(map(str, what.extents))}".rstrip(), what.computes)]
+            named = zip(_aligned(list(rows)), rows.values(), strict=True)
+            found += [(f"{_INDENT}{line}", tuple(about)) for line, about in named]
+            found += [(f"{_INDENT * 2}{line}", what.computes) for line in _aligned([*choices, *reasons])]
+        yield "", ()
+        yield from ((f"{_INDENT * entry.depth}{line}", about) for line, about in found)
 
 
 def _aligned(rows: Sequence[Row]) -> list[str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import func, ir
-from mind_mlir.mlir.locations import places_of
+from mind_mlir.mlir.locations import Sharing, places_of, unite
 from mind_mlir.mlir.memory import VIEWS, byte_size, is_contiguous
 from mind_mlir.mlir.values import constant_of, definition, name_of
 
@@ -158,13 +158,10 @@ class Closure:
 class SharedFunctions:
     """The functions of one kind that were made so far: equal ones are one."""
 
-    def __init__(self, kind: str, *, located: bool = False) -> None:
-        """Begin with none, whose names will say ``kind``.
-
-        Where they are ``located``, only those are equal that come from the same places of the program.
-        """
+    def __init__(self, kind: str, sharing: Sharing = Sharing.FIRST) -> None:
+        """Begin with none, whose names will say ``kind``."""
         self._kind = kind
-        self._located = located
+        self._sharing = sharing
         self._alike: dict[object, list[Operation]] = {}
         self._texts: dict[str, str] = {}
         self._count = 0
@@ -175,7 +172,7 @@ class SharedFunctions:
         It is private; its own name starts with ``prefix``, and its operations are called ``names``.
         """
         # Printing a function takes as long as making it: only those are compared that look alike.
-        places = _places(function) if self._located else ()
+        places = _places(function) if self._sharing is Sharing.APART else ()
         alike = self._alike.setdefault((function.type, names, places), [])
         if alike:
             text = self._text(function)
@@ -184,6 +181,8 @@ class SharedFunctions:
                 if name not in self._texts:
                     self._texts[name] = self._text(other)
                 if self._texts[name] == text:
+                    if self._sharing is Sharing.ALL:
+                        unite(other.operation, function.operation)
                     function.operation.erase()
                     return name
         name = f"{prefix}_{self._kind}_{self._count}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.emission.emitter import APART_ATTRIBUTE
 from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE, Closure, SharedFunctions
 from mind_mlir.mlir.bindings import func, ir, scf
+from mind_mlir.mlir.locations import Sharing
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import function_around, name_of
 from mind_mlir.support.interrupts import deliver
@@ -30,7 +31,7 @@ _CONTROL = ("scf.if", "scf.while")
 _FEW = 4
 
 
-def outline_kernels(module: Module, *, located: bool = False) -> None:
+def outline_kernels(module: Module, sharing: Sharing = Sharing.FIRST) -> None:
     """Move the loop nests of every function of ``module`` to kernel functions, in place.
 
     A function with a single loop nest keeps it. Loops that are to be compiled apart become kernels wherever
@@ -38,9 +39,9 @@ def outline_kernels(module: Module, *, located: bool = False) -> None:
 
     Args:
         module: A bufferized module with its temporaries in the arena.
-        located: Whether kernels from different places of the program stay apart.
+        sharing: What kernels say of their places that several places of the program have in common.
     """
-    kernels = SharedFunctions("kernel", located=located)
+    kernels = SharedFunctions("kernel", sharing)
     for loop in find_all(module, scf.ForOp):
         if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
             _outline(function_around(loop.operation).opview, loop.operation, kernels)

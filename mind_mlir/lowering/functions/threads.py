@@ -19,6 +19,7 @@ from mind_mlir.lowering.emission.emitter import BRIEF_ATTRIBUTE, PRIVATE_ATTRIBU
 from mind_mlir.lowering.functions.captures import Closure, SharedFunctions
 from mind_mlir.mlir import llvm_operations
 from mind_mlir.mlir.bindings import func, ir, llvm, memref
+from mind_mlir.mlir.locations import Sharing
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import constant_of, name_of
 from mind_mlir.support.interrupts import deliver
@@ -46,7 +47,7 @@ class Launch(NamedTuple):
     brief: bool
 
 
-def outline_chunks(module: Module, *, located: bool = False) -> list[Launch]:
+def outline_chunks(module: Module, sharing: Sharing = Sharing.FIRST) -> list[Launch]:
     """Replace the parallel loops of ``module`` by calls of launches, which are declared only, in place.
 
     A parallel loop inside another one stays a loop, and so does one that hands values from one iteration to
@@ -55,12 +56,12 @@ def outline_chunks(module: Module, *, located: bool = False) -> list[Launch]:
 
     Args:
         module: A bufferized module.
-        located: Whether loops from different places of the program share none.
+        sharing: What functions say of their places that several places of the program have in common.
 
     Returns:
         The launches, for `define_launches` to define in the LLVM dialect.
     """
-    chunks = SharedFunctions("chunk", located=located)
+    chunks = SharedFunctions("chunk", sharing)
     launches: dict[str, Launch] = {}
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and function.regions[0].blocks:

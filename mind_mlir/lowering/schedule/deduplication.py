@@ -20,7 +20,7 @@ from mind_mlir.lowering.schedule.linalg_view.layout import window_of
 from mind_mlir.lowering.schedule.linalg_view.values import constant_value, filler
 from mind_mlir.lowering.schedule.scalars.graph import OpaqueError
 from mind_mlir.mlir.bindings import Attribute, Operation, Value, func, ir
-from mind_mlir.mlir.locations import places_of
+from mind_mlir.mlir.locations import Sharing, add_places, places_of
 from mind_mlir.mlir.values import attributes_of, callee_of, is_result_of, name_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.nests.plan import Root
     from mind_mlir.lowering.schedule.fusion.nests.program import NestProgram
     from mind_mlir.lowering.schedule.linalg_view.view import View
+    from mind_mlir.mlir.bindings import MLIRLocation
 
 
 class DeduplicatedNests:
@@ -36,14 +37,15 @@ class DeduplicatedNests:
 
     Args:
         function: The function.
-        located: Whether nests from different places of the program are of different kinds.
+        sharing: What a function says of the places of the nests that it computes.
     """
 
-    def __init__(self, function: Operation, *, located: bool = False) -> None:
-        self._located = located
+    def __init__(self, function: Operation, sharing: Sharing = Sharing.FIRST) -> None:
+        self._sharing = sharing
         self._function = function.operation
         self._counts: Counter[Hashable] = Counter()
         self._names: dict[Hashable, str] = {}  # of the functions that compute the nests of a kind
+        self._bodies: dict[Hashable, tuple[Operation, list[MLIRLocation]]] = {}  # these, and their members
 
     def call(self, nest: NestProgram) -> list[Value] | None:
         """Emit ``nest`` as a call of the function of its kind, and return the tensors of its outputs.
@@ -57,11 +59,16 @@ class DeduplicatedNests:
             return None
         if not all(self._may_call(view, found.inputs) for view in nest.group.members):
             return None
-        key = (found.key, places_of(ir.Location.current)) if self._located else found.key
+        apart = self._sharing is Sharing.APART
+        key = (found.key, places_of(ir.Location.current)) if apart else found.key
         self._counts[key] += 1
         if self._counts[key] <= IN_PLACE:
             return None
         results = [output.destination.type for output in nest.outputs]
+        places = [view.op.location for view in nest.group.members]
+        if self._sharing is Sharing.ALL and key in self._bodies:
+            function, first = self._bodies[key]
+            add_places(function, dict(zip(first, places, strict=True)))
         if key not in self._names:
             self._names[key] = f"{name_of(self._function)}_nest_{len(self._names)}"
             with ir.InsertionPoint(self._function):
@@ -71,6 +78,7 @@ class DeduplicatedNests:
             with ir.InsertionPoint(body):
                 read = dict(zip(found.inputs, body.arguments, strict=True))
                 func.ReturnOp(_emit_inside(nest, Emitter(function), read, found.constants))
+            self._bodies[key] = function.operation, places
         call = func.CallOp(results, ir.FlatSymbolRefAttr.get(self._names[key]), list(found.inputs))
         return list(call.results)
 

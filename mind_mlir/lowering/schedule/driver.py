@@ -32,6 +32,7 @@ from mind_mlir.lowering.schedule.order import bring_together
 from mind_mlir.lowering.schedule.windows.margins import carry_margins, margin_fills, read_through_margins
 from mind_mlir.lowering.schedule.windows.patches import compute_on_patches, read_through_patches
 from mind_mlir.mlir.bindings import Block, Module, Operation, Value, ir
+from mind_mlir.mlir.locations import Sharing
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.options import CompileOptions
 
@@ -43,7 +44,11 @@ if TYPE_CHECKING:
 
 
 def schedule(
-    module: Module, target: Target, decisions: Decisions | None = None, options: CompileOptions | None = None
+    module: Module,
+    target: Target,
+    decisions: Decisions | None = None,
+    options: CompileOptions | None = None,
+    sharing: Sharing = Sharing.FIRST,
 ) -> tuple[Kernel, ...]:
     """Schedule every function of ``module`` for ``target``, in place.
 
@@ -57,6 +62,7 @@ def schedule(
         target: the processor to schedule for.
         decisions: is told what was decided for each nest, and why.
         options: what the caller chose; the defaults unless given.
+        sharing: what nests say of their places that are emitted once for several of them.
 
     Returns:
         The micro-kernels that its products are going to call.
@@ -69,7 +75,7 @@ def schedule(
         for operation in module.body.operations:
             function = operation.operation
             if function.name == "func.func" and len(function.regions[0].blocks):
-                FunctionScheduler(function, target, decisions, kernels, options).run()
+                FunctionScheduler(function, target, decisions, kernels, options, sharing).run()
     return tuple(kernels)
 
 
@@ -83,10 +89,11 @@ class FunctionScheduler:
         decisions: Decisions,
         kernels: dict[Kernel, None],
         options: CompileOptions,
+        sharing: Sharing,
     ) -> None:
         """Begin with ``function``; the micro-kernels that its products call are entered in ``kernels``."""
         self._function = function
-        self._nests = DeduplicatedNests(function, located=options.debug)
+        self._nests = DeduplicatedNests(function, sharing)
         views = Views()
         absorbs, constants = partial(is_factor, views), set[Value]()
         self._scope = Scope(Emitter(function), target, views, decisions, kernels, constants, absorbs)

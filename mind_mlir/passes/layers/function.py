@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Block, Function, Parameter, Result, Return
+from mind_mlir.ir.numbered import joined
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class LayerFunction:
 
     def call(self, time: int) -> CoreOperation:
         """Return the call that takes the place of the steps of one of its times."""
-        last = self._code.steps[self.starts[time] + self.length - 1].operation
+        steps = self._code.steps[self.starts[time] : self.starts[time] + self.length]
+        last = steps[-1].operation
         first, *others = [Result(values[time], self._code.types[values[time]]) for values in self._results]
         return replace(
             last,
@@ -83,6 +85,7 @@ class LayerFunction:
             attributes=FrozenDict({"callee": self.name}),
             result_type=first.type,
             others=tuple(others),
+            source=joined([last.source, *(step.operation.source for step in steps)]),
             origin=last.label,
         )
 
@@ -93,7 +96,9 @@ class LayerFunction:
         for number in range(self.length):
             step = self._code.steps[start + number]
             roots = [self._outside.get((number, place)) for place in range(len(step.operands))]
-            body.append(step.operation, [body.seen(*pair) for pair in zip(step.operands, roots, strict=True)])
+            times = [self._code.steps[first + number].operation.source for first in self.starts]
+            operation = replace(step.operation, source=joined(times))
+            body.append(operation, [body.seen(*pair) for pair in zip(step.operands, roots, strict=True)])
         results = [values[0] for values in self._results]
         returned = tuple([body.value(value) for value in results])
         types = tuple([self._code.types[value] for value in results])

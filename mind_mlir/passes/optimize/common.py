@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.numbered import joined
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.body import FunctionBlocks
 from mind_mlir.passes.optimize.hoist_rules import bytes_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.source_info import SourceInfo
 
 
 #: What takes no more than this may be in memory.
@@ -52,6 +54,8 @@ class _Merging:
         self._same = self._code.same
         #: The first of the values that are equal to what stays where it is.
         self._equal: dict[ValueId, ValueId] = {}
+        #: What the place of an operation is also that of, by its first result.
+        self._merged: dict[ValueId, list[SourceInfo | None]] = {}
 
     def block(self, block: Block) -> Block:
         """Return ``block`` merged; itself where nothing changes."""
@@ -69,6 +73,7 @@ class _Merging:
                     self._equal[operation.value_id] = known[0]
                 elif known is not None:
                     self._same.update(zip(operation.result_ids, known, strict=True))
+                    self._merged.setdefault(known[0], []).append(operation.source)
                     changed = True
                     continue
                 else:
@@ -82,4 +87,10 @@ class _Merging:
         terminator = self._code.resolved(block.terminator)
         if not changed and terminator is block.terminator:
             return block
-        return replace(block, operations=tuple(kept), terminator=terminator)
+        return replace(block, operations=tuple(map(self._located, kept)), terminator=terminator)
+
+    def _located(self, operation: CoreOperation) -> CoreOperation:
+        """Return an operation with the place of all that it was merged with, where there can be several."""
+        others = self._merged.get(operation.value_id, ())
+        place = joined([operation.source, *others]) if others else operation.source
+        return operation if place is operation.source else replace(operation, source=place)

@@ -8,13 +8,13 @@ all have run `MOST_ROUNDS` times: each takes time in proportion to the function,
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import read_too_soon
 from mind_mlir.passes.canonical.body import FunctionBlocks, numbered
 from mind_mlir.passes.optimize.table import CONSTANT_PASSES, MODULE_PASSES, PASSES, PREPARE
+from mind_mlir.passes.record import Printed
 from mind_mlir.support.interrupts import deliver
 from mind_mlir.target import named_target
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
     #: Sees, of each pass that changes something, its name and what prints the code before and after.
-    PassObserver = Callable[[str, Callable[[], str], Callable[[], str]], object]
+    PassObserver = Callable[[str, Printed, Printed], object]
 
 #: Passes open ways for one another: what one leaves, another may drop. More than this has not been seen.
 MOST_ROUNDS = 4
@@ -56,7 +56,7 @@ def optimize(
         module = _with_passes(module, early, observer)
         prepared = PREPARE.run(module, evaluate)
         if observer is not None and prepared is not module:
-            observer(PREPARE.name, partial(str, module), partial(str, prepared))
+            observer(PREPARE.name, Printed(module), Printed(prepared))
         module = prepared
     known = {each.name: each for each in PASSES}
     passes = [known[name] for name in (known if order is None else order) if name not in disabled]
@@ -70,7 +70,7 @@ def optimize(
         for function in changed.functions if changed is not module else ():
             _sound(function, None, each.name)
         if observer is not None and changed is not module:
-            observer(each.name, partial(str, module), partial(str, changed))
+            observer(each.name, Printed(module), Printed(changed))
         module = changed
     return module
 
@@ -90,7 +90,7 @@ def _optimized(given: Function, passes: Sequence[FunctionPass], observer: PassOb
         changed = _sound(each.run(function), function, each.name)
         idle = idle + 1 if changed is function else 1
         if observer is not None and changed is not function:
-            observer(each.name, partial(str, function), partial(str, changed))
+            observer(each.name, Printed(function), Printed(changed))
         function = changed
         runs += 1
     if function is given:

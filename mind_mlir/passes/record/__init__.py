@@ -20,6 +20,17 @@ Evaluate: TypeAlias = "Callable[[Module], Sequence[Array]]"
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """What prints a form without MLIR; observers that ask for more than the text look at the code itself."""
+
+    code: Function | Module
+
+    def __call__(self) -> str:
+        """Return the text."""
+        return str(self.code)
+
+
+@dataclass(frozen=True, slots=True)
 class Pass(Generic[R]):
     """A pass.
 

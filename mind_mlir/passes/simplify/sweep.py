@@ -7,6 +7,8 @@ only after another one has done its work, for which sweeps repeat until nothing 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,13 +19,25 @@ from mind_mlir.passes.simplify.rewrite import Rewrite
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
     from mind_mlir.passes.simplify.pattern import Rule
 
 #: More sweeps than any function has been seen to take; each may be the last.
 MOST_SWEEPS = 16
+#: Is told which rule found what takes the place of which operation, where anybody looks.
+_observer: ContextVar[Callable[[Rule, CoreOperation], object] | None] = ContextVar("_observer", default=None)
+
+
+@contextmanager
+def observed(observer: Callable[[Rule, CoreOperation], object]) -> Iterator[None]:
+    """Let ``observer`` see meanwhile which rules find what takes the place of which operations."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
 
 
 def rewritten(function: Function, rules: Mapping[str, tuple[Rule, ...]]) -> Function:
@@ -92,6 +106,9 @@ class _Sweep:
         for rule in rules:
             found = rule(rewrite)
             if found is not None:
+                observer = _observer.get()
+                if observer is not None:
+                    observer(rule, operation)
                 return found
         return None
 

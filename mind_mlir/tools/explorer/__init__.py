@@ -1,0 +1,1 @@
+"""What became of a program, stage by stage, in one page (`mind-mlir explore`)."""
