@@ -177,7 +177,7 @@ class Executable(FunctionSet):
         from mind_mlir.tools.explorer.report import report_of  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         call = (args, kwargs) if args or kwargs else None
-        return report_of(self._source, self._options, entry=self._named_entry, call=call)
+        return report_of(self.module, self.options, entry=self._named_entry, call=call)
 
     def _stamped(self, stamps: Stamps) -> Executable:
         """Return the module compiled once more, in the same way, with stamps."""
