@@ -18,7 +18,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-browser test-torch onnx stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-browser test-notebooks test-torch pyright onnx stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -85,6 +85,16 @@ test-browser: $(VENV)/.browser ## use the page of mind-mlir explore in Chromium,
 $(VENV)/.browser: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	@touch $@
+
+test-notebooks: $(VENV)/.notebooks ## run the notebook of the examples, and interrupt a kernel
+	$(CLEAN) $(BIN)/python -m pytest tests/tools/notebooks
+
+$(VENV)/.notebooks: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'
+	@touch $@
+
+pyright: $(READY) ## check with pyright what type checkers see of compiled functions; it needs npx
+	npx --yes pyright@1.1.414 --project tests/pyrightconfig.json --pythonpath $(BIN)/python
 
 # The other frameworks have an environment of their own: what they need is not to change what the tests run with.
 $(PEERS)/.ready: pyproject.toml

@@ -63,7 +63,7 @@ LAYERS = (
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.children", "tools.reducing", "tools.doctor"),
-    *("tools.explorer", "tools.interruption"),
+    *("tools.explorer", "tools.notebooks", "tools.interruption"),
     *("tools.cli", "tools.opt", "tools"),
     "__main__",
 )

@@ -26,7 +26,11 @@ _FAULTS = ("SIGILL", "SIGBUS", "SIGFPE", "SIGSEGV")
 
 
 class Ahead:
-    """Work that may be done already when it is waited for: whoever comes first does it, others wait."""
+    """Work that may be done already when it is waited for: whoever comes first does it, others wait.
+
+    Attributes:
+        has_thread: Whether there is a thread that does it.
+    """
 
     def __init__(self, work: Callable[[], object]) -> None:
         """Begin ``work`` if there is a core for it. The caller holds `making`.
@@ -40,7 +44,7 @@ class Ahead:
         _begun.add(self)
         # Not by threading.Thread, whose start never returns where the thread finds no memory to begin with.
         # The process may have no more threads, or is about to end.
-        self._has_thread = usable_cores() > 1 and went_well(lambda: start_new_thread(self._run, ()))
+        self.has_thread = usable_cores() > 1 and went_well(lambda: start_new_thread(self._run, ()))
 
     def wait(self) -> None:
         """Return when the work has been done; any number of threads may call this."""
@@ -53,7 +57,7 @@ class Ahead:
 
     def leave(self) -> None:
         """Have the work done without waiting for it, unless there is no thread that could do it."""
-        if not self._has_thread:
+        if not self.has_thread:
             self.wait()
 
     def _run(self) -> None:

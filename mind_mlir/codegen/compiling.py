@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.references import References
-from mind_mlir.passes.forms import reducible
+from mind_mlir.passes.forms import described, reducible
+from mind_mlir.support import progress
 from mind_mlir.support.interrupts import deliver, held
 from mind_mlir.target.abi import symbol_of
 
@@ -44,6 +46,7 @@ def compile_module(
     observer: Observer | None = None,
     evaluate: Evaluate | None = None,
     stamps: Stamps | None = None,
+    polls: bool = False,
 ) -> Compilation:
     """Compile a module.
 
@@ -57,6 +60,7 @@ def compile_module(
         observer: Sees every stage's form as it appears.
         evaluate: Runs code while the module is compiled, if it is to be optimised so.
         stamps: Take the time of each nest where the code runs, if that is wanted.
+        polls: Whether loops of the program look for interrupts, where Python calls the code.
 
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings.
@@ -64,7 +68,9 @@ def compile_module(
         InternalError: A stage failed on a verified module.
     """
     store = store_for(options.cache)
-    with borrowed(keep=observer is None and is_small(module)) as context:
+    seen = progress.shown(partial(described, module)) if observer is None else nullcontext()
+    small = is_small(module)
+    with seen, borrowed(keep=observer is None and small) as context:
         references = None if observer else References()
         lowering = Lowering(
             target,
@@ -77,9 +83,11 @@ def compile_module(
             canonical=canonical,
             evaluate=evaluate,
             stamps=stamps,
+            polls=polls,
         )
         lowering.run(module)
         start = time.perf_counter()
+        progress.step("codegen")
         alike = partial(compile_module, options=options, target=target, threads=threads, most=most)
         with reducible(module, lambda other, _: alike(other)):
             made = machine_code(
@@ -89,6 +97,7 @@ def compile_module(
                 references=references,
                 most=most,
                 store=store,
+                takes_long=not small,
             )
         lowering.timings["codegen"] = time.perf_counter() - start
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"

@@ -9,6 +9,7 @@ import ctypes
 import functools
 import os
 import platform
+import threading
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
 from mind_mlir.image.pages import forbidden, may_become_code
 from mind_mlir.mlir.bindings import Handle, StringRef, c_function, handle_of, ir
 from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What stands for the address of what an object refers to: it is never followed.
 _ELSEWHERE = 1 << 12
+#: Seconds between two looks for interrupts while LLVM works.
+_LOOK = 0.05
 
 
 class Engine:
@@ -83,14 +87,17 @@ class Engine:
         dump = _function("DumpToObjectFile", None, Handle, StringRef)
         return written(lambda path: dump(self._handle, StringRef.of(path))) if self._made else b""
 
+    def destroy(self) -> None:
+        """Give back what it holds."""
+        _function("Destroy", None, Handle)(self._handle)
+
     @staticmethod
     def close(*engines: Engine) -> None:
         """Give back what engines hold, in a thread if there is a core for that: it takes milliseconds."""
-        destroy = _function("Destroy", None, Handle)
 
         def give_back() -> None:
             for engine in engines:
-                destroy(engine._handle)
+                engine.destroy()
 
         with making:
             Ahead(give_back).leave()
@@ -139,43 +146,93 @@ class Making:
         return self._data
 
 
-def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False) -> list[bytes]:
+class _Objects:
+    """The objects of modules of one context, while threads make them."""
+
+    def __init__(self, units: Sequence[tuple[Module, str, int]], *, pic: bool) -> None:
+        self._units, self._pic = units, pic
+        self.data = [b""] * len(units)
+        self.errors: list[Exception] = []
+        self.made = [threading.Event() for _ in units]
+        self._engines: list[Engine] = []
+        self._lock, self._is_left = threading.Lock(), False
+
+    def make(self, number: int) -> None:
+        """Make one of them; whichever thread this is, what it raises is the caller's."""
+        module, symbol, level = self._units[number]
+        try:
+            engine = Engine(module, opt_level=level, pic=self._pic)
+            try:
+                if engine.make(symbol):
+                    self.data[number] = engine.object()
+            finally:
+                self._keep(engine)
+        except Exception as error:
+            self.errors.append(error)
+        finally:
+            self.made[number].set()
+
+    def _keep(self, engine: Engine) -> None:
+        """Note an engine, to be closed with the others, or close it where nobody waits for these."""
+        with self._lock:
+            if self._is_left:
+                engine.destroy()
+            else:
+                self._engines.append(engine)
+
+    def close(self) -> None:
+        """Give back what the engines hold, when all is made."""
+        Engine.close(*self._engines)
+
+    def leave(self) -> None:
+        """Wait for nothing: threads that are in LLVM give back what they hold when they come out."""
+        with self._lock:
+            self._is_left = True
+            for engine in self._engines:
+                engine.destroy()
+
+
+def make_objects(
+    units: Sequence[tuple[Module, str, int]], *, pic: bool = False, takes_long: bool = False
+) -> list[bytes]:
     """Return the objects of modules of one context, which are made at the same time.
 
     Args:
         units: Modules, something that each defines and that others may refer to, and levels of optimisation.
         pic: Whether the code is position-independent.
+        takes_long: Whether this thread looks for interrupts meanwhile, while others make all of them.
 
     Raises:
         InternalError: LLVM does not take a module; what it has to say is on standard error.
     """
-    objects = [b""] * len(units)
-    errors: list[Exception] = []
-    engines: list[Engine] = []
-
-    def make(number: int) -> None:
-        module, symbol, level = units[number]
-        try:
-            engine = Engine(module, opt_level=level, pic=pic)
-            engines.append(engine)
-            if engine.make(symbol):
-                objects[number] = engine.object()
-        except Exception as error:  # whichever thread this is, it is the caller's
-            errors.append(error)
-
+    objects = _Objects(units, pic=pic)
     with _several(units[0][0], len(units)):
         with making:
-            others = [Ahead(partial(make, number)) for number in range(1, len(units))]
-        make(0)
+            others = [Ahead(partial(objects.make, number)) for number in range(not takes_long, len(units))]
+        if takes_long:
+            _look_for_interrupts(objects, others)
+        else:
+            objects.make(0)
         for other in others:
             other.wait()
-    Engine.close(*engines)
-    if errors:
-        raise errors[0]
-    for (module, _, _), data in zip(units, objects, strict=True):
+    objects.close()
+    if objects.errors:
+        raise objects.errors[0]
+    for (module, _, _), data in zip(units, objects.data, strict=True):
         if not data:
             raise _refused(module)
-    return objects
+    return objects.data
+
+
+def _look_for_interrupts(objects: _Objects, threads: Sequence[Ahead]) -> None:
+    """Return when all is made that has a thread; an interrupt leaves them behind."""
+    try:
+        for thread, made in zip(threads, objects.made, strict=True):
+            while thread.has_thread and not made.wait(_LOOK):
+                deliver()
+    except BaseException:
+        objects.leave()
+        raise
 
 
 @contextmanager
@@ -184,11 +241,9 @@ def _several(module: Module, count: int) -> Iterator[None]:
     context = module.context
     if count > 1:
         context.enable_multithreading(True)
-    try:
-        yield
-    finally:
-        if count > 1:
-            context.enable_multithreading(False)
+    yield
+    if count > 1:  # after an exception there may be threads that work on, and nothing else uses the context
+        context.enable_multithreading(False)
 
 
 def _refused(module: Module) -> InternalError:

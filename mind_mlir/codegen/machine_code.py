@@ -55,6 +55,7 @@ def machine_code(
     references: References | None = None,
     most: int = 1,
     store: Store | None = None,
+    takes_long: bool = False,
 ) -> MachineCode:
     """Return the machine code of an LLVM dialect module, as `to_llvm` leaves it.
 
@@ -65,6 +66,7 @@ def machine_code(
         references: The data of constants that the module knows by name only.
         most: How many parts of it are compiled at the same time at most.
         store: The cache that has micro-kernels.
+        takes_long: Whether this thread looks for interrupts while LLVM works.
 
     Raises:
         InternalError: LLVM does not take the module, or its code has what no image has.
@@ -78,7 +80,8 @@ def machine_code(
     units = cut_into_units(module, opt_level, most, [each.symbol for each in signatures.values()])
     if units[0].level == 0:
         join_entry(module, signatures)
-    objects = make_objects([(unit.module, ADDRESSES, unit.level) for unit in units])
+    named = [(unit.module, ADDRESSES, unit.level) for unit in units]
+    objects = make_objects(named, takes_long=takes_long)
     library = kernel_objects(kernels, machine, store)
     try:
         return MachineCode(link(objects, library), data, signatures)

@@ -10,6 +10,7 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics.source import Location
@@ -30,6 +31,8 @@ class Diagnostic:
         severity: ``error`` stops the compilation, ``warning`` does not.
         context: The facts that the catalogue lists for the code, for machines.
     """
+
+    _repr_html_ = shown_by("reports.diagnostic")
 
     code: str
     message: str
@@ -60,6 +63,8 @@ class MindError(Exception):
         diagnostics: What was found, in source order; never empty.
     """
 
+    _repr_html_ = shown_by("reports.error")
+
     def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
         found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else _diagnostics(diagnostics)
         self.diagnostics = found
@@ -76,6 +81,12 @@ class MindError(Exception):
         first, *others = self.diagnostics
         more = f", and {len(others)} more" if others else ""
         return f"<{type(self).__name__} {brief(f'{first.code}: {first.message}')}{more}>"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows where nothing catches it."""
+        from mind_mlir.diagnostics.tracebacks import notebook_lines  # noqa: PLC0415 -- as above
+
+        return notebook_lines(self)
 
     @property
     def code(self) -> str:

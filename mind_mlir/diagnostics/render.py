@@ -36,7 +36,8 @@ FORMATS: tuple[Format, ...] = ("human", "short", "json")
 _LINE_CELLS = 100
 #: Findings that an uncaught error shows.
 _TRACEBACK_FINDINGS = 20
-_RED, _YELLOW, _BLUE, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
+#: What words are painted with.
+RED, YELLOW, BLUE, BOLD, RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 
 
 def render(diagnostics: Iterable[Diagnostic], format: Format = "human", color: bool = False) -> str:  # noqa: A002 -- the names of the command-line options
@@ -60,9 +61,10 @@ def render(diagnostics: Iterable[Diagnostic], format: Format = "human", color: b
     return "\n\n".join([*blocks, summary(found)]) + "\n"
 
 
-def traceback_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return what an uncaught error shows: the human form without colour, of the first few findings."""
-    blocks = [_human(diagnostic, _plain_text) for diagnostic in limited(diagnostics, _TRACEBACK_FINDINGS)]
+def traceback_text(diagnostics: Sequence[Diagnostic], *, color: bool = False) -> str:
+    """Return what an uncaught error shows: the human form of the first few findings."""
+    paint = _paint if color else _plain_text
+    blocks = [_human(diagnostic, paint) for diagnostic in limited(diagnostics, _TRACEBACK_FINDINGS)]
     if len(diagnostics) > 1:
         blocks.append(summary(diagnostics))
     return "\n\n".join(blocks)
@@ -109,9 +111,9 @@ def _short(diagnostic: Diagnostic, paint: Any) -> str:
 
 
 def _title(diagnostic: Diagnostic, paint: Any) -> str:
-    style = _RED if diagnostic.severity == "error" else _YELLOW
+    style = RED if diagnostic.severity == "error" else YELLOW
     label = paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
-    return f"{label}{paint(f': {clipped(diagnostic.message)}', _BOLD)}"
+    return f"{label}{paint(f': {clipped(diagnostic.message)}', BOLD)}"
 
 
 def _human(diagnostic: Diagnostic, paint: Any) -> str:
@@ -119,21 +121,21 @@ def _human(diagnostic: Diagnostic, paint: Any) -> str:
     location = diagnostic.location
     number = str(location.line) if location else ""
     gutter = " " * (len(number) + 1)
-    bar = paint(f"{gutter}|", _BLUE)
+    bar = paint(f"{gutter}|", BLUE)
     if location is not None:
-        lines.append(f"{paint(gutter[1:] + '-->', _BLUE)} {visible(str(location))}")
+        lines.append(f"{paint(gutter[1:] + '-->', BLUE)} {visible(str(location))}")
         if location.line <= location.source.index.count:
             shown = _excerpt(location)
-            style = _RED if diagnostic.severity == "error" else _YELLOW
+            style = RED if diagnostic.severity == "error" else YELLOW
             carets = " " * shown.start + paint("^" * shown.length, style)
-            lines += [bar, f"{paint(f'{number} |', _BLUE)} {shown.text}", f"{bar} {carets}"]
+            lines += [bar, f"{paint(f'{number} |', BLUE)} {shown.text}", f"{bar} {carets}"]
     remarks = [("note", note) for note in diagnostic.notes]
     if diagnostic.help is not None:
         remarks.append(("help", diagnostic.help))
     if remarks and location is not None:
         lines.append(bar)
     for label, text in remarks:
-        lines.append(f"{paint(f'{gutter}=', _BLUE)} {paint(f'{label}:', _BOLD)} {clipped(text)}")
+        lines.append(f"{paint(f'{gutter}=', BLUE)} {paint(f'{label}:', BOLD)} {clipped(text)}")
     return "\n".join(lines)
 
 
@@ -148,7 +150,7 @@ def _excerpt(location: Location) -> Excerpt:
 
 
 def _paint(text: str, style: str) -> str:
-    return f"{style}{text}{_RESET}"
+    return f"{style}{text}{RESET}"
 
 
 def _plain_text(text: str, style: str) -> str:

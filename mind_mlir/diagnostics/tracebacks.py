@@ -9,12 +9,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from mind_mlir.diagnostics.model import MindError
+from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.model import Diagnostic, MindError
+from mind_mlir.diagnostics.source import SourceText
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,6 +29,8 @@ _FULL = "full"
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 #: The file that code is of which is written while a program runs.
 WRITTEN = f"{PACKAGE}<written>"
+#: Packages whose frames lead to what a user has written in a cell.
+_SHELLS = frozenset(("IPython", "ipykernel"))
 #: Whose exceptions are about arguments of a wrong type.
 _BORDER = str(Path(PACKAGE, "support", "argument_checks.py"))
 
@@ -56,6 +62,42 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return trimming
+
+
+def notebook_lines(error: MindError) -> list[str]:
+    """Return an error that nothing catches as IPython shows it: the lines that led to it, the diagnostics."""
+    import traceback  # noqa: PLC0415 -- only what is shown needs it
+
+    from mind_mlir.diagnostics.render import BOLD, RESET, traceback_text  # noqa: PLC0415 -- as above
+
+    if os.environ.get(VARIABLE) == _FULL:
+        return [line.rstrip("\n") for line in traceback.format_exception(error)]
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    colored = str(getattr(shell, "colors", "nocolor")).lower() != "nocolor" and not os.environ.get("NO_COLOR")
+    name = type(error).__name__
+    lines = [f"{BOLD}{name}{RESET}" if colored else name]
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        module, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
+        if module.partition(".")[0] in _SHELLS or file.startswith(PACKAGE):
+            continue
+        text = traceback.FrameSummary(file, number, "").line
+        lines.append(brief(f"  {_called(file, shell)}, line {number}{f': {text}' if text else ''}"))
+    found = [_in_cell(diagnostic, shell) for diagnostic in error.diagnostics]
+    return [*lines, *traceback_text(found, color=colored).split("\n")]
+
+
+def _in_cell(diagnostic: Diagnostic, shell: Any) -> Diagnostic:
+    """Return a diagnostic whose place is named as a reader of a notebook names it."""
+    place = diagnostic.location
+    if place is None or (name := _called(place.source.name, shell)) == place.source.name:
+        return diagnostic
+    return replace(diagnostic, location=replace(place, source=SourceText(name, place.source.text)))
+
+
+def _called(file: str, shell: Any) -> str:
+    """Return what a reader of a notebook calls a file: its cells have names."""
+    named = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
+    return file if named is None else " ".join(named)
 
 
 def _is_of_the_user(error: Exception, trace: TracebackType) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.result_names import distinct
 from mind_mlir.ir.terminators import Return
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.support import argument_checks
@@ -59,8 +60,8 @@ class Output:
     """One result of a function.
 
     Attributes:
-        label: What messages call it: the value that is returned, as the program writes it, or ``output_0``
-            where different values are returned in different places.
+        label: What it is called: as the program says, or else the value that is returned, as its text
+            writes it, or ``output_0`` where different values are returned in different places.
         type: Its type.
     """
 
@@ -76,9 +77,24 @@ class Interface:
     parameters: tuple[Parameter, ...]
     outputs: tuple[Output, ...]
 
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Return what files call the outputs, all different: as the program does, else ``output_0``."""
+        return tuple(distinct(_plain(each.label, place) for place, each in enumerate(self.outputs)))
+
     def __str__(self) -> str:
         parameters = ", ".join(map(str, self.parameters))
-        return f"{self.name}({parameters}) -> ({', '.join(str(output.type) for output in self.outputs)})"
+        results = [
+            f"{'' if each.label[:1] == '%' or name == f'output_{place}' else f'{name}: '}{each.type}"
+            for place, (name, each) in enumerate(zip(self.output_names, self.outputs, strict=True))
+        ]
+        return f"{self.name}({parameters}) -> ({', '.join(results)})"
+
+
+def _plain(label: str, place: int) -> str:
+    """Return the label of an output as files have it: a number of a text is no name."""
+    name = label.removeprefix("%")
+    return f"output_{place}" if name != label and name.isdigit() else name
 
 
 def interface_of(function: Function) -> Interface:
@@ -100,7 +116,9 @@ def _outputs(function: Function) -> tuple[Output, ...]:
     declared = function.result_types
     if declared is None:
         declared = tuple(types[value] for value in function.entry.terminator.operands)
-    named = [labels[value] for value in returned[0].operands] if len(returned) == 1 else []
+    named = list(function.result_names)
+    if len(named) != len(declared):
+        named = [labels[value] for value in returned[0].operands] if len(returned) == 1 else []
     if len(named) != len(declared):
         named = [f"output_{index}" for index in range(len(declared))]
     return tuple(

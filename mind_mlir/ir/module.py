@@ -44,6 +44,7 @@ from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.argument_checks import counted, sequence_of
 from mind_mlir.support.lazy_dataclass import dataclass
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +84,7 @@ class Function:
         result_types: The declared types of its results; None in a flat module, whose outputs tell.
         location: Where its name stands in the source.
         result_locations: Where the declared types of its results stand, as far as that is known.
+        result_names: What the program that it comes from calls its results; empty where it does not say.
     """
 
     name: str
@@ -91,12 +93,15 @@ class Function:
     result_types: tuple[ValueType, ...] | None = None
     location: Location | None = field(default=None, compare=False, repr=False)
     result_locations: Sequence[Location] = field(default=(), compare=False, repr=False)
+    result_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", argument_checks.text(self.name, "name"))
         object.__setattr__(self, "blocks", sequence_of(self.blocks, Block, "blocks"))
         object.__setattr__(self, "public", argument_checks.flag(self.public, "public"))
         check_location(self.location)
+        names = argument_checks.names(self.result_names, "result_names")
+        object.__setattr__(self, "result_names", names)
         if not isinstance(self.result_locations, Sequence):
             argument_checks.reject("result_locations", "a sequence of Locations", self.result_locations)
         if self.result_types is not None:
@@ -162,6 +167,8 @@ class Module:
 
     What is said of a flat module raises a `ValueError` where a module is none.
     """
+
+    _repr_html_ = shown_by("programs.module")
 
     functions: Functions
     profile: str = "core-v1"

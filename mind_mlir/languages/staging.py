@@ -47,6 +47,7 @@ class Instance:
         results: The types of its results.
         form: What its maker has to know of how arguments and results are put together.
         weak: Of each result, whether it takes the dtype of what it meets; empty where none does.
+        result_names: What its maker calls its results; empty where it does not say.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Instance:
     results: tuple[TensorType, ...]
     form: Any = None
     weak: tuple[bool, ...] = ()
+    result_names: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -176,10 +178,10 @@ class Unit:
 
     def exported(self, exports: Sequence[tuple[Instance, Sequence[str], str]]) -> Module:
         """Return the module that exports several instances, given as for `module`, in that order."""
-        public = {instance.name: (names, name) for instance, names, name in exports}
+        public = {instance.name: (names, name, instance.result_names) for instance, names, name in exports}
         taken = {name for _, _, name in exports}
         called = self._needed(instance.name for instance, _, _ in exports)
-        called_so = {old: new for old, (_, new) in public.items()}
+        called_so = {old: new for old, (_, new, _) in public.items()}
         for function in called:
             if function.name not in public and function.name in taken:
                 called_so[function.name] = self._free(function.name)
@@ -265,12 +267,13 @@ def renamed(function: Function, names: Mapping[str, str]) -> Function:
     return replace(function, name=name, blocks=blocks)
 
 
-def _exported(function: Function, names: Sequence[str], name: str) -> Function:
+def _exported(function: Function, names: Sequence[str], name: str, result_names: tuple[str, ...]) -> Function:
     entry, *others = function.blocks
     parameters = tuple(
         replace(parameter, name=called) for parameter, called in zip(entry.parameters, names, strict=True)
     )
-    return replace(function, name=name, blocks=(replace(entry, parameters=parameters), *others), public=True)
+    blocks = (replace(entry, parameters=parameters), *others)
+    return replace(function, name=name, blocks=blocks, public=True, result_names=result_names)
 
 
 def _is_core(functions: Sequence[Function]) -> bool:
@@ -297,7 +300,8 @@ def _flat(module: Module) -> Module | None:
     entry = function.entry
     assert isinstance(entry.terminator, Return), "a function of one block returns"
     inputs = [_input(parameter) for parameter in entry.parameters]
-    return Module.flat([*inputs, *entry.operations], entry.terminator)
+    flat = Module.flat([*inputs, *entry.operations], entry.terminator)
+    return Module(Functions((replace(flat.functions[0], result_names=function.result_names),)))
 
 
 def _input(parameter: Parameter) -> CoreOperation:

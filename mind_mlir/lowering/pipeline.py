@@ -78,6 +78,7 @@ class Lowering:
         plan_wanted: Whether it is taken down which buffer lies where.
         arenas: Where buffers lie, once they have been placed and if that is wanted; callees come first.
         stamps: Take the time of each nest, if that is wanted.
+        polls: Whether loops of the program look for interrupts, as code that Python calls does.
         checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
@@ -99,6 +100,7 @@ class Lowering:
     plan_wanted: bool = False
     arenas: list[Arena] = field(default_factory=list)
     stamps: Stamps | None = None
+    polls: bool = False
     checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     _core: Module | None = None
     _noted: bool = False
@@ -201,7 +203,14 @@ class Lowering:
     def _to_llvm(self) -> None:
         debug = self.options.debug
         link = debug or self.kernels is None
-        to_llvm(self.mlir, self.target, threads=self.threads, link=link, sharing=self._sharing())
+        to_llvm(
+            self.mlir,
+            self.target,
+            threads=self.threads,
+            link=link,
+            sharing=self._sharing(),
+            polls=self.polls,
+        )
         if self.stamps is not None:
             self.stamps.define(self.mlir, self.target)
         if debug:

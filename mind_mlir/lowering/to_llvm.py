@@ -2,7 +2,8 @@
 
 Functions keep their arguments one for one: a contiguous memref becomes a bare pointer. A public function of
 more than `parts.MAX_BUFFERS` buffers takes one pointer instead, to a table of these. Compiled code calls
-nothing but libm and mem* functions, and where threads share its loops, the pool that they belong to.
+nothing but libm and mem* functions, where threads share its loops the pool that they belong to, and where its
+loops look for interrupts the clock and CPython.
 
 Only those passes run that a module needs. A pass takes its time where it finds nothing, too: greedy rewriting
 looks at every operation several times.
@@ -24,6 +25,7 @@ from mind_mlir.lowering.llvm_hints import SCALAR_ATTRIBUTE, annotate_loops, atta
 from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
 from mind_mlir.lowering.math.quotients import DIVISIONS, divide_as_floats
+from mind_mlir.lowering.polling import poll_in_loops
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.strided_rows import move_strided_rows, place_gathers
 from mind_mlir.mlir.bindings import func, ir
@@ -78,6 +80,7 @@ def to_llvm(
     link: bool = True,
     verify: bool = False,
     sharing: Sharing = Sharing.FIRST,
+    polls: bool = False,
 ) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
 
@@ -90,6 +93,7 @@ def to_llvm(
         link: Whether the micro-kernels that are called join the module; else they are declared.
         verify: Run MLIR's verifier after each pass.
         sharing: What code says of its places that several places of the program have in common.
+        polls: Whether loops of the program look for interrupts.
     """
     machine = target or named_target()
     with module.context, ir.Location.unknown():
@@ -112,7 +116,9 @@ def to_llvm(
         if to_loops:
             run_passes(module, to_loops, verify=verify)
             names, found = _survey(module)
-        annotate_loops(found["scf.for"] + found["scf.while"])
+        loops = found["scf.for"] + found["scf.while"]
+        annotate_loops(loops)
+        poll_in_loops(module, loops if polls else [])
         divide_as_floats(op for name in DIVISIONS for op in found[name])
         replaced = [op for name in REPLACED for op in found[name]]
         expansions = expand_math(module, replaced, fma=machine.fma, scales=machine.scales)

@@ -393,7 +393,8 @@ class Model:
             return self._evaluate(dict(zip(names, values, strict=True)), by_name)
 
         inputs = {at: (_label(places, at), type_of(leaves[at])) for at in open_}
-        return traced(run, inputs, {name: type_of(self.weights[name]) for name in weights}, self.name)
+        types = {name: type_of(self.weights[name]) for name in weights}
+        return traced(run, inputs, types, self.name, [port.name for port in self.outputs])
 
     def _learn(self, needed: Needed, form: pytrees.Form, leaves: Sequence[Any]) -> None:
         """Make the numbers known that a node asks for, or say that they are not."""

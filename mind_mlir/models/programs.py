@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.ir.result_names import distinct
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.staging import Unit
 from mind_mlir.runtime.declared_constants import with_constants
-from mind_mlir.runtime.staged_arguments import distinct
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.tracing.jit import JitFunction
 
@@ -49,6 +50,7 @@ def traced(
     inputs: Mapping[int, tuple[str, TensorType]],
     weights: Mapping[str, TensorType],
     name: str,
+    outputs: Sequence[str] = (),
 ) -> ModelProgram:
     """Return the program that a function appends to a trace.
 
@@ -57,6 +59,7 @@ def traced(
         inputs: What the inputs are called, and their types, by their places among the leaves.
         weights: The types of the weights by name.
         name: What messages call the function.
+        outputs: What its results are called, as far as that is known.
     """
 
     def main(*values: Any) -> Any:
@@ -72,7 +75,8 @@ def traced(
     unit = Unit(profile=EXTENDED_FUNCTIONS)
     instance = function.instance(unit, form, types)
     labels = distinct([*(label for label, _ in inputs.values()), *weights])
-    module = unit.module(instance, labels)
+    named = tuple(distinct(outputs)) if len(outputs) == len(instance.results) else ()
+    module = unit.module(replace(instance, result_names=named), labels)
     taken = dict(zip(labels[len(inputs) :], weights, strict=True))
     return ModelProgram(module, tuple(inputs), taken, instance.form)
 

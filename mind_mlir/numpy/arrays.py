@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     Shape: TypeAlias = int | Sequence[int]
     Axes: TypeAlias = int | Sequence[int] | None
 
-#: What the functions return: traced arrays within a function that is traced, else arrays of numpy.
-Array: TypeAlias = TracedArray | np.ndarray[Any, Any]
+#: What the functions return: traced arrays within a function that is traced, else arrays of numpy. To type
+#: checkers, a traced array is one of numpy, with ``at`` besides.
+if TYPE_CHECKING:
+    Array: TypeAlias = TracedArray
+else:
+    Array = TracedArray | np.ndarray[Any, Any]
 
 
 def traced(x: ArrayLike) -> TracedArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from itertools import takewhile
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -49,11 +49,12 @@ def spelled(*opcodes: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
+def callable_anywhere(function: Callable[P, R]) -> Callable[P, R]:
     """Return ``function``, which appends operations, as one that runs by itself where nothing is traced.
 
     Its parameters that are annotated as arrays are arguments of what is compiled; the others are part of it.
     """
+    run: Callable[..., Any] = function
     signature = inspect.signature(function)
     arrays = [name for name, each in signature.parameters.items() if "ArrayLike" in str(each.annotation)]
     places = [
@@ -74,7 +75,7 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function of its first arrays alone, calls of which are native."""
 
         def first(*args: Any) -> Any:
-            return function(*args)
+            return run(*args)
 
         facts: Any = first
         facts.__name__ = function.__name__
@@ -85,7 +86,7 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def anywhere(*args: Any, **kwargs: Any) -> Any:
         if isinstance(STAGE.get(), Trace):
-            return function(*args, **kwargs)
+            return run(*args, **kwargs)
         if not kwargs and 0 < len(args) <= len(places) and {*map(type, args)} == _ARRAYS:
             return of_arrays(len(args))(*args)
         bound = bind(function.__name__, signature, args, kwargs)
@@ -101,7 +102,15 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
         return jitted()(*bound.args, **bound.kwargs)
 
     anywhere.__module__ = "mind_mlir.numpy"
-    return anywhere
+    return cast("Callable[P, R]", anywhere)
+
+
+def defined_in(module: Mapping[str, Any]) -> list[str]:
+    """Return the functions of this kind that a module defines, by its globals."""
+    made = {name: getattr(each, "__wrapped__", None) for name, each in module.items()}
+    return sorted(
+        name for name, each in made.items() if getattr(each, "__module__", "") == module["__name__"]
+    )
 
 
 def bind(

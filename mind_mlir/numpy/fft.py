@@ -9,7 +9,7 @@ from mind_mlir.builders.compositions import fourier
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy import shaping
 from mind_mlir.numpy.arrays import traced
-from mind_mlir.numpy.calling import callable_anywhere
+from mind_mlir.numpy.calling import callable_anywhere, defined_in
 from mind_mlir.support import argument_checks
 from mind_mlir.tracing.composing import composed
 from mind_mlir.tracing.reductions import axes_of
@@ -186,3 +186,7 @@ def _of_length(x: TracedArray, n: int | None, axis: int) -> tuple[TracedArray, i
         widths = [(0, (count - there) * (each == place)) for each in range(x.ndim)]
         return traced(shaping.pad(x, widths)), place
     return x, place
+
+
+def __dir__() -> list[str]:
+    return defined_in(globals())

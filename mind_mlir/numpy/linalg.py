@@ -10,7 +10,7 @@ from mind_mlir.builders.compositions import factors, triangular
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy.arrays import filled, floats, op, stretched, together, traced
 from mind_mlir.numpy.assembling import diagonal
-from mind_mlir.numpy.calling import callable_anywhere
+from mind_mlir.numpy.calling import callable_anywhere, defined_in
 from mind_mlir.numpy.elementwise import absolute
 from mind_mlir.numpy.shaping import diagonals
 from mind_mlir.support import argument_checks
@@ -138,3 +138,7 @@ def _solved(matrix: TracedArray, right: TracedArray, *, lower: bool, unit: bool)
         return right
     how: dict[str, Any] = {"left_side": True, "lower": lower, "unit": unit, "transposed": "NO_TRANSPOSE"}
     return composed(lambda to, *given: [triangular.triangular_solved(to, *given, **how)], matrix, right)[0]
+
+
+def __dir__() -> list[str]:
+    return defined_in(globals())

@@ -36,6 +36,7 @@ from mind_mlir.support import argument_checks
 from mind_mlir.support.artefact_kinds import OBJECT
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import held
+from mind_mlir.support.notebooks import shown_by
 from mind_mlir.target import missing_features, refused_features
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Bundle(FunctionSet):
         functions: Its functions, in the same way.
         default: That which a call runs: ``main``, or the only one; None where there is neither.
     """
+
+    _repr_html_ = shown_by("programs.bundle")
 
     def __init__(
         self,

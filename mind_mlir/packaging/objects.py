@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,10 @@ from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
 from mind_mlir.packaging.processor_check import BASELINE
+from mind_mlir.passes.forms import described
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.options import checked_options
+from mind_mlir.support import progress
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.interrupts import held
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -96,6 +99,11 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     options = checked_options(options)
     if not exported(module):
         entry_function(module)  # says so
+    with progress.shown(partial(described, module)):
+        return _object_of(module, options, library, target)
+
+
+def _object_of(module: Module, options: CompileOptions, library: str, target: Target) -> ObjectFile:
     references = References()
     lowering = Lowering(
         target,
@@ -105,6 +113,7 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
         evaluate=evaluation(options) if runs_here(target) else None,
     )
     lowering.run(module)
+    progress.step("codegen")
     canonical, code = lowering.canonical, lowering.mlir
     assert canonical is not None, "a lowering that went through has a canonical module"
     assert code is not None, "and one of MLIR"

@@ -37,6 +37,7 @@ from mind_mlir.passes.verify import verify as verify_module
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +58,8 @@ class Gradient:
     """
 
     BORDER_NOTE: ClassVar = ", whose attribute module is one"
+
+    _repr_html_ = shown_by("programs.gradient")
 
     module: Module
     gradients: Mapping[ValueId, ValueId]

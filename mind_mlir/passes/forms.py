@@ -14,10 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics import InternalError, MindError
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.record import Printed
 from mind_mlir.passes.verify import verify
+from mind_mlir.support import progress
 from mind_mlir.support.interrupts import allowed, deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.options import CompileOptions
@@ -51,6 +53,7 @@ def timed(
         MemoryError: There is no memory for what the stage does.
     """
     start = time.perf_counter()
+    progress.step(stage)
     try:
         yield
     except (MindError, InternalError, MemoryError):
@@ -86,6 +89,14 @@ def see(observer: Observer | None, stage: str, text: Callable[[], str]) -> None:
     if observer is not None:
         with allowed():
             observer(stage, text)
+
+
+def described(module: Module) -> str:
+    """Return what is compiled, in a word or two."""
+    names = [function.name for function in module.functions if function.public]
+    count = sum(1 for function in module.functions for _ in operations_of(function.blocks))
+    what = brief(names[0]) if len(names) == 1 else f"{len(names)} functions"
+    return f"{what} ({count:,} operations)"
 
 
 def text_of(module: Module) -> str:

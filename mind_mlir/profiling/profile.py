@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.lowering.profiling.rows import Work
 from mind_mlir.lowering.profiling.stamps import CHUNK
 from mind_mlir.support.lazy_dataclass import dataclass
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,6 +79,8 @@ class TimeProfile:
         spans: Every run, for the timeline: the number of a row in `rows`, -1 for what is in none; the thread;
             start and end in seconds; and whether it is a thread's part of a shared loop.
     """
+
+    _repr_html_ = shown_by("reports.profile")
 
     rows: tuple[ProfileRow, ...]
     calls: int

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.profiling.profile import ProfileRow, TimeProfile
 
 #: The columns, and whether they are aligned to the right.
@@ -28,26 +27,50 @@ _SHOWN_OPERATIONS = 3
 _SHORT = 3
 
 
+class Table(NamedTuple):
+    """A table for people.
+
+    Attributes:
+        head: Lines that stand above it.
+        columns: What the columns are called, and whether they are aligned to the right.
+        rows: Their cells, nests first; a row that has fewer cells than there are columns is about no nest.
+        notes: Lines that stand below it.
+    """
+
+    head: tuple[str, ...]
+    columns: Mapping[str, bool]
+    rows: tuple[Sequence[str], ...]
+    notes: tuple[str, ...]
+
+
 def table(profile: TimeProfile) -> str:
     """Return the rows of a profile in columns, and below them what is in none."""
-    lines = [
+    found = profile_table(profile)
+    notes = ("", *found.notes) if found.notes else ()
+    lines = [*found.head, "", *_aligned([list(found.columns), *found.rows], found.columns), *notes]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def profile_table(profile: TimeProfile) -> Table:
+    """Return the rows of a profile as a table, without the columns that nothing stands in."""
+    head = (
         f"{profile.calls} calls of {_time(profile.seconds)} (without stamps {_time(profile.unstamped)}), "
         f"{profile.threads} thread{'s' * (profile.threads > 1)}",
         _limits(profile),
-        "",
-    ]
-    cells = [list(_COLUMNS), *([_cells(row, profile) for row in profile.rows])]
+    )
+    cells = [_cells(row, profile) for row in profile.rows]
+    used = [place for place in range(len(_COLUMNS)) if any(row[place] for row in cells)]
+    rows: list[Sequence[str]] = [[row[place] for place in used] for row in cells]
     between = profile.code - sum(row.seconds for row in profile.rows)
     for seconds, what in (
         (profile.seconds - profile.code, "before and after the compiled code: arguments, results, Python"),
         (between, "between nests: numbers, branches, entering loops"),
     ):
         rest = max(seconds, 0.0)
-        cells.append([_time(rest), _share(rest, profile), "", what])
-    lines += _aligned(cells)
-    if not profile.is_whole:
-        lines += ["", "there was no room to record all runs: rows are of the first ones"]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+        rows.append([_time(rest), _share(rest, profile), "", what])
+    columns = {name: at_right for place, (name, at_right) in enumerate(_COLUMNS.items()) if place in used}
+    notes = () if profile.is_whole else ("there was no room to record all runs: rows are of the first ones",)
+    return Table(head, columns, tuple(rows), notes)
 
 
 def _limits(profile: TimeProfile) -> str:
@@ -95,19 +118,18 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with their columns aligned; columns that are empty below their head take no room.
+def _aligned(rows: Sequence[Sequence[str]], columns: Mapping[str, bool]) -> list[str]:
+    """Return rows with their columns aligned.
 
     The last cell of a row that has fewer goes on in the room of the others.
     """
-    whole = [row for row in rows if len(row) == len(_COLUMNS)]
-    used = [place for place in range(len(_COLUMNS)) if any(row[place] for row in whole[1:])]
+    whole = [row for row in rows if len(row) == len(columns)]
     lines = []
     for row in rows:
         cells = []
-        for place in used:
+        for place, at_right in enumerate(columns.values()):
             width = max(len(each[place]) for each in (whole if place >= _SHORT else rows))
             cell = row[place] if place < len(row) else ""
-            cells.append(cell.rjust(width) if list(_COLUMNS.values())[place] else cell.ljust(width))
+            cells.append(cell.rjust(width) if at_right else cell.ljust(width))
         lines.append("  ".join(cells))
     return lines

@@ -14,6 +14,7 @@ from mind_mlir.image.compiled import Compilation, CompiledCode
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.forms import FrontHalf, reducible, timed
+from mind_mlir.runtime.native import has_python_functions
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.loading import loading
@@ -98,6 +99,7 @@ def _compiled(
         observer=observer,
         evaluate=evaluation(options),
         stamps=stamps,
+        polls=has_python_functions(),
     )
 
 

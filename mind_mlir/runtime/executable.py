@@ -25,6 +25,7 @@ from mind_mlir.runtime.threads import NoPoolError, loop_threads
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import held
+from mind_mlir.support.notebooks import shown_by
 from mind_mlir.support.stages import FORMS, Observer
 from mind_mlir.target import TARGETS, Target, runnable_target
 
@@ -48,10 +49,13 @@ class Executable(FunctionSet):
 
     Attributes:
         functions: The exported functions by name, in the module's order.
+        module: The module, as it was given.
+        options: What the caller chose.
         timings: Seconds that each stage of the compilation took.
     """
 
     _word = "executable"
+    _repr_html_ = shown_by("programs.executable")
 
     def __init__(
         self,
@@ -92,7 +96,7 @@ class Executable(FunctionSet):
         stamps: Stamps | None = None,
     ) -> None:
         """Compile what has been checked, and load it."""
-        self._source, self._options, self._named_entry = module, options, entry
+        self.module, self.options, self._named_entry = module, options, entry
         limit, machine = loop_threads(options.threads), _machine(options.target)
         found = code_of(module, options, target=machine, threads=limit, observer=observer, stamps=stamps)
         try:
@@ -121,18 +125,18 @@ class Executable(FunctionSet):
         functions = {}
         for entry in found.code.entries:
             locations = [None if places is None else places.of(check) for check in entry.checks]
-            reload = (_recompile_function, (self._source, self._options, entry.name))
+            reload = (_recompile_function, (self.module, self.options, entry.name))
             functions[entry.name] = CompiledFunction(entry, native_function(native, entry), locations, reload)
         return functions
 
     def __str__(self) -> str:
-        return str(self._source)
+        return str(self.module)
 
     def __repr__(self) -> str:
         return f"<Executable {brief(str(self.default or f'of {self._names()}'))}>"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[object, ...]]:
-        return _recompile, (self._source, self._options, self._named_entry)
+        return _recompile, (self.module, self.options, self._named_entry)
 
     def staged_words(self, *, single: bool) -> Array:
         """Return a native record of the function that a call runs, for a `StagedFunction` that calls it."""
@@ -173,12 +177,12 @@ class Executable(FunctionSet):
         from mind_mlir.tools.explorer.report import report_of  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         call = (args, kwargs) if args or kwargs else None
-        return report_of(self._source, self._options, entry=self._named_entry, call=call)
+        return report_of(self.module, self.options, entry=self._named_entry, call=call)
 
     def _stamped(self, stamps: Stamps) -> Executable:
         """Return the module compiled once more, in the same way, with stamps."""
         made = Executable.__new__(Executable)
-        made._compile(self._source, self._options, self._named_entry, stamps=stamps)
+        made._compile(self.module, self.options, self._named_entry, stamps=stamps)
         return made
 
     def as_text(self, stage: str) -> str:
@@ -195,7 +199,7 @@ class Executable(FunctionSet):
         argument_checks.choice(stage, FORMS, "stage")
         from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
 
-        return stage_text(self._source, stage, self._options)
+        return stage_text(self.module, stage, self.options)
 
 
 def _recompile(module: Module, options: CompileOptions, entry: str | None) -> Executable:

@@ -23,6 +23,7 @@ from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.support import argument_checks
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
@@ -51,7 +52,10 @@ class CompiledFunction(Called):
         name: Its name in the module.
         parameters: The inputs, in order.
         results: The types of the outputs, in order.
+        result_names: What the program calls these; ``output_0`` where it does not.
     """
+
+    _repr_html_ = shown_by("programs.compiled_function")
 
     def __init__(
         self,
@@ -72,6 +76,7 @@ class CompiledFunction(Called):
         self.parameters = entry.parameters
         self.results = tuple(output.type for output in entry.outputs)
         self._interface = Interface(entry.name, entry.parameters, entry.outputs)
+        self.result_names = self._interface.output_names
         self._native = native
         self._checks = tuple(zip(entry.checks, locations, strict=True))
         self._reload = reload
@@ -92,6 +97,11 @@ class CompiledFunction(Called):
         return f"<CompiledFunction {brief(str(self._interface))}>"
 
     __signature__ = SignatureDescriptor()
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Return how much memory each running call takes for intermediate values."""
+        return self._native.scratch_bytes
 
     def signature(self) -> inspect.Signature:
         """Return what a call takes and returns, which is what `inspect.signature` says, too.

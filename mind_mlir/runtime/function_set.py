@@ -52,6 +52,11 @@ class FunctionSet(Called):
         """Return the types of its outputs; a `ValueError` where there is none."""
         return self._called().results
 
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """Return what the program calls its outputs; a `ValueError` where there is none."""
+        return self._called().result_names
+
     def signature(self) -> inspect.Signature:
         """Return what a call takes and returns (see `CompiledFunction.signature`)."""
         return self._called().signature()

@@ -9,6 +9,7 @@ from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.support import argument_checks
 from mind_mlir.support.lazy_dataclass import dataclass
+from mind_mlir.support.notebooks import shown_by
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
 
@@ -27,6 +28,8 @@ class Lowered:
     """
 
     BORDER_NOTE: ClassVar = ", whose attribute module is one"
+
+    _repr_html_ = shown_by("programs.lowered")
 
     module: Module
     options: CompileOptions

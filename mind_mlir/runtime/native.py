@@ -17,7 +17,7 @@ import numpy as np
 from mind_mlir.image.loading import Loaded, process_symbol
 from mind_mlir.runtime.memory import POOLED, pool
 from mind_mlir.runtime.threads import parallel_address
-from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
+from mind_mlir.target.abi import ALIGNMENT, CLOCK_SYMBOL, PARALLEL_SYMBOL, PYTHON_SYMBOLS
 
 if TYPE_CHECKING:
     from mind_mlir.image.compiled import Data
@@ -74,7 +74,20 @@ class NativeModule:
     def _address(self, symbol: str) -> int | None:
         if symbol in self._data:
             return int(self._data[symbol].ctypes.data)
-        return parallel_address() if symbol == PARALLEL_SYMBOL else process_symbol(symbol)
+        if symbol == PARALLEL_SYMBOL:
+            return parallel_address()
+        return _python_address(symbol) if symbol in PYTHON_SYMBOLS else process_symbol(symbol)
+
+
+def _python_address(name: str) -> int | None:
+    """Return the address of a function of CPython, or None."""
+    function = getattr(ctypes.pythonapi, name, None)
+    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
+
+
+def has_python_functions() -> bool:
+    """Return whether loops can look for interrupts: this process has what they call."""
+    return bool(process_symbol(CLOCK_SYMBOL)) and all(map(_python_address, PYTHON_SYMBOLS))
 
 
 class NativeFunction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.display import brief
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.staged_gradient import Pullback
     from mind_mlir.support.pytrees import Form
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: For so many shapes it is kept what runs them.
 _KEPT_CALLS = 256
 
 
-class OpenFunction:
+class OpenFunction(Generic[P, R]):
     """A function some of whose dimensions are open: `mind_mlir.jit` makes one where it is told ``dynamic``.
 
     Attributes:
@@ -74,7 +77,7 @@ class OpenFunction:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return it bound to an object, as functions of a class are."""
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else functools.partial(cast("Any", self), instance)
 
     def __reduce__(self) -> Any:
         """Pickle it as what its module calls it, as functions are; else as what it is made of."""
@@ -84,7 +87,7 @@ class OpenFunction:
         return OpenFunction, (self.function, dict(self.dynamic), dict(self.buckets))
 
     @public
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function, as `StagedFunction.__call__`.
 
         Raises:
@@ -92,6 +95,10 @@ class OpenFunction:
                 lacks an axis that is named; and as there.
             UnsupportedError: E7001, the function has no program for a range of extents.
         """
+        found: R = self._run(args, kwargs)
+        return found
+
+    def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         leaves, form = self.function.flatten(args, kwargs)
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
             return self.function(*args, **kwargs)
@@ -103,16 +110,16 @@ class OpenFunction:
         results = call(*arrays)
         return results[0] if returned.container is None else returned.unflatten(results)
 
-    def grad(self, argnums: Any = 0) -> OpenFunction:
+    def grad(self, argnums: Any = 0) -> OpenFunction[P, Any]:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
         return OpenFunction(self.function.grad(argnums), self.dynamic, self.buckets)
 
-    def value_and_grad(self, argnums: Any = 0) -> OpenFunction:
+    def value_and_grad(self, argnums: Any = 0) -> OpenFunction[P, tuple[R, Any]]:
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
         return OpenFunction(self.function.value_and_grad(argnums), self.dynamic, self.buckets)
 
     @public
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+    def vjp(self, *args: P.args, **kwargs: P.kwargs) -> tuple[R, Pullback]:
         """Return the result, and what takes its cotangents to the arguments' (see `mind_mlir.vjp`).
 
         That has a program for each extent.

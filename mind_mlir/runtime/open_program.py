@@ -14,12 +14,12 @@ import numpy as np
 
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.result_names import distinct
 from mind_mlir.ops.open_axes import Axis, Factor, extent_of, is_open
 from mind_mlir.passes.open_extents import OpenModule, for_open_extents
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.extent_ranges import range_of
-from mind_mlir.runtime.staged_arguments import distinct
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

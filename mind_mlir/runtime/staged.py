@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.ir.result_names import distinct, result_names
 from mind_mlir.languages.staging import Instance, Unit, recursion
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.options import checked_options
-from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
+from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, leaked, type_of
 from mind_mlir.runtime.staged_calls import StagedProgram
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
 from mind_mlir.runtime.staged_reads import Mismatch, Reads
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -93,8 +96,10 @@ class StagedFunction(Called):
         #: The programs that were used last, and what calls them where this object's native method cannot.
         self._recent: tuple[StagedProgram, ...] = ()
         self._calls: tuple[Callable[[Sequence[Any]], Any], ...] = ()
-        self._gradients: dict[Hashable, GradientFunction] = {}
+        self._gradients: dict[Hashable, GradientFunction[..., Any]] = {}
         self._pulling: PullbackFunction | None = None
+
+    _repr_html_ = shown_by("programs.staged")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{self.__signature__}>"
@@ -284,11 +289,15 @@ class StagedFunction(Called):
         """Compile it now for arguments of a form and of types, so that a call need not."""
         self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
 
-    def grad(self, argnums: Any = 0) -> GradientFunction:
+    def programs(self) -> list[StagedProgram]:
+        """Return the programs that there are now, the one that was used least recently first."""
+        return [each for _, programs in self._programs.items() for each in programs]
+
+    def grad(self, argnums: Any = 0) -> GradientFunction[..., Any]:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
         return self._gradient(argnums, with_value=False)
 
-    def value_and_grad(self, argnums: Any = 0) -> GradientFunction:
+    def value_and_grad(self, argnums: Any = 0) -> GradientFunction[..., Any]:
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
         return self._gradient(argnums, with_value=True)
 
@@ -299,11 +308,11 @@ class StagedFunction(Called):
 
         return self(*args, **kwargs), Pullback(self, args, kwargs)
 
-    def _gradient(self, argnums: Any, *, with_value: bool) -> GradientFunction:
+    def _gradient(self, argnums: Any, *, with_value: bool) -> GradientFunction[..., Any]:
         """Return the gradients, the same function each time, so that they are compiled once."""
         from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
 
-        made = GradientFunction(self, argnums, with_value=with_value)
+        made: GradientFunction[..., Any] = GradientFunction(self, argnums, with_value=with_value)
         return self._gradients.setdefault((made.paths, made.several, with_value), made)
 
     def pulling(self) -> PullbackFunction:
@@ -384,4 +393,11 @@ class StagedFunction(Called):
         instance = self.instance(unit, form, types)
         reads = None if unit.reading is None else unit.reading.finished()
         names = self.names(form) if reads is None else [*self.names(form), *reads.names]
-        return unit.module(instance, distinct(names)), instance.form, reads
+        return unit.module(_named(instance), distinct(names)), instance.form, reads
+
+
+def _named(instance: Instance) -> Instance:
+    """Return an instance whose results are called as they are reached, if its maker does not name them."""
+    if instance.result_names:
+        return instance
+    return replace(instance, result_names=result_names(instance.form.items()))

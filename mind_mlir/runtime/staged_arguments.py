@@ -119,17 +119,6 @@ def as_arrays(
     return arrays, tuple(kinds)
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Return names of inputs, all of them different and of whole characters."""
-    found: dict[str, None] = {}
-    for name in names:
-        plain = name.encode("utf-8", "replace").decode() or "_"
-        while plain in found:
-            plain += "_"
-        found[plain] = None
-    return list(found)
-
-
 def type_of(leaf: Any, name: Callable[[], str]) -> TensorType:
     """Return the type of an argument: an array, a number, a stand-in or a type (E2305: it is none)."""
     if isinstance(leaf, StagedValue):

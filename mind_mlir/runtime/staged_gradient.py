@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from mind_mlir.diagnostics import AutodiffError, Diagnostic
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_values import WeakType
 from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from mind_mlir.languages.staging import Instance, Unit
     from mind_mlir.support.pytrees import Form
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _KINDS = inspect.Parameter
 
 
-class GradientFunction(StagedFunction):
+class GradientFunction(StagedFunction, Generic[P, R]):
     """The gradients of a function, or its result and these; `mind_mlir.grad` makes one."""
 
     def __init__(self, function: StagedFunction, argnums: Any, *, with_value: bool) -> None:
@@ -58,6 +62,13 @@ class GradientFunction(StagedFunction):
             static=sorted(function.static),
             max_signatures=function.max_signatures,
         )
+
+    _repr_html_ = shown_by("programs.gradient_function")
+
+    if TYPE_CHECKING:  # it takes what the function does
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Return the gradients (see `StagedFunction.__call__`)."""
 
     def __reduce__(self) -> Any:
         argnums = tuple([name if place is None else place for place, name in self.paths])
@@ -110,7 +121,7 @@ class GradientFunction(StagedFunction):
         return replace(made, weak=weak)
 
 
-def _gradient(function: StagedFunction, argnums: Any, with_value: bool) -> GradientFunction:
+def _gradient(function: StagedFunction, argnums: Any, with_value: bool) -> GradientFunction[..., Any]:
     return function.value_and_grad(argnums) if with_value else function.grad(argnums)
 
 

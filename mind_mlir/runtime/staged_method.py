@@ -68,12 +68,12 @@ class StagedMethod(Generic[P, R_co]):
         """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""
         return StagedMethod(self.__func__.grad(_behind_self(argnums)), self.__self__)
 
-    def value_and_grad(self, argnums: Any = 0) -> StagedMethod[P, Any]:
+    def value_and_grad(self, argnums: Any = 0) -> StagedMethod[P, tuple[R_co, Any]]:
         """Return result and gradients, counted as `grad` does (see `StagedFunction.value_and_grad`)."""
         return StagedMethod(self.__func__.value_and_grad(_behind_self(argnums)), self.__self__)
 
     @public
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+    def vjp(self, *args: P.args, **kwargs: P.kwargs) -> tuple[R_co, Pullback]:
         """Return the result and what takes cotangents back (see `StagedFunction.vjp`)."""
         from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- its base class knows methods
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from mind_mlir.diagnostics import ArgumentError, Diagnostic, VerificationError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.languages.mind.elaboration.declarations import declared
-from mind_mlir.languages.mind.elaboration.programs import function_of, instantiate
+from mind_mlir.languages.mind.elaboration.programs import function_of, instantiate, named_results
 from mind_mlir.languages.mind.elaboration.resolve import resolved
 from mind_mlir.languages.mind.elaboration.types import spell_dtype
 from mind_mlir.languages.mind.program import SurfaceProgram, verified
@@ -118,7 +119,10 @@ class SurfaceFunction(StagedFunction):
             results = unit.call(builder, made, operands)
             return builder.function(name, [results[place] for place in places], public=False)
 
-        return unit.define(self.name, build, returned)
+        names = named_results(self._node, made).result_names
+        return replace(
+            unit.define(self.name, build, returned), result_names=tuple([names[place] for place in places])
+        )
 
     def prepare(self) -> None:
         """Compile it now, where its parameters are tensors of shapes that are known."""

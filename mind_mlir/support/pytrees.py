@@ -102,11 +102,21 @@ class Form:
         """Return what each leaf is called in the container called ``prefix``, all of them different.
 
         Parts are called ``prefix.key``, or by their numbers: ``params.w``, ``params.0``. A key that is no
-        identifier stands in brackets: ``params['dense/kernel']``.
+        identifier stands in brackets: ``params['dense/kernel']``; without a prefix they are called ``key``.
         """
         found: list[str] = []
         _name(self, prefix, found)
         return found
+
+    def items(self) -> list[tuple[str, Callable[[str], list[str]]]]:
+        """Return the parts of a tuple or list, else this one: each with its `record`, and its `names`."""
+        listed = self.container is not None and not self.keys and bool(self.parts)
+        return [(part.record, part.names) for part in (self.parts if listed else (self,))]
+
+    @property
+    def record(self) -> str:
+        """Return the name of the class of a named tuple or dataclass; else an empty string."""
+        return self.container.cls.__name__ if self.container and self.keys and not self.order else ""
 
     def slices(self) -> list[slice]:
         """Return where the leaves of each part are among all leaves."""
@@ -261,7 +271,7 @@ def _called(form: Form, prefix: str) -> list[str]:
     dot = f"{prefix}." if prefix else ""
     if not form.keys:
         return [f"{dot}{index}" for index in range(len(form.parts))]
-    return [f"{dot}{key}" if key.isidentifier() else f"{prefix}[{key!r}]" for key in form.keys]
+    return [f"{dot}{key}" if key.isidentifier() or not prefix else f"{prefix}[{key!r}]" for key in form.keys]
 
 
 def _sort(form: Form) -> str:

@@ -25,6 +25,17 @@ BRIEF = 1 << 32
 #: So much memory each worker has to itself for the chunks that it runs (see `runtime/threads_workers.mlir`).
 OWN_BYTES = 512 << 10
 
+#: The function of compiled code by which loops look for interrupts, and what that calls: besides the clock,
+#: functions of CPython.
+POLL_SYMBOL, CLOCK_SYMBOL = "mind_poll", "clock_gettime"
+PYTHON_SYMBOLS = (
+    "PyErr_CheckSignals",
+    "PyErr_Clear",
+    "PyErr_SetInterrupt",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+)
+
 #: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
 ALIGNMENT = 64
 
@@ -36,8 +47,8 @@ sincos sincospi sinh sqrt tan tanh tgamma trunc
 """
 #: Functions of C's math library, which code generators call by themselves, each in all of its types.
 LIBM = frozenset(_MATH.split())
-_CALLED = frozenset(f"{name}{suffix}" for name in LIBM for suffix in ("", "f", "l"))
-_CALLED_PREFIXES = ("llvm.", "_", "mem", "mind", "str", "wcs", "bcmp", "bzero")
+_CALLED = frozenset(f"{name}{suffix}" for name in LIBM for suffix in ("", "f", "l")) | {CLOCK_SYMBOL}
+_CALLED_PREFIXES = ("llvm.", "_", "mem", "mind", "str", "wcs", "bcmp", "bzero", "Py")
 #: What the lowering calls the functions that it makes of those of the program.
 _MADE = re.compile(r"(?:_part_\d+|_nest_\d+|_chunk_\d+|_launch|_thunk|_caller|\.body)\Z|kernel(?:_\d+)?\Z")
 

@@ -1,10 +1,13 @@
 """`TracedArray`: what a function of Python is given for an array while it is traced."""
 
+# To type checkers it is an array of numpy, whose methods take less here.
+# mypy: disable-error-code="assignment, misc, override"
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
@@ -19,9 +22,13 @@ if TYPE_CHECKING:
 
     from mind_mlir.tracing.updates import Places
 
-    _Operator: TypeAlias = Callable[[Any, Any], "TracedArray"]
+    #: Type checkers take it for an array of numpy, as which functions are written that are traced.
+    _Numpy: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+else:
+    _Numpy = object
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 _CONDITION = (
     "write mind_mlir.cond(condition, then, otherwise) or mind_mlir.while_loop(condition, body, init); "
@@ -29,24 +36,31 @@ _CONDITION = (
 )
 
 
-def _operators(call: Callable[[Any, Any], R]) -> tuple[Callable[[Any, Any], R], Callable[[Any, Any], R]]:
+class _Operator(Protocol[R_co]):
+    """A method of an operator of Python."""
+
+    def __get__(self, array: Any, owner: Any = None) -> Callable[[Any], R_co]:
+        """Return it bound to the array at its side."""
+
+
+def _operators(call: Callable[[Any, Any], R]) -> tuple[_Operator[R], _Operator[R]]:
     """Return the methods of an operator of Python: with the array at its left, and at its right."""
 
     def left(self: Any, other: Any) -> R:  # a function, which a class binds to its objects
         return call(self, other)
 
-    return left, lambda self, other: call(other, self)
+    return cast("tuple[_Operator[R], _Operator[R]]", (left, lambda self, other: call(other, self)))
 
 
-def _elementwise(opcode: str) -> tuple[_Operator, _Operator]:
+def _elementwise(opcode: str) -> tuple[_Operator[TracedArray], _Operator[TracedArray]]:
     return _operators(partial(operators.binary, opcode))
 
 
-def _comparison(op: str) -> _Operator:
-    return lambda self, other: operators.compare(op, self, other)
+def _comparison(op: str) -> _Operator[TracedArray]:
+    return _operators(partial(operators.compare, op))[0]
 
 
-class TracedArray(TracedValue):
+class TracedArray(TracedValue, _Numpy):
     """An array whose elements are known when the program runs, and whose dtype and shape are known now.
 
     It has numpy's operators and methods; `mind_mlir.numpy` has functions for all other operations.
@@ -112,6 +126,38 @@ class TracedArray(TracedValue):
 
         return Places(self)
 
+    if TYPE_CHECKING:  # they would be numpy's otherwise
+        __add__: _Operator[TracedArray]
+        __radd__: _Operator[TracedArray]
+        __sub__: _Operator[TracedArray]
+        __rsub__: _Operator[TracedArray]
+        __mul__: _Operator[TracedArray]
+        __rmul__: _Operator[TracedArray]
+        __truediv__: _Operator[TracedArray]
+        __rtruediv__: _Operator[TracedArray]
+        __floordiv__: _Operator[TracedArray]
+        __rfloordiv__: _Operator[TracedArray]
+        __mod__: _Operator[TracedArray]
+        __rmod__: _Operator[TracedArray]
+        __pow__: _Operator[TracedArray]
+        __rpow__: _Operator[TracedArray]
+        __matmul__: _Operator[TracedArray]
+        __rmatmul__: _Operator[TracedArray]
+        __and__: _Operator[TracedArray]
+        __rand__: _Operator[TracedArray]
+        __or__: _Operator[TracedArray]
+        __ror__: _Operator[TracedArray]
+        __xor__: _Operator[TracedArray]
+        __rxor__: _Operator[TracedArray]
+        __lshift__: _Operator[TracedArray]
+        __rlshift__: _Operator[TracedArray]
+        __rshift__: _Operator[TracedArray]
+        __rrshift__: _Operator[TracedArray]
+        __lt__: _Operator[TracedArray]
+        __le__: _Operator[TracedArray]
+        __gt__: _Operator[TracedArray]
+        __ge__: _Operator[TracedArray]
+
     __add__, __radd__ = _elementwise("Add")
     __sub__, __rsub__ = _elementwise("Sub")
     __mul__, __rmul__ = _elementwise("Mul")
@@ -128,9 +174,9 @@ class TracedArray(TracedValue):
     __rshift__, __rrshift__ = _operators(operators.shift_right)
     __lt__, __le__ = _comparison("Less"), _comparison("LessEqual")
     __gt__, __ge__ = _comparison("Greater"), _comparison("GreaterEqual")
-    __eq__ = _comparison("Equal")  # type: ignore[assignment]  # elementwise, as numpy's
-    __ne__ = _comparison("NotEqual")  # type: ignore[assignment]  # elementwise, as numpy's
-    __hash__ = None  # type: ignore[assignment]  # == compares elements, so there is no hash
+    __eq__ = _comparison("Equal")  # elementwise, as numpy's
+    __ne__ = _comparison("NotEqual")  # elementwise, as numpy's
+    __hash__ = None  # == compares elements, so there is no hash
 
     def __neg__(self) -> TracedArray:
         return operators.unary("Neg", self)
@@ -147,7 +193,7 @@ class TracedArray(TracedValue):
     def __getitem__(self, index: Any) -> TracedArray:
         return indexing.get(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+    def __setitem__(self, index: Any, value: Any) -> None:
         refuse(
             "E2306",
             "a traced array cannot be written to",
@@ -162,34 +208,34 @@ class TracedArray(TracedValue):
     def __iter__(self) -> Iterator[TracedArray]:
         return iter([self[place] for place in range(len(self))])
 
-    def __bool__(self) -> NoReturn:  # noqa: PLE0304 -- there is none
+    def __bool__(self) -> bool:  # noqa: PLE0304 -- there is none
         shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
         refuse("E2301", f"the truth value of a traced array ({shown}) is not known yet", _CONDITION)
 
-    def __int__(self) -> NoReturn:
+    def __int__(self) -> int:
         self._no_number("int(x)", "write x.astype('i64')")
 
-    def __float__(self) -> NoReturn:
+    def __float__(self) -> float:
         self._no_number("float(x)", "write x.astype('f64')")
 
-    def __complex__(self) -> NoReturn:
+    def __complex__(self) -> complex:
         self._no_number("complex(x)", "numbers stay arrays in the program")
 
-    def __index__(self) -> NoReturn:  # noqa: PLE0305 -- there is none
+    def __index__(self) -> int:  # noqa: PLE0305 -- there is none
         self._no_number(
             "a Python index or range(x)",
             "index a traced array with it, loop with mind_mlir.fori_loop, or name the argument in "
             "jit(..., static_argnames=...), which then is a plain number",
         )
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
         self._no_number("numpy.asarray(x)", "use the functions of mind_mlir.numpy in the place of numpy's")
 
-    def item(self, *args: Any) -> NoReturn:
+    def item(self, *args: Any) -> Any:
         """Refuse: the number is not known yet (E2302)."""
         self._no_number("x.item()", "numbers stay arrays in the program")
 
-    def tolist(self) -> NoReturn:
+    def tolist(self) -> Any:
         """Refuse: the numbers are not known yet (E2302)."""
         self._no_number("x.tolist()", "numbers stay arrays in the program; for x in xs goes through its rows")
 
@@ -213,7 +259,7 @@ class TracedArray(TracedValue):
     def __deepcopy__(self, memo: object) -> TracedArray:
         return self
 
-    def __reduce__(self) -> NoReturn:
+    def __reduce__(self) -> Any:
         self._no_number("a pickle", "pickle what the function returns when it is called")
 
     def astype(self, dtype: Any) -> TracedArray:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.staging import Instance, Unit
     from mind_mlir.runtime.open_function import OpenFunction
+    from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
     from mind_mlir.runtime.surface_function import SurfaceFunction
     from mind_mlir.support.options import CompileOptions
 
@@ -70,6 +71,15 @@ class JitFunction(StagedFunction, Generic[P, R]):
 
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
             """Run the function (see `StagedFunction.__call__`)."""
+
+        def grad(self, argnums: Any = 0) -> GradientFunction[P, Any]:
+            """Return the gradients (see `StagedFunction.grad`)."""
+
+        def value_and_grad(self, argnums: Any = 0) -> GradientFunction[P, tuple[R, Any]]:
+            """Return result and gradients (see `StagedFunction.value_and_grad`)."""
+
+        def vjp(self, *args: P.args, **kwargs: P.kwargs) -> tuple[R, Pullback]:
+            """Return the result, and what takes cotangents back (see `StagedFunction.vjp`)."""
 
         @overload
         def __get__(self, instance: None, owner: type | None = None) -> Self: ...
@@ -180,7 +190,7 @@ def unbound(function: Any) -> tuple[Any, object]:
     return function, None
 
 
-def opened(function: StagedFunction, dynamic: Any, buckets: Any) -> OpenFunction:
+def opened(function: StagedFunction, dynamic: Any, buckets: Any) -> OpenFunction[..., Any]:
     """Return a function with open dimensions, as `jit` is told them."""
     from mind_mlir.runtime.open_function import OpenFunction  # noqa: PLC0415 -- few functions have any
 
@@ -222,8 +232,17 @@ def jit(
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @overload
 def jit(
-    function: Callable[..., Any] | SurfaceProgram,
+    function: SurfaceProgram,
     entry: str | None = None,
+    *,
+    dynamic: Mapping[str, Mapping[int, str]],
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
+) -> OpenFunction[..., Any]: ...
+@overload
+def jit(
+    function: Callable[P, R],
     *,
     dynamic: Mapping[str, Mapping[int, str]],
     buckets: Mapping[str, Sequence[int]] | None = None,
@@ -231,7 +250,7 @@ def jit(
     promotion: Literal["standard", "strict"] = "standard",
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
     **options: Unpack[Options],
-) -> OpenFunction: ...
+) -> OpenFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -241,7 +260,7 @@ def jit(
     promotion: Literal["standard", "strict"] = "standard",
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
     **options: Unpack[Options],
-) -> Callable[[Callable[..., Any]], OpenFunction]: ...
+) -> Callable[[Callable[P, R]], OpenFunction[P, R]]: ...
 @public
 @takes(Options)
 def jit(

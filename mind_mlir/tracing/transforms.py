@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.open_function import OpenFunction
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: The attribute of a function that keeps what it is compiled as.
 _KNOWN = "__mind_mlir_jit__"
 
 
 @public
-def grad(
-    function: Callable[..., Any], argnums: Any = 0
-) -> GradientFunction | StagedMethod[..., Any] | OpenFunction:
+def grad(function: Callable[P, R], argnums: Any = 0) -> GradientFunction[P, Any]:
     """Return the function of the same arguments that returns gradients of ``function``.
 
     It is compiled, as by `mind_mlir.jit`, and may be differentiated again. Within a function that is traced,
@@ -43,19 +44,17 @@ def grad(
         TypeError: ``function`` cannot be called, or ``argnums`` is not of the type above.
         ValueError: ``argnums`` names no parameter, or a static one.
     """
-    return _staged(function).grad(argnums)
+    return cast("GradientFunction[P, Any]", _staged(function).grad(argnums))
 
 
 @public
-def value_and_grad(
-    function: Callable[..., Any], argnums: Any = 0
-) -> GradientFunction | StagedMethod[..., Any] | OpenFunction:
+def value_and_grad(function: Callable[P, R], argnums: Any = 0) -> GradientFunction[P, tuple[R, Any]]:
     """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
-    return _staged(function).value_and_grad(argnums)
+    return cast("GradientFunction[P, tuple[R, Any]]", _staged(function).value_and_grad(argnums))
 
 
 @public
-def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+def vjp(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> tuple[R, Pullback]:
     """Return what ``function`` returns for arguments, and a function from cotangents of that to theirs.
 
     Args:
@@ -73,7 +72,7 @@ def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any
     return _staged(function).vjp(*args, **kwargs)
 
 
-def _staged(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction:
+def _staged(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction[..., Any]:
     """Return a function as one that is compiled, the same each time."""
     # An `OpenFunction`, too, has gradients of its own; few programs load one.
     if isinstance(function, (StagedFunction, StagedMethod)) or hasattr(type(function), "value_and_grad"):

@@ -158,6 +158,7 @@ def test_a_network_with_max_pooling_is_trained(activation: Any) -> None:
     value: Any = mind_mlir.jit(loss)
     step = 1e-6
     ends = [value(*(w + sign * step * d for w, d in zip(weights, ways, strict=True)), x) for sign in (1, -1)]
-    gradients = mind_mlir.jit(mind_mlir.grad(loss, argnums=(0, 1, 2)))(*weights, x)
+    slopes: Any = mind_mlir.jit(mind_mlir.grad(loss, argnums=(0, 1, 2)))
+    gradients = slopes(*weights, x)
     slope = sum(np.vdot(g, d) for g, d in zip(gradients, ways, strict=True))
     assert np.isclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-5)

@@ -62,7 +62,8 @@ def test_functions_that_no_other_process_knows_are_pickled_by_value() -> None:
     def scaled(x: Any, count: int) -> Any:
         return doubled(x) * factor * count
 
-    for thing in (scaled, scaled.grad(), Weighted(1.0).loss):
+    things: tuple[Any, ...] = (scaled, scaled.grad(), Weighted(1.0).loss)
+    for thing in things:
         data = io.BytesIO()
         ByValue(data).dump(thing)
         again = pickle.loads(data.getvalue())  # noqa: S301 -- our own

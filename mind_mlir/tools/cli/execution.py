@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
+from zipfile import ZipFile
 
 import click
 import numpy as np
@@ -82,7 +83,7 @@ def run_bundle(
         check_output_name(output, len(entry.outputs))
     session.stage = "run"
     results = interruptible(lambda: chosen(**arguments))
-    deliver(entry.outputs, results, output)
+    deliver(interface, results, output)
 
 
 def _chosen(bundle: Bundle, name: str | None) -> CompiledFunction:
@@ -108,20 +109,29 @@ def check_output_name(output: str, count: int) -> None:
         raise click.UsageError(f"-o {output}: the name must end in .npz or .npy")
 
 
-def deliver(outputs: Sequence[Output], arrays: Sequence[Array], path: str | None) -> None:
-    """Write the arrays of ``outputs`` to the file at ``path``, or show them where that is None.
+def deliver(interface: Interface, arrays: Sequence[Array], path: str | None) -> None:
+    """Write the outputs of a function to the file at ``path``, or show them where that is None.
 
     The types that ml_dtypes adds are written as bytes without a type, `V2` or `V1`: numpy has no name for
     them, and what it makes up for float8_e5m2 it does not read.
     """
     if path is None:
-        for output, array in zip(outputs, arrays, strict=True):
+        for output, array in zip(interface.outputs, arrays, strict=True):
             write_output(_show(output, array), None)
     elif path.endswith(".npy"):
         replace_file(path, lambda file: np.save(file, _storable(arrays[0])))
     else:
-        named = {f"output_{index}": _storable(array) for index, array in enumerate(arrays)}
-        replace_file(path, lambda file: np.savez(file, allow_pickle=False, **named))
+        replace_file(
+            path, lambda file: _save_all(file, dict(zip(interface.output_names, arrays, strict=True)))
+        )
+
+
+def _save_all(file: BinaryIO, arrays: Mapping[str, Array]) -> None:
+    """Write an archive as `numpy.savez` does, which takes no array of the name of a parameter of its own."""
+    with ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, _storable(array), allow_pickle=False)
 
 
 def _storable(array: Array) -> Array:

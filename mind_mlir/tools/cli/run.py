@@ -81,9 +81,10 @@ def command(
     --weights, --seed, --func, --threads and -o go with one, and random integers
     are small whatever they are for.
 
-    The outputs are printed, or written to PATH as output_0, output_1, ...; what
-    numpy has no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which
-    ml_dtypes gives a type: array.view(ml_dtypes.bfloat16).
+    The outputs are printed, or written to PATH, by the names that the program
+    has for them (State.x, loss), else as output_0, output_1, ...; what numpy has
+    no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which ml_dtypes
+    gives a type: array.view(ml_dtypes.bfloat16).
 
     \b
     Every input needs an array. SPEC is one of
@@ -130,7 +131,7 @@ def command(
         has_weights = bool(constants) or file.endswith(ONNX)
         chosen = None if interpreted else replace(options, prepares=has_weights)
         results = execute(module, arguments, log, chosen)
-        deliver(interface.outputs, results, output)
+        deliver(interface, results, output)
     log.finish()
     if not agrees:
         click.get_current_context().exit(EXIT_DIAGNOSTICS)

@@ -6,10 +6,13 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mind_mlir.diagnostics import Diagnostic, SourceText, VerificationError
 from mind_mlir.diagnostics.findings import Findings, with_names
+from mind_mlir.ir.result_names import result_names
 from mind_mlir.ir.types import SymbolicDim, TensorType
 from mind_mlir.languages.mind.elaboration.body import Body
 from mind_mlir.languages.mind.elaboration.declarations import declared
@@ -17,7 +20,7 @@ from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.resolve import dimension_names, resolved
 from mind_mlir.languages.mind.elaboration.routines import Postponed, instance_of
 from mind_mlir.languages.mind.elaboration.scopes import names_in, walk
-from mind_mlir.languages.mind.elaboration.types import SurfaceType
+from mind_mlir.languages.mind.elaboration.types import SurfaceType, TupleOf
 from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
 from mind_mlir.languages.mind.elaboration.values import BAD, Routine, key
 from mind_mlir.languages.mind.syntax import nodes
@@ -116,12 +119,31 @@ def lower(
                 for parameter, type_ in zip(node.parameters, types, strict=True)
                 for label, _ in type_leaves(type_, parameter.name.text)
             ]
-            exports.append((made, labels, name))
+            exports.append((named_results(node, made), labels, name))
     _raise(file)
     if not exports:
         help_ = "write one: fn main(...) -> ... { ... }"
         raise VerificationError(Diagnostic("E4119", "the program has no function", help=help_))
     return file.unit.exported(exports)
+
+
+def named_results(node: nodes.Function, made: Instance) -> Instance:
+    """Return an instance of a function with names of its results: of structs, and of variables it ends in."""
+    value, returned = node.body.value, made.form
+    listed = isinstance(returned, TupleOf)
+    written = value.items if listed and isinstance(value, nodes.Tuple) else [] if listed else [value]
+    items = []
+    for place, part in enumerate(returned.items if listed else [returned]):
+        variable = written[place] if place < len(written) else None
+        own = variable.text if isinstance(variable, nodes.Name) else ""
+        if not isinstance(part, TensorType):
+            own = getattr(part, "name", "")
+        items.append((own, partial(_leaf_names, part)))
+    return replace(made, result_names=result_names(items))
+
+
+def _leaf_names(type_: SurfaceType, prefix: str) -> list[str]:
+    return [name for name, _ in type_leaves(type_, prefix)]
 
 
 def _no_result(file: File, node: nodes.Function) -> None:

@@ -1,0 +1,1 @@
+"""What notebooks show of our objects: HTML for their methods ``_repr_html_``."""
