@@ -63,7 +63,7 @@ LAYERS = (
     "",  # the public names
     "cmake",
     *("tools.comparison", "tools.children", "tools.reducing", "tools.doctor", "tools.interruption"),
-    *("tools.cli", "tools.opt", "tools"),
+    *("tools.cli", "tools.lsp", "tools.opt", "tools"),
     "__main__",
 )
 
