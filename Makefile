@@ -128,6 +128,7 @@ docs: $(READY) ## write the generated files anew, then check that all pages are 
 	$(BIN)/python tests/api_reference.py > docs/api.md
 	$(BIN)/python -m mind_mlir.passes.simplify.reference > docs/identities.md
 	$(BIN)/python -m mind_mlir.languages.mind.elaboration.reference > docs/language-reference.md
+	$(BIN)/python editors/grammars.py
 	$(BIN)/mind-mlir buffers examples/conv.ir --target=avx2 --output docs/buffers.svg
 	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 

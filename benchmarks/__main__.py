@@ -25,6 +25,7 @@ ALL = (
     "surface_check",
     "jit",
     "first_call",
+    "editor",
 )
 
 

@@ -164,6 +164,7 @@ QUICK = {
     "surface_check": ["--lines", "40", "80", "--repeats", "1"],
     "jit": ["--seconds", "0.001"],
     "first_call": ["--widths", "4", "--rounds", "1"],
+    "editor": ["--lines", "60", "--edits", "2"],
 }
 
 

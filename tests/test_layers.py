@@ -64,7 +64,7 @@ LAYERS = (
     "cmake",
     *("tools.comparison", "tools.children", "tools.reducing", "tools.doctor"),
     *("tools.explorer", "tools.notebooks", "tools.interruption"),
-    *("tools.cli", "tools.opt", "tools"),
+    *("tools.cli", "tools.lsp", "tools.opt", "tools"),
     "__main__",
 )
 

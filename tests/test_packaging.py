@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 LEFTOVERS = (
     *(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"),
     *("Output", "demo-output", "mind-mlir-reproducer-*"),
+    *("node_modules", "package-lock.json", "*.vsix"),
 )
 #: What building adds to it.
 MADE = {"PKG-INFO", "setup.cfg"}

@@ -59,7 +59,7 @@ _DEPTH = {"(": 1, "{": 1, ")": -1, "}": -1}
 #: Tokens that need a second look.
 _CHECKED = frozenset(("NUMBER", "STRING", "VALUE", "OPEN_TYPE", "LIST", "LABEL", "SYMBOL"))
 #: Words that say what a statement of the function form is.
-_KEYWORDS = {
+KEYWORDS = {
     "func": "FUNC",
     "public": "VISIBILITY",
     "export": "VISIBILITY",
@@ -120,7 +120,7 @@ class _Context:
 
     def word(self, start: int, end: int) -> str:
         """Return the type of the word there: some are keywords where a statement begins with them."""
-        return _KEYWORDS.get(self.text[start:end], "WORD") if self.before in ("", "VISIBILITY") else "WORD"
+        return KEYWORDS.get(self.text[start:end], "WORD") if self.before in ("", "VISIBILITY") else "WORD"
 
     def punctuation(self, mark: str, end: int) -> str:
         """Return the type of the punctuation that ends there, and take it in."""

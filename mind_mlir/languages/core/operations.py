@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _BINARY = ("Add", "Sub", "Mul")
 #: The word that the text has for a call.
-_CALL_KEYWORD = "call"
+CALL_KEYWORD = "call"
 _CALL_FORM = "a call reads %1 = call @f (%0) : tensor<f32[]>"
 #: What one list of ranges spells in the grammar form of Slice.
 _RANGES = ("starts", "ends", "steps")
@@ -80,7 +80,7 @@ class OperationReader:
         opcode_token, others = self._opcode(definition)
         opcode, record = spelled(opcode_token), None
         # Looking for what is no opcode loads all records, for their other names.
-        spelling = None if opcode == _CALL_KEYWORD else registry.lookup(opcode, self.profile)
+        spelling = None if opcode == CALL_KEYWORD else registry.lookup(opcode, self.profile)
         if spelling is not None:
             record = spelling.record
             opcode = record.opcode  # the one string of that name, not a copy for each operation
@@ -189,7 +189,7 @@ class OperationReader:
         places: dict[str, Span],
     ) -> None:
         """Make the function's name an attribute of the call."""
-        if opcode.text != _CALL_KEYWORD:
+        if opcode.text != CALL_KEYWORD:
             message = f"syntax error: expected 'call', found '{opcode.text[:40]}'"
             raise self.report.error("E1101", message, opcode.span, _CALL_FORM)
         if "callee" in attributes:
@@ -213,7 +213,7 @@ class OperationReader:
     def _opcode(self, definition: Definition) -> tuple[Token, Others]:
         """Return the opcode as written and the arguments left; ``BinOp(Add, ...)`` is the operation Add."""
         opcode, others = definition.opcode, definition.arguments.others
-        if opcode.text == _CALL_KEYWORD and definition.callee is None:
+        if opcode.text == CALL_KEYWORD and definition.callee is None:
             raise self.report.error("E1101", "a call names its function", opcode.span, _CALL_FORM)
         if opcode.text != "BinOp":
             return opcode, others

@@ -19,6 +19,7 @@ COMMANDS = {
     "grad": "Differentiate a program.",
     "check": "Report everything that is wrong with programs.",
     "fmt": "Write .mind programs in their one style.",
+    "lsp": "Serve editors: findings as one types, completion, types, renaming.",
     "convert": "Write a program in another format.",
     "targets": "Show the conversion targets, and what they take.",
     "legality": "Report what a conversion target does not take of a program.",
@@ -34,6 +35,8 @@ COMMANDS = {
 }
 #: Where functions of their own names are that a module has several of.
 _HOMES = dict.fromkeys(("convert", "legality", "targets"), "convert")
+#: Modules of commands that are packages of their own.
+_ELSEWHERE = {"lsp": "mind_mlir.tools.lsp.command"}
 
 
 class CommandGroup(GuardedCommand, click.Group):
@@ -48,7 +51,8 @@ class CommandGroup(GuardedCommand, click.Group):
         if cmd_name not in COMMANDS:
             return None
         with held():
-            home = import_module(f"mind_mlir.tools.cli.{_HOMES.get(cmd_name, cmd_name)}")
+            own = f"mind_mlir.tools.cli.{_HOMES.get(cmd_name, cmd_name)}"
+            home = import_module(_ELSEWHERE.get(cmd_name, own))
         command = getattr(home, cmd_name if cmd_name in _HOMES else "command")
         assert isinstance(command, click.Command)
         return command

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = "mind-mlir"
 #: Packages of others that some parts take programs or weights from.
-_OPTIONAL = ("jax", "torch", "onnx", "capstone", "pyelftools", "llvmlite")
+_OPTIONAL = ("jax", "torch", "onnx", "capstone", "pyelftools", "llvmlite", "pygls")
 #: The variables of the environment that mean something, with what checks them.
 VARIABLES: dict[str, Callable[[], object] | None] = {
     SWITCH: store_for,

@@ -9,7 +9,8 @@ from mind_mlir.languages.mind.elaboration import (
     operators,
     routines,
 )
-from mind_mlir.languages.mind.elaboration.programs import check, dimensions, entries, lower
+from mind_mlir.languages.mind.elaboration.checking import check
+from mind_mlir.languages.mind.elaboration.programs import dimensions, entries, lower
 
 #: Modules whose rules are registered by their import.
 RULES = (aggregates, calls, control, indexing, loops, operators, routines)

@@ -77,7 +77,15 @@ class Body:
             found: SurfaceValue = RULES[type(node)](self, node, expected)
         finally:
             self.file.nesting -= 1
+        if self.file.watch is not None:
+            self.file.watch(node.span, found)
         return found
+
+    def declare(self, name: nodes.Ident, value: SurfaceValue) -> None:
+        """Declare a name that is written here."""
+        if self.file.watch is not None:
+            self.file.watch(name.span, value)
+        self.scopes.declare(name.text, value)
 
     def statement(self, node: nodes.Statement) -> None:
         """Elaborate a statement."""

@@ -97,7 +97,7 @@ def assumed(body: Body, node: nodes.Type) -> SurfaceValue:
 def bind(body: Body, pattern: nodes.Pattern, value: SurfaceValue) -> None:
     """Declare the names of a pattern."""
     if isinstance(pattern, nodes.Ident):
-        body.scopes.declare(pattern.text, value)
+        body.declare(pattern, value)
         return
     names = [each for each in pattern.items if isinstance(each, nodes.Ident)]
     distinct(body.file, names, "a name of this pattern")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from mind_mlir.languages.mind.elaboration.values import LiteralValue
+    from mind_mlir.languages.mind.elaboration.values import LiteralValue, SurfaceValue
     from mind_mlir.languages.mind.syntax import nodes
     from mind_mlir.languages.mind.syntax.nodes import Span
 
@@ -37,6 +37,7 @@ class File:
         attempts: Everything that was found to be wrong; the same mistake may be met again and again.
         wrong_constants: Names of constants that are wrong, of which nothing is said again.
         pending: Instances that wait for others that lie deeper.
+        watch: Told what every expression, and every name that is declared, is worth, and where it stands.
     """
 
     source: SourceText
@@ -54,6 +55,7 @@ class File:
     attempts: list[Diagnostic] = field(default_factory=list)
     wrong_constants: set[str] = field(default_factory=set)
     pending: list[Hashable] = field(default_factory=list)
+    watch: Callable[[Span, SurfaceValue], None] | None = None
     _reported: set[tuple[object, ...]] = field(default_factory=set)
 
     def locate(self, span: Span) -> Location | None:

@@ -115,7 +115,7 @@ def _for(body: Body, node: nodes.For) -> None:
     attributes = {"op": "Less" if step > 0 else "Greater"}
     more = body.emit_one("Compare", [index, end], span, attributes=attributes)
     body.scopes.enter()
-    body.scopes.declare(node.variable.text, index)
+    body.declare(node.variable, index)
     behind = _run(body, node, more)
     body.scopes.leave()
     one = plain(body, LiteralValue(step, "int", index.type.dtype), span)

@@ -1,17 +1,14 @@
-"""Whole programs: what is wrong with them, and modules of their functions (surface.md, "Lowering")."""
+"""Whole programs: modules of their functions (surface.md, "Lowering")."""
 
 from __future__ import annotations
 
-import itertools
-import math
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mind_mlir.diagnostics import Diagnostic, SourceText, VerificationError
-from mind_mlir.diagnostics.findings import Findings, with_names
+from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.ir.result_names import result_names
 from mind_mlir.ir.types import SymbolicDim, TensorType
 from mind_mlir.languages.mind.elaboration.body import Body
@@ -19,7 +16,7 @@ from mind_mlir.languages.mind.elaboration.declarations import declared
 from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.resolve import dimension_names, resolved
 from mind_mlir.languages.mind.elaboration.routines import Postponed, instance_of
-from mind_mlir.languages.mind.elaboration.scopes import names_in, walk
+from mind_mlir.languages.mind.elaboration.scopes import names_in
 from mind_mlir.languages.mind.elaboration.types import SurfaceType, TupleOf
 from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
 from mind_mlir.languages.mind.elaboration.values import BAD, Routine, key
@@ -70,20 +67,6 @@ def entries(tree: nodes.SourceFile) -> list[str]:
         return ["main"]
     mentioned = {name for item in functions for name in names_in(item.body) if name != item.name.text}
     return [name for name in names if name not in mentioned] or names
-
-
-def check(program: Elaborable) -> list[Diagnostic]:
-    """Return everything that is wrong with ``program``, in source order: its syntax, names, types and shapes.
-
-    A function with named dimensions is right where it is for some extents; what none makes right is wrong.
-    """
-    findings = Findings()
-    findings.extend(program.findings)
-    file = declared(program.source, program.tree, program.foreign)
-    for name in _called_first(file):
-        _check_function(file, name)
-    findings.extend(file.findings)
-    return findings.in_source_order()
 
 
 def lower(
@@ -155,10 +138,11 @@ def _no_result(file: File, node: nodes.Function) -> None:
 def dimensions(program: Elaborable) -> list[str]:
     """Return the names of dimensions in the parameters of a program's functions, in source order."""
     file = declared(program.source, program.tree, program.foreign)
-    return _dimensions(file, [each for node in file.functions.values() for each in node.parameters])
+    return dimensions_of(file, [each for node in file.functions.values() for each in node.parameters])
 
 
-def _dimensions(file: File, parameters: Sequence[nodes.Parameter]) -> list[str]:
+def dimensions_of(file: File, parameters: Sequence[nodes.Parameter]) -> list[str]:
+    """Return the names of dimensions in the types of parameters, in source order."""
     return list(dict.fromkeys(name for each in parameters for name in dimension_names(file, each.type)))
 
 
@@ -211,13 +195,13 @@ def parameter_types(
     Raises:
         VerificationError: E4303, a dimension is not bound; or a type is not well-formed.
     """
-    open_ = next((name for name in _dimensions(file, node.parameters) if name not in bindings), None)
+    open_ = next((name for name in dimensions_of(file, node.parameters) if name not in bindings), None)
     if open_ is not None:
         message = f"dimension {open_} of {node.name.text} is not bound"
         help_ = f"say what it is: --bind {open_}=4, or bindings={{{open_!r}: 4}}"
         facts, where = FrozenDict({"symbol": open_}), file.locate(node.name.span)
         raise VerificationError(Diagnostic("E4303", message, where, help=help_, context=facts))
-    types = _types(file, node, bindings)
+    types = types_of(file, node, bindings)
     known = [type_ for type_ in types if type_ is not None]
     if len(known) == len(types):
         return known
@@ -225,6 +209,14 @@ def parameter_types(
     message = f"a parameter of {node.name.text} has no type"
     help_ = "write the type of every parameter: x: Tensor<f32, [2]>"
     raise VerificationError(Diagnostic("E2003", message, file.locate(node.name.span), help=help_))
+
+
+def types_of(file: File, node: nodes.Function, extents: Mapping[str, int]) -> list[SurfaceType | None]:
+    """Return the types of the parameters of ``node`` for some extents; None of one that has been reported."""
+    return [
+        resolved(file, parameter.type, extents) if parameter.type is not None else None
+        for parameter in node.parameters
+    ]
 
 
 def instantiate(
@@ -261,88 +253,3 @@ def completed(file: File, name: object, make: Callable[[], _T]) -> _T:
         if not waiting:
             result: _T = found
             return result
-
-
-def _called_first(file: File) -> Iterator[str]:
-    """Yield the functions of a file, each after those of it that it mentions."""
-    mentioned = {
-        name: [each for each in names_in(function.body) if each in file.functions]
-        for name, function in file.functions.items()
-    }
-    done: set[str] = set()
-    for root in file.functions:
-        stack = [(root, iter(mentioned[root]))] if root not in done else []
-        done.add(root)
-        while stack:
-            name, below = stack[-1]
-            found = next((each for each in below if each not in done), None)
-            if found is None:
-                yield name
-                stack.pop()
-            else:
-                done.add(found)
-                stack.append((found, iter(mentioned[found])))
-
-
-#: The extents that are tried first, and in messages stand for names; no program says these numbers.
-_FIRST = (211, 223, 227, 229, 233, 239, 241, 251, 257, 263, 269, 271, 277, 281, 283, 293)
-#: Numbers of the function that are tried, and choices at random.
-_NUMBERS, _DRAWS = 10, 8
-
-
-def _check_function(file: File, name: str) -> None:
-    """Report what is wrong with a function for all extents of its dimensions."""
-    node = file.functions[name]
-    dimensions = _dimensions(file, node.parameters)
-    first: dict[object, Diagnostic] = {}
-    kept: dict[object, Diagnostic] = {}
-    for number, choice in enumerate(_choices(node, dimensions)):
-        with file.apart() as found:
-            instantiate(file, name, _types(file, node, choice), choice)
-        places: dict[object, Diagnostic] = {(each.code, each.location): each for each in found}
-        if not places:  # it is right for these
-            return
-        first = first or places
-        kept = {at: each for at, each in (places if number == 0 else kept).items() if at in places}
-    kept = kept or first  # wrong for all, if not in one way
-    marks = dict(zip(map(str, _FIRST), dimensions, strict=False))
-    for each in with_names(kept.values(), marks) if dimensions else kept.values():
-        file.add(each)
-
-
-def _types(file: File, node: nodes.Function, extents: Mapping[str, int]) -> list[SurfaceType | None]:
-    return [
-        resolved(file, parameter.type, extents) if parameter.type is not None else None
-        for parameter in node.parameters
-    ]
-
-
-def _choices(node: nodes.Function, dimensions: Sequence[str]) -> Iterator[dict[str, int]]:
-    """Yield extents for dimensions: the first tells them apart, others are alike, or drawn."""
-    yield {
-        name: _FIRST[place % len(_FIRST)] + place // len(_FIRST) * 1000
-        for place, name in enumerate(dimensions)
-    }
-    if not dimensions:
-        return
-    written = (each.value for each in walk(node) if isinstance(each, nodes.Number))
-    small = (value for value in written if isinstance(value, int) and 1 <= value <= _FIRST[0])
-    sizes = itertools.islice(dict.fromkeys(_sizes(node)), _NUMBERS)
-    numbers = list(dict.fromkeys((*itertools.islice(dict.fromkeys(small), _NUMBERS), *sizes, 1, 2)))
-    for number in numbers:
-        yield dict.fromkeys(dimensions, number)
-    draw = random.Random(0)  # noqa: S311 -- the same choices in every run
-    drawn = (tuple(draw.choice(numbers) for _ in dimensions) for _ in range(_DRAWS))
-    for extents in dict.fromkeys(drawn):
-        if len(set(extents)) > 1:  # those that are alike have been tried
-            yield dict(zip(dimensions, extents, strict=True))
-
-
-def _sizes(node: nodes.Function) -> Iterator[int]:
-    """Yield how many elements the shapes have that a function writes: what is reshaped has as many."""
-    for each in walk(node):
-        if isinstance(each, nodes.List) and each.items:
-            values = [item.value for item in each.items if isinstance(item, nodes.Number)]
-            extents = [value for value in values if isinstance(value, int) and value >= 1]
-            if len(extents) == len(each.items):
-                yield math.prod(extents)

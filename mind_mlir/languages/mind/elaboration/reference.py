@@ -126,16 +126,19 @@ def _grammar() -> Iterator[str]:
 
 def _functions() -> Iterator[str]:
     yield _ABOUT_FUNCTIONS
-    written = {**_CONSTANTS, **_DERIVATIVES}
     for name, found in sorted(builtins().items()):
         homes = ", ".join(f"`{module}`" for module, names in sorted(modules().items()) if name in names)
-        if found.record is None:
-            signature, summary = written[name]
-        else:
-            signature = f"{name}({', '.join(_parameters(found, found.record))})"
-            summary = found.record.summary
+        signature, summary = described(name)
         dagger = " †" if found.record is not None and found.record.extension else ""
         yield f"| `{signature}`{dagger} | {homes} | {summary} |\n"
+
+
+def described(name: str) -> tuple[str, str]:
+    """Return how a built-in function is called, and what it is in one line."""
+    found = builtins()[name]
+    if found.record is None:
+        return {**_CONSTANTS, **_DERIVATIVES}[name]
+    return f"{name}({', '.join(_parameters(found, found.record))})", found.record.summary
 
 
 def _parameters(builtin: Builtin, record: OpDef) -> Iterator[str]:

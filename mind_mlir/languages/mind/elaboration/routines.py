@@ -254,7 +254,7 @@ def entered(
     declared = function.node.result or _UNIT if isinstance(function.node, nodes.Function) else None
     body = Body(file, file.unit.builder(), extents, declared)
     for parameter, value in zip(function.node.parameters, arguments, strict=True):
-        body.scopes.declare(parameter.name.text, rebuilt(value, _parameters(body, value)))
+        body.declare(parameter.name, rebuilt(value, _parameters(body, value)))
     for name, value in function.captured.items():
         if body.scopes.find(name) is None:
             body.scopes.declare(name, rebuilt(value, _parameters(body, value)), fixed=True)

@@ -1,0 +1,1 @@
+"""What editors need of their own: grammars, an extension, and what writes their words."""
