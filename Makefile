@@ -119,7 +119,7 @@ onnx: $(READY) ## run ONNX's own tests of operators: make onnx ONLY=resize
 stablehlo: $(READY) ## run StableHLO's interpreter tests: make stablehlo DIR=stablehlo/stablehlo/tests/interpret
 	$(CLEAN) $(BIN)/python tests/languages/stablehlo/suite.py $(DIR)
 
-docs: $(READY) ## write the generated files anew, then check that all pages are true
+docs: $(VENV)/.docs ## write the generated files anew, build the site, check that all pages are true
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
 	$(BIN)/mind-mlir ops --dtypes --output docs/ptir-operations.md
@@ -130,7 +130,16 @@ docs: $(READY) ## write the generated files anew, then check that all pages are 
 	$(BIN)/python -m mind_mlir.languages.mind.elaboration.reference > docs/language-reference.md
 	$(BIN)/python editors/grammars.py
 	$(BIN)/mind-mlir buffers examples/conv.ir --target=avx2 --output docs/buffers.svg
-	$(CLEAN) $(BIN)/pytest tests/test_docs.py
+	$(BIN)/python -m website.error_index > docs/errors.md
+	$(BIN)/python -m website.pictures
+	$(BIN)/python -m website
+	$(BIN)/properdocs build --quiet --strict --config-file build/properdocs.yml
+	$(CLEAN) $(BIN)/pytest tests/test_docs.py tests/test_website.py
+	@echo "The site is in build/site/index.html"
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
 
 fmt: $(READY) ## format the sources and mend what can be mended
 	$(BIN)/ruff check --fix .

@@ -4,7 +4,10 @@ In a page, ``python`` blocks run in order in one namespace, and a ``text`` block
 prints. ``mind`` blocks are programs, which are checked; a ``text`` block right after one is what is wrong
 with it, or what its function ``main`` gives. Their text is ``source`` to the Python blocks, whose functions
 they may call. In a ``console`` block every ``$`` line is a command, run in the project's folder, and the
-lines after it are what it prints. ``...`` stands for anything, as in doctest. Other blocks are not run.
+lines after it are what it prints. ``sh`` blocks are scripts, run in a folder of their own that has the
+examples, and the ``c`` blocks of the page whose fences say ``file: NAME``. ``...`` stands for anything, as in
+doctest. Behind the language, a fence may say ``not-run:`` and why, or ``needs:`` and a program. Other blocks
+are not run.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ import io
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +43,11 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / "examples" / name / "README.md" for name in ("c", "digits", "models")),
 ]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w+)(?: ([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOTE = re.compile(r"not-run: \S.*|needs: \S+|file: \S+|")
+RUN = ("console", "mind", "python", "sh")
+#: Other names of these, under which blocks would not be run.
+ALIASES = ("bash", "py", "pycon", "python3", "shell", "zsh")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 ANCHORED = re.compile(r"\[[^\]]*\]\(([^)#\s]*)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -48,9 +57,15 @@ TERM = re.compile(r'^\| <a id="([a-z0-9_-]+)"></a>\*\*(.+?)\*\* \|.*\| `([^`]+)`
 @dataclass(frozen=True)
 class Block:
     language: str
+    note: str  # what the fence says behind the language
     text: str
     line: int
     follows: bool  # whether nothing but white space stands between it and the block before
+
+    @property
+    def runs(self) -> bool:
+        needed = self.note.removeprefix("needs: ")
+        return not self.note or (needed != self.note and shutil.which(needed) is not None)
 
 
 def blocks(text: str) -> list[Block]:
@@ -58,7 +73,7 @@ def blocks(text: str) -> list[Block]:
     end = 0
     for match in FENCE.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
-        found.append(Block(match[1], match[2], line, not text[end : match.start()].strip()))
+        found.append(Block(match[1], match[2] or "", match[3], line, not text[end : match.start()].strip()))
         end = match.end()
     return found
 
@@ -91,19 +106,23 @@ def run_mind(text: str, namespace: dict[str, Any]) -> str:
     return f"{mind_mlir.compile(program)()}\n" if "fn main()" in text else ""
 
 
-def run_command(command: str, scratch: Path) -> str:
-    """Return what a command prints; what it has in /tmp is in ``scratch``: others may have such files."""
+def run_command(command: str, scratch: Path, where: str = "") -> str:
+    """Return what a command prints; what it has in /tmp is in ``scratch``: others may have such files.
+
+    If the place that it stands at is given, it is run in ``scratch``, and is to end well.
+    """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(  # noqa: S602 - the commands of our own pages, as a reader would type them
         command.replace("/tmp/", f"{scratch}/"),  # noqa: S108 -- a place that pages name
         shell=True,
-        cwd=ROOT,
+        cwd=scratch if where else ROOT,
         env={**os.environ, "PATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
+    assert not (where and result.returncode), f"{where} fails: {result.stdout}"
     return result.stdout.replace(f"{scratch}/", "/tmp/")  # noqa: S108 -- see above
 
 
@@ -114,6 +133,8 @@ def test_python_of_a_page_prints_what_it_shows(page: Path, monkeypatch: pytest.M
     found = blocks(page.read_text(encoding="utf-8"))
     for block, following in itertools.zip_longest(found, found[1:]):
         where = f"{page.name}:{block.line}"
+        if not block.runs:
+            continue
         if block.language == "mind":
             printed = run_mind(block.text, namespace)
         elif block.language == "python":
@@ -127,11 +148,35 @@ def test_python_of_a_page_prints_what_it_shows(page: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     for block in blocks(page.read_text(encoding="utf-8")):
-        if block.language != "console":
+        if block.language != "console" or not block.runs:
             continue
         for entry in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, _, shown = entry.partition("\n")
             compare(shown, run_command(command, tmp_path), f"{page.name}:{block.line}: {command}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_scripts_of_a_page_end_well(page: Path, tmp_path: Path) -> None:
+    found = blocks(page.read_text(encoding="utf-8"))
+    if not any(block.language == "sh" and block.runs for block in found):
+        return
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for block in found:
+        if block.note.startswith("file: "):
+            (tmp_path / block.note.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
+    for block, following in itertools.zip_longest(found, found[1:]):
+        if block.language == "sh" and block.runs:
+            shown = following.text if following and following.language == "text" and following.follows else ""
+            where = f"{page.name}:{block.line}"
+            compare(shown, run_command(f"set -eu\n{block.text}", tmp_path, where), where)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_that_are_not_run_say_why(page: Path) -> None:
+    found = blocks(page.read_text(encoding="utf-8"))
+    assert [block.line for block in found if block.language in ALIASES] == []
+    assert [block.line for block in found if not NOTE.fullmatch(block.note)] == []
+    assert [block.line for block in found if block.note.startswith("file: ") and block.language in RUN] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -171,7 +216,7 @@ def test_the_glossary_is_in_order_and_says_where_things_are() -> None:
     assert [where for where in places if not any((base / where).exists() for base in (PACKAGE, ROOT))] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["docs/commands.md", "docs/tutorial.md"])
 def test_pages_list_all_forms_in_order(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert re.search(r",?\s(?:and\s)?".join(f"`{form}`" for form in FORMS), text)
@@ -200,12 +245,16 @@ def test_modules_that_pages_run_exist() -> None:
     assert [module for module in sorted(named) if importlib.util.find_spec(module) is None] == []
 
 
+@cache
+def files() -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*") if ".venv" not in path.parts[:-1]]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_paths_that_a_page_names_exist(page: Path) -> None:
     """A page may leave out the folders that a path begins with."""
-    files = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*") if ".venv" not in path.parts[:-1]]
     named = re.findall(r"`((?:\w+/)+\w+\.(?:py|md|ir|mind|mlir))`", page.read_text(encoding="utf-8"))
-    assert [name for name in named if not any(file.endswith(name) for file in files)] == []
+    assert [name for name in named if not any(file.endswith(name) for file in files())] == []
 
 
 def test_make_help_lists_every_target(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
+#: What the languages of examples are called.
+LANGUAGES: Mapping[Language, str] = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.
 CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType(
@@ -58,7 +59,7 @@ def explain(entry: CatalogueEntry) -> str:
     if entry.context:
         parts.append(f"The machine-readable form carries: {', '.join(entry.context)}.")
     for language, sample in samples(entry):
-        parts.append(f"Wrong, in {_LANGUAGES[language]}:\n\n{_indent(sample.bad)}")
+        parts.append(f"Wrong, in {LANGUAGES[language]}:\n\n{_indent(sample.bad)}")
         parts.append(f"Right:\n\n{_indent(sample.good)}")
     return "\n\n".join(parts) + "\n"
 

@@ -25,7 +25,7 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.activity import is_float
 from mind_mlir.passes.autodiff_functions import gradient_functions
-from mind_mlir.passes.forms import structured_form
+from mind_mlir.passes.forms import structured_form, without_custom_calls
 from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.support.lazy_dataclass import dataclass
 
@@ -230,7 +230,8 @@ class Unit:
     def _differentiated(self, instance: Instance, wrt: Sequence[int], *, cotangents: bool) -> Instance:
         functions = self._needed([instance.name])
         internal = [replace(function, public=function.name == instance.name) for function in functions]
-        module = structured_form(Module(Functions(internal), self.profile.name))
+        written = Module(Functions(internal), self.profile.name)
+        module = structured_form(without_custom_calls(written))
         modes = ["given" if cotangents and is_float(type_) else "unit" for type_ in instance.results]
         made = gradient_functions(module, instance.name, list(wrt), modes, extensions=True)
         called: dict[str, str] = {}

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 #: What tests read; everything else of the tree stays behind.
-_COPIED = ("mind_mlir", "tests", "examples", "benchmarks", "docs", "dialect", "pyproject.toml", "README.md")
+_COPIED = (
+    "mind_mlir",
+    "tests",
+    "examples",
+    "benchmarks",
+    "docs",
+    "dialect",
+    "website",
+    "pyproject.toml",
+    "README.md",
+)
 _STARTING = 60.0  # seconds, however slow the machine
 _PATIENCE = 10.0  # times as long as without the mutant
 

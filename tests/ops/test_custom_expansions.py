@@ -11,6 +11,7 @@ import pytest
 from custom_harness import both, calling, codes, expansion, function, negated, returning_pair
 
 import mind_mlir
+import mind_mlir.numpy as mnp
 from mind_mlir import (
     Builder,
     DType,
@@ -162,6 +163,18 @@ def test_gradients_go_through_rms_norm() -> None:
             for moved in (step, -step)
         ]
         assert np.sum(found * direction) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+
+
+def test_gradients_in_functions_of_python_go_through_expansions() -> None:
+    """What a traced function differentiates, as `differentiate` does."""
+
+    def total(x: Any) -> Any:
+        return mnp.custom_call(x, target="mind.gelu.v1").sum()
+
+    x = np.linspace(-3, 3, 7)
+    gradient = mind_mlir.differentiate(mind_mlir.jit(total).lower(x).module)
+    (_, wanted) = mind_mlir.interpret(gradient.module, {"x": x})
+    np.testing.assert_allclose(mind_mlir.grad(total)(x), wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [(4,), (5, 1), ()])

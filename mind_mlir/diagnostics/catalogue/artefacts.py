@@ -16,6 +16,19 @@ outputs: %1
 with tempfile.TemporaryDirectory() as folder:
     path = mind_mlir.package(module, Path(folder, "sums"), threads=1)
 """
+_LOADED = "    mind_mlir.load_bundle(path)\n"
+_EIGENVALUES = """\
+import tempfile
+from pathlib import Path
+import numpy as np
+import mind_mlir
+import mind_mlir.numpy as mnp
+attributes = mind_mlir.custom_attributes({"dtype": "f64"})
+@mind_mlir.jit
+def values(x):
+    return mnp.custom_call(x, target="mind.eigh.v1", attrs=attributes)
+lowered = values.lower(np.eye(3)[None])
+"""
 
 _WEIGHTS = """\
 import tempfile
@@ -26,6 +39,17 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(folder, "model.npz")
     np.savez(path, w=np.ones((2, 3), np.float32))
 """
+_NUMBERS = """\
+import tempfile
+from pathlib import Path
+import ml_dtypes
+import numpy as np
+import mind_mlir
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "model.npz")
+    np.savez(path, w=np.ones(3, {}))
+    mind_mlir.load_weights(path)
+"""
 
 ENTRIES = (
     in_python(
@@ -34,15 +58,17 @@ ENTRIES = (
         "is used where a file is missing, or has another byte than when it was written, or where the "
         "manifest is of another format. Write the bundle again with mind-mlir compile --emit=bundle.",
         context=("path", "reason"),
-        bad=_BUNDLE + "    (path / 'sums.o').write_bytes(b'')\n    mind_mlir.load_bundle(path)\n",
-        good=_BUNDLE + "    mind_mlir.load_bundle(path)\n",
+        bad=_BUNDLE + "    (path / 'sums.o').write_bytes(b'')\n" + _LOADED,
+        good=_BUNDLE + _LOADED,
     ),
-    CatalogueEntry(
+    in_python(
         "E6502: code for another machine or processor",
         "Code is for one kind of machine, and uses instructions that its target has: those of the "
         "machine that it was compiled on, unless --target and --target-cpu said otherwise. It is not run "
         "where the processor lacks some. Compile it for the least processor that is to run it.",
         context=("path", "needed", "found"),
+        bad=_BUNDLE.replace("threads=1", "target='aarch64-linux'") + _LOADED,
+        good=_BUNDLE + _LOADED,
     ),
     CatalogueEntry(
         "E6503: a tool that an artefact needs is missing, or fails",
@@ -52,11 +78,14 @@ ENTRIES = (
         "What a tool that fails has said is quoted.",
         context=("tool",),
     ),
-    CatalogueEntry(
+    in_python(
         "E6504: not supported in artefacts",
         "What a program does can be compiled here and now, but not be taken elsewhere: calls of C "
         "functions of this process, for one. The message says what it is.",
         context=("what",),
+        bad=_EIGENVALUES + "with tempfile.TemporaryDirectory() as folder:\n"
+        "    mind_mlir.package(lowered.module, Path(folder, 'values'))\n",
+        good=_EIGENVALUES + "lowered.compile()\n",
     ),
     in_python(
         "E6505: a file of weights that is damaged, or none",
@@ -67,11 +96,13 @@ ENTRIES = (
         bad=_WEIGHTS + "    path.write_bytes(path.read_bytes()[:-1])\n    mind_mlir.load_weights(path)\n",
         good=_WEIGHTS + "    mind_mlir.load_weights(path)\n",
     ),
-    CatalogueEntry(
+    in_python(
         "E6506: weights of a type that is not read",
         "A file of weights is well-formed, but has tensors of a type that there is no array of here. GGUF "
         "has many layouts of quantised numbers: Q8_0 and Q4_0 are kept as they lie, others become f32 with "
         "load_weights(path, dequantize=True).",
         context=("path", "reason"),
+        bad=_NUMBERS.format("ml_dtypes.bfloat16"),
+        good=_NUMBERS.format("np.float32"),
     ),
 )

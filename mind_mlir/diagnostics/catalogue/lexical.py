@@ -154,10 +154,4 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         bad=_PTIR.format('"entrance": "main", '),
         good=_PTIR.format(""),
     ),
-    CatalogueEntry(
-        "E1120: not an ONNX model",
-        "The bytes are no message of ONNX's format, or what they say breaks its rules: a node reads what is "
-        "defined nowhere or defined only behind it, a tensor holds fewer numbers than its shape says, or its "
-        "data lies in a file that is missing or outside of the model's folder.",
-    ),
 )

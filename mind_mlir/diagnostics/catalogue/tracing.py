@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import CatalogueEntry, in_python
+from mind_mlir.diagnostics.catalogue.entry import in_python
 
 _HEAD = "import numpy, mind_mlir\n"
 _X = _HEAD + "x = numpy.ones(3, numpy.float32)\n"
@@ -107,12 +107,6 @@ ENTRIES = (
         "fori_loop counts through integers: its bounds are integer scalars of one dtype.",
         bad=_X + "mind_mlir.fori_loop(0, x.sum(), lambda i, s: s + i, x)\n",
         good=_X + "mind_mlir.fori_loop(0, x.size, lambda i, s: s + i, x)\n",
-    ),
-    CatalogueEntry(
-        "E2420: a node of a model that breaks a rule of its operator",
-        "The operands and attributes of a node in an ONNX model do not go together, for the shapes that the "
-        "model is called with: the message names the node, and what its operator asks for.",
-        context=("operation", "name"),
     ),
     in_python(
         "E5103: gradient of a function whose result is not one float",

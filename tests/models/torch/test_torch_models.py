@@ -440,7 +440,7 @@ def test_blocks_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
     torch._dynamo.register_backend(backend, name="mind_mlir")
     space: dict[str, Any] = {}
     for block in re.findall(
-        r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r"^```python[^\n]*\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     ):
         exec(compile(block, str(PAGE), "exec"), space)  # noqa: S102 -- blocks of our own page
     assert "aten.lgamma.default is not read (once: " in capsys.readouterr().out
