@@ -19,6 +19,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/python.md",
         "docs/numpy.md",
         "docs/random.md",
+        "docs/notebooks.md",
         "docs/custom_calls.md",
         "docs/torch.md",
         "docs/onnx.md",
@@ -28,7 +29,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "examples/models/README.md",
         "examples/digits/README.md",
     ),
-    "Language": ("docs/language.md", "docs/language-reference.md"),
+    "Language": ("docs/language.md", "docs/language-reference.md", "docs/editors.md"),
     "Core IR and PTIR": (
         "docs/tutorial.md",
         operations.HEAD,
@@ -43,6 +44,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Shipping": ("docs/artefacts.md", "docs/serving.md", "examples/c/README.md", "SECURITY.md"),
     "Stages": (
         "docs/stages.md",
+        "docs/explorer.md",
         "docs/optimiser.md",
         "docs/identities.md",
         "docs/schedule.md",
