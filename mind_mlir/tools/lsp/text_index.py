@@ -78,6 +78,7 @@ class TextIndex:
         untyped: Where names are declared whose types the text does not say.
         runnable: Functions that can be run.
         unclear: Names of fields whose struct could not be told somewhere.
+        keywords: Where words of the language begin.
     """
 
     names: list[IndexedName] = field(default_factory=list)
@@ -85,6 +86,7 @@ class TextIndex:
     untyped: list[Span] = field(default_factory=list)
     runnable: list[Runnable] = field(default_factory=list)
     unclear: set[str] = field(default_factory=set)
+    keywords: frozenset[int] = frozenset()
     _visible: list[tuple[int, int, IndexedName]] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
 

@@ -141,6 +141,8 @@ async def test_names_are_explained_found_and_renamed(client: LanguageClient) -> 
     assert "What a layer makes of its input." in await hover("= app|ly(")
     assert "Tensor<f32, [m, k]>" in await hover("hidden |* hidden")
     assert "Declares a variable" in await hover("le|t made")
+    place = editor.at("layer makes o|f its")
+    assert await client.text_document_hover_async(types.HoverParams(editor.document, place)) is None
     assert "32 bits" in await hover("-> f3|2 {")
     place = editor.at("matmul(x, layer.|w)")
     found = await client.text_document_definition_async(types.DefinitionParams(editor.document, place))

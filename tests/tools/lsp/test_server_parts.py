@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from cli_harness import invoke
 from lsprotocol.types import Position, RenameParams, TextDocumentIdentifier
 
 from mind_mlir.diagnostics import SourceText
@@ -156,3 +158,13 @@ def test_open_dimensions_are_bound_to_what_the_program_takes() -> None:
     outcome = runs.gradient("a.mind", text, "main")
     assert outcome.is_good, outcome.text
     assert outcome.summary == "the gradient of main with n = 4, m = 4"
+
+
+def test_without_pygls_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("pygls.", "mind_mlir.tools.lsp."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    result = invoke("lsp")
+    assert result.exit_code == 1
+    assert "error[E7003]: the language server needs the package pygls" in result.stderr
+    assert "pip install 'mind-mlir[lsp]'" in result.stderr
