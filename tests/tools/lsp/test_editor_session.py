@@ -22,7 +22,7 @@ import math::sqrt;
 
 struct Layer { w: Tensor<f32, [n, k]>, b: Tensor<f32, [k]> }
 
-// What a layer makes of its input.
+// What a layer makes of its input. It is for any number of rows.
 fn apply(layer: Layer, x: Tensor<f32, [m, n]>) -> Tensor<f32, [m, k]> {
     let hidden = matmul(x, layer.w);
     sqrt(hidden * hidden) + layer.b
@@ -141,7 +141,7 @@ async def test_names_are_explained_found_and_renamed(client: LanguageClient) -> 
     assert "What a layer makes of its input." in await hover("= app|ly(")
     assert "Tensor<f32, [m, k]>" in await hover("hidden |* hidden")
     assert "Declares a variable" in await hover("le|t made")
-    place = editor.at("layer makes o|f its")
+    place = editor.at("It is fo|r any")
     assert await client.text_document_hover_async(types.HoverParams(editor.document, place)) is None
     assert "32 bits" in await hover("-> f3|2 {")
     place = editor.at("matmul(x, layer.|w)")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from cli_harness import invoke
-from lsprotocol.types import Position, RenameParams, TextDocumentIdentifier
+from lsprotocol.types import CompletionParams, Position, RenameParams, TextDocumentIdentifier
 
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
-from mind_mlir.tools.lsp import checks, navigation, runs, worker
+from mind_mlir.tools.lsp import checks, completion, navigation, runs, worker
 from mind_mlir.tools.lsp.constructs import CONSTRUCTS
 from mind_mlir.tools.lsp.documents import Document, KnownTypes
 from mind_mlir.tools.lsp.editor_languages import index_of
@@ -105,6 +105,33 @@ def test_a_program_with_another_name_is_as_right_as_before(name: str) -> None:
         assert checks.check("after", name, changed).findings == [], found.name
         renamed += 1
     assert renamed > 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("let a: ", ["i32", "i64"]),
+        ("let a: (f32, ", ["i32", "i64"]),
+        ("let a: Tensor<", ["i32", "i64"]),
+        ("let a: Tensor<f32, [", ["n"]),
+        ("let a = x[n:", ["P", "M"]),
+        ("let a = P { w: ", ["w", "v"]),
+        ("q.", ["w", "v"]),
+        ("sum(x, ", ["axes", "keepdims"]),
+        ("sum(x, keepdims=", ["true", "false"]),
+        ("cast(x, dtype=", ["i32", "i64"]),
+        ("g(p=q, ", ["p=", "x="]),
+        ("// q.", []),
+    ],
+)
+def test_completion_knows_what_may_stand_where(typed: str, first: list[str]) -> None:
+    head = "struct P { w: f32, v: f32 }\ntype M = f32;\n"
+    head += "fn g(p: P, x: Tensor<f32, [n]>) -> f32 {\n    let q = p;\n"
+    document = Document("file:///a.mind", 1, f"{head}    {typed}\n}}\n")
+    place = document.places.position(len(head) + 4 + len(typed))
+    about = TextDocumentIdentifier(document.uri)
+    found = completion.completion(document, CompletionParams(about, place)).items
+    assert [each.label for each in found[:2]] == first
 
 
 async def answered(job: str, *arguments: object, seconds: int) -> object:
