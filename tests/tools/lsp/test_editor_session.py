@@ -128,6 +128,33 @@ async def test_other_places_are_related(client: LanguageClient) -> None:
     editor.close()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "meant"),
+    [
+        ("meant.mind", "fn f(x: f32) -> f32 {\n    sqr(x)\n}\n", "sqrt"),
+        ("meant.ir", '%0 = Inptu {name="x"} : tensor<f32[2]>\noutputs: %0\n', "Input"),
+    ],
+)
+async def test_a_name_that_was_meant_is_offered(
+    client: LanguageClient, name: str, text: str, meant: str
+) -> None:
+    editor = Editor(client, name, text)
+    wrong = (await editor.findings())[0]
+    context = types.CodeActionContext([wrong])
+    found = await client.text_document_code_action_async(
+        types.CodeActionParams(editor.document, wrong.range, context)
+    )
+    fix, explanation = found or ()
+    assert isinstance(fix, types.CodeAction)
+    assert fix.title == f"Change to '{meant}'"
+    assert fix.edit is not None
+    assert fix.edit.changes is not None
+    (edit,) = fix.edit.changes[editor.uri]
+    assert (edit.new_text, edit.range) == (meant, wrong.range)
+    assert explanation.title.startswith(f"Explain {wrong.code}: ")
+    editor.close()
+
+
 async def test_names_are_explained_found_and_renamed(client: LanguageClient) -> None:
     editor = Editor(client, "names.mind", PROGRAM)
     await editor.findings()
