@@ -161,6 +161,14 @@ def test_a_job_that_crashes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(crash())
 
 
+def test_modules_beside_a_text_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "numpy.py").write_text("raise SystemExit('taken from the folder of the text')\n")
+    found = asyncio.run(answered("check", "u", "a.mind", "fn", seconds=20))
+    assert isinstance(found, tuple)
+    assert [each.code for each in found[0]] == ["E1101"]
+
+
 def test_a_job_that_hangs_is_ended() -> None:
     text = "fn main(x: f64) -> f64 {\n    while x * x >= 0.0 {\n        x = sin(x);\n    }\n    x\n}\n"
     start = time.monotonic()
