@@ -250,7 +250,7 @@ async def test_functions_run_and_are_differentiated(client: LanguageClient) -> N
     assert text.startswith("# loss with n = 4, k = 4, m = 4 on random inputs (seed 0)\n")
     (told,) = client.messages
     assert told.type is types.MessageType.Info
-    assert "float32[]" in told.message
+    assert "(seed 0): result: float32[] " in told.message
     assert (await execute("mind-mlir.gradient", "loss")).count("MatMul") >= 2
     assert Path(client.shown_documents[-1].uri.removeprefix("file://")).name == "loss.gradient.ir"
     editor.change("fn main() -> i64 {\n    1 + x\n}\n")
