@@ -90,7 +90,7 @@ def bound(program: Program, bindings: Mapping[str, int] | None) -> Program:
         TypeError: It is no mapping from strings to integers.
         ValueError: An extent is negative, or the program has no such symbol.
     """
-    return bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program)))
+    return program if bindings is None else bind(program, checked_bindings(bindings, symbols_of(program)))
 
 
 def bound_type(type_: ValueType, bindings: Mapping[str, int]) -> ValueType:

@@ -26,8 +26,9 @@ from mind_mlir.support.suggestions import did_you_mean
 Spans: TypeAlias = "dict[Path, Span]"
 
 _STRING = r'"(?:[^"\\\n]|\\[^\n])*+"'
-_SKIPPED = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")
-_TOKEN = token_pattern(
+_BLANK = r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+"
+_SKIPPED = re.compile(_BLANK)
+_KINDS = token_pattern(
     {
         "VALUE": r"%(?:[0-9]++|[A-Za-z_][\w.]*+)",
         "SYMBOL": rf"@(?:[A-Za-z_][\w.]*+|{_STRING})",
@@ -41,6 +42,8 @@ _TOKEN = token_pattern(
     },
     flags=re.S | re.A,
 )
+#: A token, and what stands before it.
+_TOKEN = re.compile(f"(?u:{_BLANK})(?:{_KINDS.pattern})", _KINDS.flags)
 _TENSOR = re.compile(
     rf"""(?:tensor|dense)\s*+<\s*+(?P<dtype>\w++)\s*+
     (?:(?:,|x\b)\s*+(?P<shape>(?:[^">\n]|{_STRING})*+))?>""",
@@ -142,10 +145,11 @@ class TextReader(Cursor):
     def go_to(self, position: int) -> None:
         """Go on reading at a position."""
         self.end = position
-        found = _TOKEN.match(self.text, self.skip(position))
+        found = _TOKEN.match(self.text, position)
         assert found is not None, "one of the alternatives always matches"
-        self.word = found[0]
-        self.token = Token(found.lastgroup or "END", self.word, found.start(), found.end())
+        kind = found.lastgroup or "END"
+        self.word = found[kind]
+        self.token = Token(kind, self.word, *found.span(kind))
 
     def skip(self, position: int) -> int:
         """Return where the token behind a position begins, without looking at it: a string may be large."""

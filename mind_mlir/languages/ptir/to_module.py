@@ -97,10 +97,11 @@ def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
     """Return the module as far as there is one, and everything there is to say about the program."""
     program = seeded(argument_checks.expect(program, Program, "program", PROGRAM))
     findings = Findings()
-    if symbols_of(program):
+    if unbound := symbols_of(program):
         for function in program.functions:
             program = bind(program, derived_extents(function))
-    if unbound := symbols_of(program):
+        unbound = symbols_of(program)
+    if unbound:
         _not_bound(program, unbound, findings)
         return Converted(Module(Functions(), PTIR.name), FrozenDict(), program.entry), findings.kept
     regions = PtirRegions.of(program, findings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from mind_mlir.tools.lsp.checks import Checked
     from mind_mlir.tools.lsp.documents import Document
 
-#: Seconds without a keystroke after which a text is checked.
-_PAUSE = 0.015
+#: Seconds after which a keystroke is one by itself, whose text is checked at once; and seconds that others
+#: wait for the next one.
+_ALONE, _PAUSE = 0.1, 0.03
 #: Seconds that a check may go on for a version that is no longer the last.
 _SUPERSEDED = 1.0
 #: Seconds that a check may take.
@@ -41,6 +43,7 @@ class Analyst:
         self._worker = Worker()
         self._busy = asyncio.Lock()
         self._checked: Document | None = None
+        self._last = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -56,12 +59,15 @@ class Analyst:
 
     def look_at(self, document: Document) -> None:
         """Check a version of a text soon, unless a newer one comes."""
-        task = asyncio.get_running_loop().create_task(self._look_at(document))
+        now = time.monotonic()
+        pause = 0.0 if now - self._last > _ALONE else _PAUSE
+        self._last = now
+        task = asyncio.get_running_loop().create_task(self._look_at(document, pause))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _look_at(self, document: Document) -> None:
-        await asyncio.sleep(_PAUSE)
+    async def _look_at(self, document: Document, pause: float) -> None:
+        await asyncio.sleep(pause)
         if not self._is_current(document):
             return
         while not await self._is_free():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.ops.attribute_kinds import AttrKind
 
 if TYPE_CHECKING:
     from mind_mlir.ops.opdef import AttributeDef
@@ -40,6 +43,8 @@ def of_attribute(attribute: AttributeDef, mark: str) -> Candidate:
     return Candidate(0, "attribute", attribute.name, text, f"{detail}: {attribute.doc}")
 
 
-def of_choice(choice: str, detail: str = "") -> Candidate:
-    """Return a word that an attribute may be."""
-    return Candidate(0, "choice", choice, choice, detail)
+def of_values(attribute: AttributeDef, dtypes: Iterable[str]) -> Iterator[Candidate]:
+    """Yield what an attribute may be, where that is one of some words; of dtypes, those of the language."""
+    words = {AttrKind.BOOL: ("true", "false"), AttrKind.DTYPE: tuple(dtypes)}
+    for word in attribute.choices or words.get(attribute.kind, ()):
+        yield Candidate(0, "choice", word, word)

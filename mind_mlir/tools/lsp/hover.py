@@ -28,7 +28,7 @@ def hover(document: Document, params: HoverParams) -> Hover | None:
         text, span = name_text(document, found), (found.start, found.end)
     else:
         word = word_at(document, offset)
-        if document.language.format == "mind" and document.text[slice(*word)] in CONSTRUCTS:
+        if word[0] in document.index.keywords:
             written, meaning = CONSTRUCTS[document.text[slice(*word)]]
             text, span = f"{_code(document, written)}\n\n{meaning}", word
         else:

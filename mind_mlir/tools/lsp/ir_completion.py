@@ -14,7 +14,7 @@ from mind_mlir.languages.core.operations import CALL_KEYWORD
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, compact_names, forms
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.tools.cli.reference import signature
-from mind_mlir.tools.lsp.candidates import Candidate, of_attribute, of_choice, of_name
+from mind_mlir.tools.lsp.candidates import Candidate, of_attribute, of_name, of_values
 from mind_mlir.tools.lsp.operation_names import contract_record, core_record
 from mind_mlir.tools.lsp.text_index import IndexedName
 
@@ -61,7 +61,7 @@ def _candidates(document: Document, offset: int, line: str, mark: str) -> Iterat
                 yield of_name(0, name)
         return
     if _TYPED.search(line):
-        yield from _dtypes(format_)
+        yield from (Candidate(0, "dtype", name, name) for name in _dtypes(format_))
         return
     if _OPERATION.search(line) and "{" not in line and "(" not in line:
         yield from _operations(format_)
@@ -73,12 +73,11 @@ def _candidates(document: Document, offset: int, line: str, mark: str) -> Iterat
     yield from _attributes(format_, record, line)
 
 
-def _dtypes(format_: str) -> Iterator[Candidate]:
+def _dtypes(format_: str) -> list[str]:
+    """Return the names of dtypes in a format."""
     if format_ == "display":
-        names = list(DTYPE_NAMES.values())
-    else:
-        names = [each.core_name for each in (CORE_V1.dtypes if format_ == "core" else DType)]
-    yield from (Candidate(0, "dtype", name, name) for name in names)
+        return list(DTYPE_NAMES.values())
+    return [each.core_name for each in (CORE_V1.dtypes if format_ == "core" else DType)]
 
 
 def _operations(format_: str) -> Iterator[Candidate]:
@@ -108,11 +107,7 @@ def _attributes(format_: str, record: OpDef, line: str) -> Iterator[Candidate]:
     named = _VALUE.search(line)
     attribute = next((each for each in record.attributes if named and each.name == named[1]), None)
     if attribute is not None:
-        yield from map(of_choice, attribute.choices)
-        if attribute.kind.phrase.startswith("truth"):
-            yield from map(of_choice, ("true", "false"))
-        if "dtype" in attribute.name:
-            yield from _dtypes(format_)
+        yield from of_values(attribute, _dtypes(format_))
         return
     mark = {"core": "=", "compact": "[", "display": ": "}[format_]
     if format_ == "core" and line.count("{") <= line.count("}"):

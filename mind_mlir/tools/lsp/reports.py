@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: What every report says it is from.
 SOURCE = "mind-mlir"
-_MEANT = re.compile(r"; did you mean '?([%@^]?[\w.]+)'?\?")
+_MEANT = re.compile(r"\bdid you mean '?([%@^]?[\w.]+)'?\?")
 
 
 def report(document: Document, finding: TextFinding, page: Callable[[str], str | None]) -> Diagnostic:

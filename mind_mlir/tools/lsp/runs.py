@@ -13,7 +13,7 @@ from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.types import SymbolicDim
-from mind_mlir.languages.programs.kinds import kind_of
+from mind_mlir.languages.programs.kinds import kind_of, language_of
 from mind_mlir.languages.programs.sources import read_any
 from mind_mlir.passes.verify import verify
 from mind_mlir.support.options import CompileOptions
@@ -53,9 +53,10 @@ def run(name: str, text: str, function: str | None) -> JobOutcome:
     except MindError as error:
         return _failed(error)
     interface = interface_of(entry_function(module))
-    results = [
-        f"{each.label}: {_summary(array)}" for each, array in zip(interface.outputs, outputs, strict=True)
-    ]
+    labels = [each.label for each in interface.outputs]
+    if "mind" in language_of(SourceText(name, text), tools=True).formats:  # whose values have no such names
+        labels = ["result"] if len(labels) == 1 else [f"result {place}" for place in range(len(labels))]
+    results = [f"{label}: {_summary(array)}" for label, array in zip(labels, outputs, strict=True)]
     head = f"{function or 'the program'}{_with(extents)} on random inputs (seed 0)"
     lines = [
         f"# {head}",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.languages.mind.elaboration.builtins import builtins, modules
 from mind_mlir.languages.mind.elaboration.types import DTYPES
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
-from mind_mlir.tools.lsp.candidates import Candidate, of_attribute, of_choice, of_name
+from mind_mlir.tools.lsp.candidates import Candidate, of_attribute, of_name, of_values
 from mind_mlir.tools.lsp.operation_names import operation_named
+from mind_mlir.tools.lsp.surface_bodies import spelled
 from mind_mlir.tools.lsp.surface_scopes import TYPE_NAMES
 from mind_mlir.tools.lsp.words import open_brackets, word_at
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _IMPORTED = re.compile(r"\bimport\s+(?:(\w+)\s*::\s*\{?[\w\s,]*)?\w*\Z")
 _DOTTED = re.compile(r"([A-Za-z_]\w*(?:\s*\.\s*\w+)*)\s*\.\s*\w*\Z")
 #: What stands before a type.
-_TYPED = re.compile(r"(?:\b\w+\s*:|->|\btype\s+\w+\s*=|[:>(,]\s*\()\s*\w*\Z")
+_TYPED = re.compile(r"(?:(?:\b\w+\s*:|->)\s*(?:\([^()]*)?|\btype\s+\w+\s*=\s*)\w*\Z")
 _TENSOR = re.compile(r"\bTensor\s*<\s*(\w*)\Z")
 _SHAPE = re.compile(r"\bTensor\s*<\s*\w+\s*,\s*\[[^\]<>]*\Z")
 _NAMED = re.compile(r"(\w+)\s*=\s*\w*\Z")
@@ -53,7 +54,7 @@ def _candidates(document: Document, span: Span) -> Iterator[Candidate]:
         yield from (Candidate(0, "dtype", name, name) for name in DTYPES)
     elif _SHAPE.search(before):
         yield from _visible(document, span[0], ("dimension",))
-    elif _TYPED.search(line) and not _in_literal(document, span[0]):
+    elif _TYPED.search(line) and _may_be_typed(document, span[0]):
         yield from (Candidate(1, "dtype", name, name) for name in TYPE_NAMES)
         yield from _visible(document, span[0], _KINDS_OF_TYPES[:2])
     else:
@@ -98,7 +99,7 @@ def _fields(document: Document, offset: int, path: list[str]) -> Iterator[Candid
 
 
 def _type_of(document: Document, name: IndexedName) -> str:
-    return name.type or document.types.get(name.declared or (-1, -1), "")
+    return name.type or spelled(name.syntax) or document.types.get(name.declared or (-1, -1), "")
 
 
 def _struct(visible: dict[str, IndexedName], type_: str) -> IndexedName | None:
@@ -110,12 +111,12 @@ def _struct(visible: dict[str, IndexedName], type_: str) -> IndexedName | None:
     return None
 
 
-def _in_literal(document: Document, offset: int) -> bool:
-    """Return whether a place stands in braces behind the name of a struct, where `w:` is no type."""
+def _may_be_typed(document: Document, offset: int) -> bool:
+    """Return whether a colon before a place says a type: not in a slice, nor in a struct's value."""
     opened = open_brackets(document.text, offset)
     if not opened or opened[-1].kind != "{":
-        return False
-    return _literal_struct(document, opened[-1].start) is not None
+        return not opened or opened[-1].kind != "["
+    return _literal_struct(document, opened[-1].start) is None
 
 
 def _literal_struct(document: Document, brace: int) -> IndexedName | None:
@@ -153,11 +154,7 @@ def _arguments(document: Document, span: Span, bracket: int) -> Iterator[Candida
         if named is None:
             yield of_attribute(each, "=")
         elif named[1] == each.name:
-            yield from (of_choice(choice) for choice in each.choices)
-            if "dtype" in each.name:
-                yield from (Candidate(0, "dtype", name, name) for name in DTYPES)
-            if each.kind.phrase.startswith("truth"):
-                yield from map(of_choice, ("true", "false"))
+            yield from of_values(each, DTYPES)
     if named is None and function is not None:
         for parameter in function.parameters.values():
             yield of_name(2, parameter)._replace(label=f"{parameter.name}=", text=f"{parameter.name}=")

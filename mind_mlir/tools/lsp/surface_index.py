@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 def surface_index(source: SourceText) -> TextIndex:
     """Return the names of a `.mind` text."""
-    tree = read(source).program
-    index = TextIndex()
+    reading = read(source)
+    tree, keywords = reading.program, [token.start for token in reading.tokens if token.kind == "keyword"]
+    index = TextIndex(keywords=frozenset(keywords))
     scopes = SurfaceScopes(index, len(source.text))
     indexer = _FileIndexer(source.text, scopes)
     for item in tree.items:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -78,6 +78,7 @@ class TextIndex:
         untyped: Where names are declared whose types the text does not say.
         runnable: Functions that can be run.
         unclear: Names of fields whose struct could not be told somewhere.
+        keywords: Where words of the language begin.
     """
 
     names: list[IndexedName] = field(default_factory=list)
@@ -85,6 +86,7 @@ class TextIndex:
     untyped: list[Span] = field(default_factory=list)
     runnable: list[Runnable] = field(default_factory=list)
     unclear: set[str] = field(default_factory=set)
+    keywords: frozenset[int] = frozenset()
     _visible: list[tuple[int, int, IndexedName]] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
 
@@ -122,13 +124,6 @@ class TextIndex:
     def of(self, name: IndexedName) -> list[Occurrence]:
         """Return all places where a name stands."""
         return [each for each in self.occurrences if each.name is name]
-
-    def within(self, span: Span) -> Iterator[Occurrence]:
-        """Yield the names that begin in a span."""
-        for place in range(bisect_right(self._starts, span[0] - 1), len(self.occurrences)):
-            if self.occurrences[place].start >= span[1]:
-                return
-            yield self.occurrences[place]
 
     def spans_of(self, text: str) -> list[tuple[int, int, IndexedName]]:
         """Return where what is called ``text`` can be seen, and what it is."""

@@ -22,7 +22,7 @@ import math::sqrt;
 
 struct Layer { w: Tensor<f32, [n, k]>, b: Tensor<f32, [k]> }
 
-// What a layer makes of its input.
+// What a layer makes of its input. It is for any number of rows.
 fn apply(layer: Layer, x: Tensor<f32, [m, n]>) -> Tensor<f32, [m, k]> {
     let hidden = matmul(x, layer.w);
     sqrt(hidden * hidden) + layer.b
@@ -128,6 +128,33 @@ async def test_other_places_are_related(client: LanguageClient) -> None:
     editor.close()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "meant"),
+    [
+        ("meant.mind", "fn f(x: f32) -> f32 {\n    sqr(x)\n}\n", "sqrt"),
+        ("meant.ir", '%0 = Inptu {name="x"} : tensor<f32[2]>\noutputs: %0\n', "Input"),
+    ],
+)
+async def test_a_name_that_was_meant_is_offered(
+    client: LanguageClient, name: str, text: str, meant: str
+) -> None:
+    editor = Editor(client, name, text)
+    wrong = (await editor.findings())[0]
+    context = types.CodeActionContext([wrong])
+    found = await client.text_document_code_action_async(
+        types.CodeActionParams(editor.document, wrong.range, context)
+    )
+    fix, explanation = found or ()
+    assert isinstance(fix, types.CodeAction)
+    assert fix.title == f"Change to '{meant}'"
+    assert fix.edit is not None
+    assert fix.edit.changes is not None
+    (edit,) = fix.edit.changes[editor.uri]
+    assert (edit.new_text, edit.range) == (meant, wrong.range)
+    assert explanation.title.startswith(f"Explain {wrong.code}: ")
+    editor.close()
+
+
 async def test_names_are_explained_found_and_renamed(client: LanguageClient) -> None:
     editor = Editor(client, "names.mind", PROGRAM)
     await editor.findings()
@@ -141,6 +168,8 @@ async def test_names_are_explained_found_and_renamed(client: LanguageClient) -> 
     assert "What a layer makes of its input." in await hover("= app|ly(")
     assert "Tensor<f32, [m, k]>" in await hover("hidden |* hidden")
     assert "Declares a variable" in await hover("le|t made")
+    place = editor.at("It is fo|r any")
+    assert await client.text_document_hover_async(types.HoverParams(editor.document, place)) is None
     assert "32 bits" in await hover("-> f3|2 {")
     place = editor.at("matmul(x, layer.|w)")
     found = await client.text_document_definition_async(types.DefinitionParams(editor.document, place))
@@ -221,7 +250,7 @@ async def test_functions_run_and_are_differentiated(client: LanguageClient) -> N
     assert text.startswith("# loss with n = 4, k = 4, m = 4 on random inputs (seed 0)\n")
     (told,) = client.messages
     assert told.type is types.MessageType.Info
-    assert "float32[]" in told.message
+    assert "(seed 0): result: float32[] " in told.message
     assert (await execute("mind-mlir.gradient", "loss")).count("MatMul") >= 2
     assert Path(client.shown_documents[-1].uri.removeprefix("file://")).name == "loss.gradient.ir"
     editor.change("fn main() -> i64 {\n    1 + x\n}\n")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from lsprotocol.types import Position, RenameParams, TextDocumentIdentifier
+from cli_harness import invoke
+from lsprotocol.types import CompletionParams, Position, RenameParams, TextDocumentIdentifier
 
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
-from mind_mlir.tools.lsp import checks, navigation, runs, worker
+from mind_mlir.tools.lsp import checks, completion, navigation, runs, worker
 from mind_mlir.tools.lsp.constructs import CONSTRUCTS
 from mind_mlir.tools.lsp.documents import Document, KnownTypes
 from mind_mlir.tools.lsp.editor_languages import index_of
@@ -105,6 +107,33 @@ def test_a_program_with_another_name_is_as_right_as_before(name: str) -> None:
     assert renamed > 1
 
 
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("let a: ", ["i32", "i64"]),
+        ("let a: (f32, ", ["i32", "i64"]),
+        ("let a: Tensor<", ["i32", "i64"]),
+        ("let a: Tensor<f32, [", ["n"]),
+        ("let a = x[n:", ["P", "M"]),
+        ("let a = P { w: ", ["w", "v"]),
+        ("q.", ["w", "v"]),
+        ("sum(x, ", ["axes", "keepdims"]),
+        ("sum(x, keepdims=", ["true", "false"]),
+        ("cast(x, dtype=", ["i32", "i64"]),
+        ("g(p=q, ", ["p=", "x="]),
+        ("// q.", []),
+    ],
+)
+def test_completion_knows_what_may_stand_where(typed: str, first: list[str]) -> None:
+    head = "struct P { w: f32, v: f32 }\ntype M = f32;\n"
+    head += "fn g(p: P, x: Tensor<f32, [n]>) -> f32 {\n    let q = p;\n"
+    document = Document("file:///a.mind", 1, f"{head}    {typed}\n}}\n")
+    place = document.places.position(len(head) + 4 + len(typed))
+    about = TextDocumentIdentifier(document.uri)
+    found = completion.completion(document, CompletionParams(about, place)).items
+    assert [each.label for each in found[:2]] == first
+
+
 async def answered(job: str, *arguments: object, seconds: int) -> object:
     process = Worker()
     try:
@@ -132,6 +161,14 @@ def test_a_job_that_crashes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(crash())
 
 
+def test_modules_beside_a_text_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "numpy.py").write_text("raise SystemExit('taken from the folder of the text')\n")
+    found = asyncio.run(answered("check", "u", "a.mind", "fn", seconds=20))
+    assert isinstance(found, tuple)
+    assert [each.code for each in found[0]] == ["E1101"]
+
+
 def test_a_job_that_hangs_is_ended() -> None:
     text = "fn main(x: f64) -> f64 {\n    while x * x >= 0.0 {\n        x = sin(x);\n    }\n    x\n}\n"
     start = time.monotonic()
@@ -156,3 +193,13 @@ def test_open_dimensions_are_bound_to_what_the_program_takes() -> None:
     outcome = runs.gradient("a.mind", text, "main")
     assert outcome.is_good, outcome.text
     assert outcome.summary == "the gradient of main with n = 4, m = 4"
+
+
+def test_without_pygls_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("pygls.", "mind_mlir.tools.lsp."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    result = invoke("lsp")
+    assert result.exit_code == 1
+    assert "error[E7003]: the language server needs the package pygls" in result.stderr
+    assert "pip install 'mind-mlir[lsp]'" in result.stderr

@@ -65,7 +65,7 @@ def test_a_second_look_sees_what_a_first_one_sees(path: Path) -> None:
     draw = random.Random(path.name)  # noqa: S311 -- the same edits in every run
     lines = path.read_text(encoding="utf-8").split("\n")
     memory: Memory = {}
-    for _ in range(12):
+    for _ in range(6):
         text = "\n".join(lines)
         again, first = seen(program(text), memory), seen(program(text), {})
         assert again.types == first.types
