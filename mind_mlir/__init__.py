@@ -18,6 +18,7 @@ from mind_mlir.support.loading import loading
 from mind_mlir.support.version import VERSION
 
 if TYPE_CHECKING:
+    from mind_mlir import numpy as numpy
     from mind_mlir.builders.builder import Builder as Builder
     from mind_mlir.builders.function_builder import ModuleBuilder as ModuleBuilder
     from mind_mlir.conversion import Conversion as Conversion
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module as Module
     from mind_mlir.ir.types import DType as DType
     from mind_mlir.ir.types import TensorType as TensorType
+    from mind_mlir.languages import ptir as ptir
     from mind_mlir.languages.core.printer import print_module as print_module
     from mind_mlir.languages.mind.expression_lowering import lower_expression as lower_expression
     from mind_mlir.languages.mind.program import SurfaceProgram as SurfaceProgram

@@ -129,6 +129,12 @@ def test_every_public_class_has_a_short_repr() -> None:
 def test_the_package_lists_what_is_public() -> None:
     listed = {name for name in dir(mind_mlir) if not name.startswith("__")}
     assert listed == {*mind_mlir.__all__, "numpy", "ptir"}
+    functions: Any = mind_mlir.numpy
+    assert dir(functions) == sorted(functions.__all__)
+    assert not any(name.startswith("_") for name in functions.__all__)
+    for part, some in ((functions.linalg, "solve"), (functions.fft, "rfft")):
+        assert some in dir(part)
+        assert all(getattr(part, name).__module__ == "mind_mlir.numpy" for name in dir(part))
 
 
 def test_what_is_large_has_a_short_repr() -> None:

@@ -69,6 +69,7 @@ assert_type(summed(X, 2.0), NDArray[np.float32])
 assert_type(summed(X, scale=2.0), NDArray[np.float32])
 assert_type(mnp.tanh(X), mnp.Array)
 assert_type(mnp.linalg.inv(X), mnp.Array)
+assert_type(mind_mlir.numpy.exp(X), mnp.Array)
 assert_type(mind_mlir.compile(mind_mlir.verify(MODULE))(X), tuple[NDArray[Any], ...])
 
 scaled(X, "two")  # type: ignore[arg-type]  # that is what is tested

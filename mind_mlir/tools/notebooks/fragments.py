@@ -61,11 +61,16 @@ def folded(title: str, body: str, *, is_open: bool = False) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    """Return rows, whose cells are HTML, below a head of plain text; columns of numbers end at the right."""
+    """Return rows, whose cells are HTML, below a head of plain text; columns of numbers end at the right.
+
+    The last cell of a row that has fewer takes the room of the others.
+    """
     right = set(numbers)
 
     def row(cells: Sequence[str], tag: str) -> str:
         kinds = [' class="n"' if place in right else "" for place in range(len(cells))]
+        if len(cells) < len(head):
+            kinds[-1] = f' colspan="{len(head) - len(cells) + 1}"'
         return "".join(f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells, strict=True))
 
     lines = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)

@@ -37,12 +37,13 @@ def profile(shown: TimeProfile) -> str:
     found: Table = profile_table(shown)
     bars = [row.seconds / shown.seconds if shown.seconds else 0.0 for row in shown.rows]
     bars += [0.0] * (len(found.rows) - len(bars))
-    width = len(found.columns)
-    rows = []
-    for cells, share in zip(found.rows, bars, strict=True):
-        bar = f'<span class="g" style="width:{share * _BAR_WIDTH:.2f}em"></span>'
-        padded = [*cells, *[""] * (width - len(cells))]
-        rows.append([bar, *map(escaped, padded)])
+    rows = [
+        [
+            f'<span class="g" style="width:{share * _BAR_WIDTH:.2f}em"></span>' if share else "",
+            *map(escaped, cells),
+        ]
+        for cells, share in zip(found.rows, bars, strict=True)
+    ]
     numbers = [place + 1 for place, at_right in enumerate(found.columns.values()) if at_right]
     lines = "".join(f'<div class="d">{escaped(line)}</div>' for line in found.notes)
     return fragment(
