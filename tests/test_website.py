@@ -116,7 +116,7 @@ def test_the_list_of_codes_is_up_to_date() -> None:
 def test_every_public_name_has_a_page(made: Site) -> None:
     assert {f"api/{name}.md" for name in mind_mlir.__all__} <= set(made.texts)
     text = made.texts["api/compile.md"]
-    assert text.startswith("# compile\n")
+    assert text.startswith("---\nsearch:\n  boost: 1.0\n---\n\n# compile\n")
     assert "[`Executable`](Executable.md)" in text
     assert "| [`compile`](compile.md) | Compile a module" in made.texts["api/index.md"]
 

@@ -85,8 +85,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/design/bindings.md",
     ),
 }
-#: How much pages of a tab count for the search, where that is not 1.
-WEIGHTS = {"Start": 2.0, "Development": 0.5}
+#: How much the pages of tabs, and of folders of the site, count for the search, where that is not 1.
+WEIGHTS = {"Start": 2.0, "Development": 0.5, "errors": 0.4, "operations": 0.4, "sources": 0.4}
 #: Where pages are on the site that lie elsewhere in the tree than in `docs`.
 _PLACES = {
     api.HEAD: api.PLACE,
@@ -105,6 +105,12 @@ _PLACES = {
 def place_of(path: str) -> str:
     """Return where the page that lies at `path` in the tree is on the site."""
     return _PLACES.get(path, path.removeprefix("docs/"))
+
+
+def weight_of(place: str) -> float:
+    """Return how much a page of the site counts for the search."""
+    tabs = [tab for tab, section in SECTIONS.items() if place in map(place_of, section)]
+    return next((WEIGHTS[each] for each in (place.partition("/")[0], *tabs) if each in WEIGHTS), 1.0)
 
 
 def pages() -> tuple[str, ...]:

@@ -55,12 +55,14 @@ def site() -> Site:
         {title: [parts.get(path, navigation.place_of(path)) for path in section]}
         for title, section in navigation.SECTIONS.items()
     ]
-    for title, weight in navigation.WEIGHTS.items():
-        for place in map(navigation.place_of, navigation.SECTIONS[title]):
-            texts[place] = f"---\nsearch:\n  boost: {weight}\n---\n\n{texts[place]}"
     files = {places[target]: ROOT / target for target in shown}
     files |= {f"assets/{name}": Path(__file__).with_name(name) for name in _ASSETS}
     codes = {code: error_index.place_of(code) for code in CATALOGUE}
     texts = {place: codes_linked(place, text, codes) for place, text in texts.items()}
-    # Programs of the surface language look like Rust to who highlights them.
-    return Site({place: _MIND.sub("```rust", text) for place, text in texts.items()}, files, menu)
+    return Site({place: _for_theme(place, text) for place, text in texts.items()}, files, menu)
+
+
+def _for_theme(place: str, text: str) -> str:
+    """Return a page with its weight for the search; programs of `.mind` are coloured as Rust is."""
+    head = f"---\nsearch:\n  boost: {navigation.weight_of(place)}\n---\n\n"
+    return head + _MIND.sub("```rust", text)
