@@ -43,7 +43,7 @@ def grad(
         TypeError: ``function`` cannot be called, or ``argnums`` is not of the type above.
         ValueError: ``argnums`` names no parameter, or a static one.
     """
-    return _staged(function).grad(argnums)
+    return staged_function(function).grad(argnums)
 
 
 @public
@@ -51,7 +51,7 @@ def value_and_grad(
     function: Callable[..., Any], argnums: Any = 0
 ) -> GradientFunction | StagedMethod[..., Any] | OpenFunction:
     """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
-    return _staged(function).value_and_grad(argnums)
+    return staged_function(function).value_and_grad(argnums)
 
 
 @public
@@ -70,17 +70,17 @@ def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any
     Raises:
         TypeError: ``function`` cannot be called; or as its call.
     """
-    return _staged(function).vjp(*args, **kwargs)
+    return staged_function(function).vjp(*args, **kwargs)
 
 
-def _staged(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction:
+def staged_function(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction:
     """Return a function as one that is compiled, the same each time."""
     # An `OpenFunction`, too, has gradients of its own; few programs load one.
     if isinstance(function, (StagedFunction, StagedMethod)) or hasattr(type(function), "value_and_grad"):
         return cast("StagedFunction", function)
     plain, subject = unbound(function)
     if subject is not None:
-        made = _staged(plain)
+        made = staged_function(plain)
         assert isinstance(made, StagedFunction), "functions are bound once"
         return StagedMethod(made, subject)
     if not callable(function):
