@@ -39,7 +39,8 @@ _STEP = 1e-3
 _SMOOTH = 1e-2
 _TURN = 0.375
 _TOLERANCES = ((64, 1e-6), (32, 1e-3), (0, 5e-2))
-_AGREES, _EDGE, _DIFFERS = "agrees", "has an edge here", "differs"
+_AGREES, _EDGE, _DIFFERS, _NOT_FINITE = "agrees", "has an edge here", "differs", "is not finite"
+_WRONG = (_DIFFERS, _NOT_FINITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Slope:
         gradient: What the gradient says.
         difference: What differences say.
         error: How far they are apart, relative to the size of slopes of this kind.
-        outcome: ``agrees``, ``differs``, or ``has an edge here``, where the function has no derivative and
-            the two need not agree.
+        outcome: ``agrees``, ``differs``, ``is not finite``, where one of the two is not, or ``has an edge
+            here``, where the function has no derivative and the two need not agree.
     """
 
     element: tuple[int, ...] | None
@@ -83,7 +84,7 @@ class CheckedArgument:
     @property
     def worst(self) -> Slope:
         """Return the slope whose two values are furthest apart, one that differs first."""
-        return max(self.slopes, key=lambda each: (each.outcome == _DIFFERS, each.error))
+        return max(self.slopes, key=lambda each: (each.outcome in _WRONG, each.error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class GradientCheck:
     @property
     def agrees(self) -> bool:
         """Return whether no slope differs by more than the tolerance."""
-        return all(each.worst.outcome != _DIFFERS for each in self.arguments)
+        return all(each.worst.outcome not in _WRONG for each in self.arguments)
 
     def __repr__(self) -> str:
         return f"<GradientCheck of {len(self.arguments)} arguments: agrees={self.agrees}>"
@@ -114,7 +115,7 @@ class GradientCheck:
             rows.append((each.name, f"{each.type}", counted, f"{worst.error:.1e}", worst.outcome, f"{worst}"))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        wrong = [each.name for each in self.arguments if each.worst.outcome == _DIFFERS]
+        wrong = [each.name for each in self.arguments if each.worst.outcome in _WRONG]
         ending = f"the gradients of {', '.join(wrong)} differ" if wrong else "the gradients agree"
         return "\n".join([*lines, f"{ending} (errors up to {self.tolerance:g} are allowed)"])
 
@@ -170,7 +171,7 @@ class _Differences:
     def _total(self, changed: Mapping[str, Array]) -> float:
         with silently():
             results = self._executable(**{**self._arguments, **changed})
-        return math.fsum(float(each.sum()) for each in results if each.dtype.kind == "f")
+        return sum(float(each.sum()) for each in results if each.dtype.kind == "f")
 
     def __call__(self, name: str, direction: Array) -> tuple[float, bool]:
         """Return the slope along a change of one argument, and whether there is an edge nearby."""
@@ -212,6 +213,8 @@ def _slopes(
         size = max(size, abs(by_gradient), abs(by_difference))
         error = abs(by_gradient - by_difference) / size if size else 0.0
         outcome = _AGREES if error <= tolerance else _EDGE if edge else _DIFFERS
+        if not math.isfinite(by_gradient) or not math.isfinite(by_difference):
+            error, outcome = math.inf, _NOT_FINITE
         found.append(Slope(element, by_gradient, by_difference, error, outcome))
     return found
 

@@ -67,6 +67,12 @@ def test_edges_are_no_differences() -> None:
     assert "has an edge here" in {each.outcome for each in x.slopes}
 
 
+def test_what_is_not_finite_does_not_agree() -> None:
+    found = mind_mlir.check_grad(mnp.log, np.array([1, -1], np.float32))
+    assert not found.agrees
+    assert found.arguments[0].worst.outcome == "is not finite"
+
+
 @pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
 def test_every_width(dtype: str) -> None:
     def f(x: Any) -> Any:
