@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import InternalError as InternalError
     from mind_mlir.diagnostics import Location as Location
     from mind_mlir.diagnostics import MindError as MindError
+    from mind_mlir.diagnostics import NotFiniteError as NotFiniteError
     from mind_mlir.diagnostics import ParseError as ParseError
     from mind_mlir.diagnostics import TracingError as TracingError
     from mind_mlir.diagnostics import UnsupportedError as UnsupportedError
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.executable import Executable as Executable
     from mind_mlir.runtime.function import BoundFunction as BoundFunction
     from mind_mlir.runtime.function import CompiledFunction as CompiledFunction
+    from mind_mlir.runtime.gradient_check import GradientCheck as GradientCheck
     from mind_mlir.runtime.lowered import Lowered as Lowered
     from mind_mlir.runtime.memory import MemoryInfo as MemoryInfo
     from mind_mlir.runtime.memory import memory_info as memory_info
@@ -100,7 +102,9 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.control import fori_loop as fori_loop
     from mind_mlir.tracing.control import scan as scan
     from mind_mlir.tracing.control import while_loop as while_loop
+    from mind_mlir.tracing.gradient_check import check_grad as check_grad
     from mind_mlir.tracing.jit import jit as jit
+    from mind_mlir.tracing.printing import debug_print as debug_print
     from mind_mlir.tracing.transforms import grad as grad
     from mind_mlir.tracing.transforms import value_and_grad as value_and_grad
     from mind_mlir.tracing.transforms import vjp as vjp
@@ -121,7 +125,7 @@ _NAMES = {
     "conversion.stablehlo.text": "to_stablehlo",
     "diagnostics": (
         "ArgumentError ArtefactError AutodiffError Diagnostic ExecutionError InternalError "
-        "Location MindError ParseError TracingError UnsupportedError VerificationError"
+        "Location MindError NotFiniteError ParseError TracingError UnsupportedError VerificationError"
     ),
     "interpreter": "interpret",
     "ir.module": "Block CoreOperation Function Module",
@@ -160,8 +164,11 @@ _NAMES = {
     "runtime.staged": "StagedFunction",
     "runtime.surface_function": "SurfaceFunction",
     "runtime.threads": "get_num_threads set_num_threads",
+    "runtime.gradient_check": "GradientCheck",
     "tracing.control": "cond fori_loop scan while_loop",
+    "tracing.gradient_check": "check_grad",
     "tracing.jit": "jit",
+    "tracing.printing": "debug_print",
     "tracing.transforms": "grad value_and_grad vjp",
 }
 _HOMES = {name: f"mind_mlir.{home}" for home, names in _NAMES.items() for name in names.split()}

@@ -16,7 +16,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import Builder, Diagnostic, DType, MindError, ParseError, TensorType
-from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.diagnostics.tracebacks import HIDDEN, public
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
 from mind_mlir.languages.ptir.program import Function as PtirFunction
@@ -186,7 +186,7 @@ def test_tracebacks_show_the_findings(tmp_path: Path) -> None:
     assert child.returncode == 1
     assert "ParseError: error[E1" in child.stderr
     assert "\n1 | %0 = Frob (\n" in child.stderr
-    assert child.stderr.endswith("\n2 errors\n")
+    assert child.stderr.endswith(f"\n2 errors\n{HIDDEN}\n")
     assert "\x1b" not in child.stderr
 
 
@@ -235,14 +235,14 @@ def test_tracebacks_show_the_frames_of_the_user(monkeypatch: pytest.MonkeyPatch)
 
     compiled: Any = mind_mlir.compile(MODULE)
     calls: list[tuple[Callable[[], object], list[str]]] = [
-        (lambda: f(np.ones(3)), ["__call__", "f", "<lambda>", "inner"]),
-        (lambda: mind_mlir.grad(f)(np.ones(3)), ["__call__", "f", "<lambda>", "inner"]),
-        (lambda: f.lower(np.ones(3)), ["trimming", "f", "<lambda>", "inner"]),
-        (lambda: broken(np.ones(3)), ["__call__", "broken"]),
-        (lambda: mind_mlir.parse("%0 = Foo"), ["trimming"]),
-        (lambda: mind_mlir.parse(7), ["trimming"]),  # type: ignore[call-overload]  # that is what is tested
-        (lambda: mind_mlir.numpy.tanh("x"), ["trimming"]),
-        (lambda: compiled(3, 4), ["trimming"]),
+        (lambda: f(np.ones(3)), ["f", "<lambda>", "inner"]),
+        (lambda: mind_mlir.grad(f)(np.ones(3)), ["f", "<lambda>", "inner"]),
+        (lambda: f.lower(np.ones(3)), ["f", "<lambda>", "inner"]),
+        (lambda: broken(np.ones(3)), ["broken"]),
+        (lambda: mind_mlir.parse("%0 = Foo"), []),
+        (lambda: mind_mlir.parse(7), []),  # type: ignore[call-overload]  # that is what is tested
+        (lambda: mind_mlir.numpy.tanh("x"), []),
+        (lambda: compiled(3, 4), []),
     ]
     for call, wanted in calls:
         assert frames(call) == wanted

@@ -129,6 +129,10 @@ class ExecutionError(MindError):
     """A compiled or interpreted function failed while running (E60xx)."""
 
 
+class NotFiniteError(ExecutionError, FloatingPointError):
+    """A function that was asked to check for them has made a NaN or an infinity (E6006)."""
+
+
 class ArtefactError(MindError):
     """A file of compiled code cannot be written or loaded, or one of weights cannot be read (E65xx)."""
 

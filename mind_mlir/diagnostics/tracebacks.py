@@ -1,7 +1,7 @@
 """Tracebacks that show the frames of users: those of this package tell nothing about a mistake of theirs.
 
-A public function keeps one frame. All are kept where the variable ``MIND_MLIR_TRACEBACK`` is ``full``, and of
-an exception that is a bug of ours.
+All frames are kept where the variable ``MIND_MLIR_TRACEBACK`` is ``full``, and of an exception that is a bug
+of ours; else a note on the exception says that some are missing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ R = TypeVar("R")
 
 VARIABLE = "MIND_MLIR_TRACEBACK"
 _FULL = "full"
+#: What an exception says of frames that are missing.
+HIDDEN = f"(frames of mind_mlir are left out; {VARIABLE}={_FULL} shows them)"
 #: What the names of this package's files begin with.
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 #: The file that code is of which is written while a program runs.
@@ -36,18 +38,37 @@ _BORDER = str(Path(PACKAGE, "support", "argument_checks.py"))
 
 
 def trim(error: Exception) -> None:
-    """Take the frames of this package out of an exception's traceback, but for the one that caught it."""
+    """Take the frames of this package out of an exception's traceback, to be raised again by ``raise`` alone.
+
+    That does not add the frame that caught it: where the exception has been raised by this package, its
+    traceback begins and ends with the caller's.
+    """
     trace = error.__traceback__
     if trace is None or os.environ.get(VARIABLE) == _FULL or not _is_of_the_user(error, trace):
         return
-    kept = trace
-    while kept.tb_next is not None:
-        name = kept.tb_next.tb_frame.f_code.co_filename
+    error.__traceback__ = _of_the_user(trace)
+    behind = error.__context__
+    if behind is not None and error.__cause__ is None and behind.__traceback__ is not None:
+        # How this package came to find the mistake is not a second one.
+        error.__suppress_context__ |= _of_the_user(behind.__traceback__) is None
+    if HIDDEN not in getattr(error, "__notes__", ()):
+        error.add_note(HIDDEN)
+
+
+def _of_the_user(trace: TracebackType) -> TracebackType | None:
+    """Return a traceback without the frames of this package; None where there are no others."""
+    kept: list[TracebackType] = []
+    each: TracebackType | None = trace
+    while each is not None:
+        name = each.tb_frame.f_code.co_filename
         # The library's file calls what is decorated by a context.
-        if name.startswith(PACKAGE) or name == contextlib.__file__:
-            kept.tb_next = kept.tb_next.tb_next
-        else:
-            kept = kept.tb_next
+        if not name.startswith(PACKAGE) and name != contextlib.__file__:
+            kept.append(each)
+        each = each.tb_next
+    following: TracebackType | None = None
+    for frame in reversed(kept):
+        frame.tb_next, following = following, frame
+    return following
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:

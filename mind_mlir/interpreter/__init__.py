@@ -8,7 +8,7 @@ that the interpreter is stricter than compiled code.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -38,10 +38,22 @@ from mind_mlir.support import argument_checks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from mind_mlir.interpreter.machine import Observer
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Function, ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
+
+
+class Watch(Protocol):
+    """What looks on while a program runs."""
+
+    @property
+    def see(self) -> Observer:
+        """Return what sees each operation."""
+
+    def end(self, results: Sequence[Array]) -> None:
+        """See what the function returns."""
 
 
 @public
@@ -118,8 +130,15 @@ def _interpret_program(program: Program, named: Mapping[str, Any]) -> tuple[Any,
     return taken.results(run(module, cast("Mapping[str, Any]", given), function.name))
 
 
-def run(module: Module, arguments: Mapping[str, Array], function: str | None = None) -> tuple[Array, ...]:
+def run(
+    module: Module,
+    arguments: Mapping[str, Array],
+    function: str | None = None,
+    watch: Watch | None = None,
+) -> tuple[Array, ...]:
     """Return the results of a function without verifying its module: only the profile may refuse that.
+
+    ``watch`` sees what operations make.
 
     Raises:
         ArgumentError: As `interpret`.
@@ -130,7 +149,9 @@ def run(module: Module, arguments: Mapping[str, Array], function: str | None = N
     chosen = entry_function(structured, function)
     arrays = bind(interface_of(chosen).parameters, (), arguments)
     plans = {each.name: plan(each.entry) for each in structured.functions}
-    results = execute(plans, chosen.name, arrays)
+    results = execute(plans, chosen.name, arrays, None if watch is None else watch.see)
+    if watch is not None:
+        watch.end(results)
     # Copies, so that no result is an argument, a constant's data or another result's memory.
     try:
         return tuple(np.array(result, order="C") for result in results)
@@ -173,7 +194,10 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
 
 
 def evaluate_running(
-    operation: CoreOperation, values: Mapping[ValueId, Array], functions: Iterable[Function]
+    operation: CoreOperation,
+    values: Mapping[ValueId, Array],
+    functions: Iterable[Function],
+    observer: Observer | None = None,
 ) -> tuple[Array, ...]:
     """Return the results of one verified operation that may run regions and functions.
 
@@ -181,6 +205,7 @@ def evaluate_running(
         operation: The operation, in a function of structured form.
         values: At least what the operation and its regions read of what is defined around it.
         functions: At least those that it calls, directly or not, in structured form.
+        observer: Sees what operations make.
 
     Raises:
         ExecutionError: As `interpret`.
@@ -189,7 +214,7 @@ def evaluate_running(
     parameters = tuple(Parameter(value, operation.result_type) for value in read)  # plans need no types
     plans = {each.name: plan(each.entry) for each in functions}
     plans[""] = plan(Block((operation,), Return(operation.result_ids), parameters))
-    return execute(plans, "", [values[value] for value in read])
+    return execute(plans, "", [values[value] for value in read], observer)
 
 
 def _structured(module: Module) -> Module:

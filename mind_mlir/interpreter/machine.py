@@ -19,7 +19,7 @@ from mind_mlir.support.interrupts import deliver
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics import ExecutionError
     from mind_mlir.ir.attributes import Array
@@ -29,30 +29,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Frame:
-    """A block that waits until its operation in progress has run a region or a function."""
+class WaitingBlock:
+    """A block that waits until its operation in progress has run a region or a function.
+
+    Attributes:
+        plan: The block.
+        values: What is known in it.
+        steps: Its operations that are to come.
+        step: The operation in progress.
+        rule: What runs that.
+        target: What runs for it now: a region by its number, or a function by its name.
+        runs: How often each has begun to run for it.
+    """
 
     plan: BlockPlan
     values: dict[ValueId, Array]
     steps: Iterator[Step]
     step: Step
     rule: Running
+    target: int | str
+    runs: dict[int | str, int]
 
 
-def execute(functions: Mapping[str, BlockPlan], name: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
+if TYPE_CHECKING:
+    #: Sees each operation without regions when it has run: with its operands, its results, and the blocks
+    #: that wait around it, from the function's own on.
+    Observer = Callable[[CoreOperation, Sequence[Array], Sequence[Array], Sequence[WaitingBlock]], object]
+
+
+def execute(
+    functions: Mapping[str, BlockPlan],
+    name: str,
+    arguments: Sequence[Array],
+    observer: Observer | None = None,
+) -> tuple[Array, ...]:
     """Return what function ``name`` returns; the arrays may share memory with arguments and one another.
 
     Args:
         functions: The functions of a verified module without recursion, in structured form.
         name: One of them.
         arguments: Arrays that fit its parameters.
+        observer: Sees what operations make.
 
     Raises:
         ExecutionError: As `mind_mlir.interpret`.
     """
     plan, values = functions[name], _entered(functions[name], {}, arguments)
-    steps, frames = iter(plan.steps), list[_Frame]()
+    steps, frames = iter(plan.steps), list[WaitingBlock]()
     step: Step | None = None
+    runs: dict[int | str, int] = {}
     try:
         with np.errstate(all="ignore"):
             while True:
@@ -64,8 +89,9 @@ def execute(functions: Mapping[str, BlockPlan], name: str, arguments: Sequence[A
                     context.operands = tuple([values[value] for value in step.operands])
                     result = step.evaluate(context)
                     if step.runs_others:
-                        rule = result
+                        rule, runs = result, {}
                         break
+                    _show(step, result, observer, frames)
                     context.operands = ()  # so that they can go
                     _store(step, values, result)
                 else:
@@ -75,13 +101,8 @@ def execute(functions: Mapping[str, BlockPlan], name: str, arguments: Sequence[A
                     if not frames:
                         return outputs
                     frame = frames.pop()
-                    plan, values, steps, step, rule = (
-                        frame.plan,
-                        frame.values,
-                        frame.steps,
-                        frame.step,
-                        frame.rule,
-                    )
+                    plan, values, steps, step = frame.plan, frame.values, frame.steps, frame.step
+                    rule, runs = frame.rule, frame.runs
                 assert step is not None, "a rule waits"
                 try:
                     target, given = rule.send(outputs)
@@ -89,7 +110,8 @@ def execute(functions: Mapping[str, BlockPlan], name: str, arguments: Sequence[A
                     _store(step, values, stop.value)
                     continue
                 step.context.operands = ()
-                frames.append(_Frame(plan, values, steps, step, rule))
+                runs[target] = runs.get(target, 0) + 1
+                frames.append(WaitingBlock(plan, values, steps, step, rule, target, runs))
                 if isinstance(target, str):
                     plan, values = functions[target], {}
                 else:
@@ -107,6 +129,12 @@ def _entered(plan: BlockPlan, values: dict[ValueId, Array], given: Sequence[Arra
     for value in plan.unread:
         del values[value]
     return values
+
+
+def _show(step: Step, result: Any, observer: Observer | None, frames: Sequence[WaitingBlock]) -> None:
+    if observer is not None:
+        made = result if type(result) is tuple else (result,)
+        observer(step.operation, step.context.operands, made, frames)
 
 
 def _store(step: Step, values: dict[ValueId, Array], result: Any) -> None:

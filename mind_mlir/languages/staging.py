@@ -26,6 +26,7 @@ from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.activity import is_float
 from mind_mlir.passes.autodiff_functions import gradient_functions
 from mind_mlir.passes.forms import structured_form, without_custom_calls
+from mind_mlir.passes.structure.effects import inline_effects
 from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.support.lazy_dataclass import dataclass
 
@@ -180,7 +181,7 @@ class Unit:
         """Return the module that exports several instances, given as for `module`, in that order."""
         public = {instance.name: (names, name, instance.result_names) for instance, names, name in exports}
         taken = {name for _, _, name in exports}
-        called = self._needed(instance.name for instance, _, _ in exports)
+        called = self.needed(instance.name for instance, _, _ in exports)
         called_so = {old: new for old, (_, new, _) in public.items()}
         for function in called:
             if function.name not in public and function.name in taken:
@@ -192,9 +193,12 @@ class Unit:
         ]
         order = {name: place for place, (_, _, name) in enumerate(exports)}
         chosen.sort(key=lambda function: order.get(function.name, len(order)))
-        if not _is_core(chosen):
-            return Module(Functions(chosen), self.profile.name)
-        module = Module(Functions(chosen), CORE_FUNCTIONS.name)
+        is_core = _is_core(chosen)
+        module = inline_effects(
+            Module(Functions(chosen), CORE_FUNCTIONS.name if is_core else self.profile.name)
+        )
+        if not is_core:
+            return module
         return (_flat(module) or module) if len(exports) == 1 else module
 
     def _free(self, name: str) -> str:
@@ -214,7 +218,7 @@ class Unit:
         self._signatures[function.name] = Signature(parameters, results)
         return Instance(function.name, parameters, results, form)
 
-    def _needed(self, names: Iterable[str]) -> list[Function]:
+    def needed(self, names: Iterable[str]) -> list[Function]:
         """Return the functions called ``names`` and what they call, in the order of their making."""
         needed: set[str] = set()
         pending = list(names)
@@ -228,10 +232,10 @@ class Unit:
         return [function for name, function in self.functions.items() if name in needed]
 
     def _differentiated(self, instance: Instance, wrt: Sequence[int], *, cotangents: bool) -> Instance:
-        functions = self._needed([instance.name])
+        functions = self.needed([instance.name])
         internal = [replace(function, public=function.name == instance.name) for function in functions]
         written = Module(Functions(internal), self.profile.name)
-        module = structured_form(without_custom_calls(written))
+        module = structured_form(inline_effects(without_custom_calls(written)))
         modes = ["given" if cotangents and is_float(type_) else "unit" for type_ in instance.results]
         made = gradient_functions(module, instance.name, list(wrt), modes, extensions=True)
         called: dict[str, str] = {}

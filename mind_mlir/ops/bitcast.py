@@ -138,6 +138,7 @@ def _as(context: LoweringContext, x: Any, dtype: DType) -> Any:
 OPERATIONS = (
     OpDef(
         opcode="Bitcast",
+        depends_on_width=True,
         summary="Takes the bits of a tensor as those of numbers of another dtype.",
         description="Where both dtypes have the same width, `result[i]` has the bits of `input[i]`. The "
         "parts of a wider number are a new last dimension of the result; a wider number is made of the "

@@ -15,6 +15,7 @@ from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, 
 from mind_mlir.ops.custom_library import record_target
 from mind_mlir.ops.custom_targets import CustomTarget, custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
+from mind_mlir.ops.printing import print_target
 from mind_mlir.ops.spectral_targets import spectral_target
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
-finders += (record_target, spectral_target)
+finders += (record_target, spectral_target, print_target)
 
 
 def _type_rule(context: TypeContext) -> tuple[TensorType, ...]:
@@ -92,6 +93,9 @@ def _lower(context: LoweringContext) -> Any:
     results = [ir.RankedTensorType.get(list(result.extents), context.element(result.dtype))]
     target, attributes = known(context.attributes)
     complete = {name: Tagged(target.attributes[name].kind, value) for name, value in attributes.items()}
+    if target.typed:
+        types = tuple([f"{type_.dtype} {type_.rank}" for type_ in context.operand_types])
+        complete["types"] = Tagged("StringArray", types)
     facts = {"target": ir.StringAttr.get(target.name), "attrs": ir.StringAttr.get(to_text(complete))}
     facts["inputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(operands))
     shapes = [type_.extents for type_ in (*context.operand_types, result)]

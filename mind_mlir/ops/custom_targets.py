@@ -70,6 +70,7 @@ class CustomTarget:
         expand: What it is made of; None for a C function.
         address: Where the C function is; None for an expansion.
         keep: What holds the C function.
+        typed: Whether that is told of its operands: an attribute ``types`` has, of each, dtype and rank.
     """
 
     name: str
@@ -80,6 +81,7 @@ class CustomTarget:
     expand: Expansion | None = None
     address: int | None = None
     keep: object = field(default=None, repr=False)
+    typed: bool = False
 
 
 _targets: dict[str, CustomTarget] = {}

@@ -259,6 +259,8 @@ class OpDef:
             elements, or changes their sign or dtype; ``scaled``, where another operand is finite and not 0.
         contracts: Whether it is a product that sums: a contraction.
         runs_others: Whether it runs code that is not among the operations of its function.
+        depends_on_width: Whether it is another function in wider floats, rather than the same one rounded
+            less: what looks at bits, counts in steps, or draws other numbers.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
@@ -315,6 +317,7 @@ class OpDef:
     keeps_zeros: Literal["always", "scaled"] | None = None
     contracts: bool = False
     runs_others: bool = False
+    depends_on_width: bool = False
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT

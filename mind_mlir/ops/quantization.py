@@ -289,6 +289,7 @@ _quantization = partial(
 OPERATIONS = (
     _quantization(
         opcode="Quantize",
+        depends_on_width=True,
         summary="Quantizes floats to integers of few bits.",
         description="`result[i] = saturate(round(x[i] / scale) + zero_point)`: the integer that stands for "
         "the number, in steps of `scale` from `zero_point`, which stands for 0. `output_dtype` is an "
@@ -317,6 +318,7 @@ OPERATIONS = (
     ),
     _quantization(
         opcode="Dequantize",
+        depends_on_width=True,
         summary="Turns quantized integers back into floats.",
         description="`result[i] = (x[i] - zero_point) * scale`, of `output_dtype`, a float (E2005). `x` "
         f"has {_OF_QUANTIZED}, or is i32, as sums of products of such numbers are. `axis` must be an axis of "
@@ -338,6 +340,7 @@ OPERATIONS = (
     ),
     _quantization(
         opcode="Requantize",
+        depends_on_width=True,
         summary="Turns quantized integers into ones of another scale, zero point or dtype.",
         description="`result[i] = saturate(round((x[i] - in_zero_point) * in_scale / out_scale) + "
         f"out_zero_point)`. `x` has {_OF_QUANTIZED}, or is i32; the result has {_OF_QUANTIZED} (E2005). "

@@ -263,6 +263,7 @@ def _examples() -> tuple[Example, ...]:
 OPERATIONS = (
     OpDef(
         opcode="QuantizedDot",
+        depends_on_width=True,
         summary="Multiplies activations with weights of few bits, as they lie in memory.",
         description="`result[..., n] = sum over k of x[..., k] * weight[n, k]`, summed in f32 and rounded to "
         "the dtype of `x`. Weights are rows of whole blocks of 32 elements (E3002, E3003), of a `format`: "

@@ -243,6 +243,7 @@ _random = partial(
 OPERATIONS = (
     _random(
         opcode="RngUniform",
+        depends_on_width=True,
         summary="Draws uniformly distributed numbers.",
         description="Floats are multiples of `2^-p` in `[0, 1)`, all equally likely, where `p` is the number "
         "of bits of the dtype's significand: 24 for f32, 53 for f64. Integers are all equally likely, over "
@@ -262,6 +263,7 @@ OPERATIONS = (
     ),
     _random(
         opcode="RngNormal",
+        depends_on_width=True,
         summary="Draws numbers of the standard normal distribution.",
         description="The numbers have mean 0 and variance 1. The result is a float: other dtypes are refused "
         "(E2005), and negative extents (E3006).",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
+from mind_mlir.ir.analysis.effects import effects_in
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ir.types import TensorType
@@ -88,7 +89,8 @@ def gradient_functions(
         parameter = function.parameters[place]
         found = backward.gradients.get(parameter.value_id)
         outputs.append(found or full(builder, parameter.tensor_type, 0))
-    builder.operations = live_operations(builder.operations, [value.id for value in outputs])
+    needed = [*(value.id for value in outputs), *effects_in(builder.operations)]
+    builder.operations = live_operations(builder.operations, needed)
     gradient = replace(builder.function(name, outputs), location=function.location)
     internal = [replace(other, public=False) for other in functions[:-1]]
     return replace(module, functions=Functions((gradient, *internal, *derivatives.made)))

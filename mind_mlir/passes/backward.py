@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.ir.analysis.call_graph import callee_of
+from mind_mlir.ir.analysis.effects import silent
 from mind_mlir.ir.regions import captured_values
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops.opdef import NotDifferentiable
@@ -285,7 +286,7 @@ class RegionDerivative:
         primal = self.driver.primal
         for parameter, argument in zip(self.region.parameters, arguments, strict=True):
             primal[parameter.value_id] = argument
-        self.driver.forward(self.region.operations)
+        self.driver.forward(map(silent, self.region.operations))
         return [primal[value] for value in self.region.terminator.operands]
 
     def pull(self, cotangents: Sequence[Value | None]) -> tuple[list[Value | None], list[Value | None]]:

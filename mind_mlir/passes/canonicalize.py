@@ -9,7 +9,7 @@ Before: a verified module. After: the same functions of the same arguments, with
   extent is left to be inferred where there are elements;
 - operands of commutative operations in ascending order;
 - operations on small constants replaced by their value, where that is safe (`canonical.folding`);
-- no operation whose value nothing needs (inputs and arguments stay: they are the interface).
+- no operation whose value nothing needs (inputs and arguments stay, being the interface, and what prints).
 
 In modules of functions, this goes on through blocks and regions, and besides
 
@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.ir.analysis.effects import is_effect
 from mind_mlir.ir.module import Block, CoreOperation, Return
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
@@ -75,7 +76,8 @@ def canonicalize_with_map(
     """
     operations = _fold(_inputs_first(module.operations), most)
     terminator = module.returned
-    live = _live_values(operations, (*terminator.operands, *keep))
+    effects = [operation.value_id for operation in operations if is_effect(operation)]
+    live = _live_values(operations, (*terminator.operands, *keep, *effects))
     kept = [op for op in operations if op.opcode == "Input" or op.value_id in live]
     renamed = {op.value_id: new for new, op in enumerate(kept)}
     renumbered = tuple(_renumber(op, renamed) for op in kept)

@@ -122,8 +122,9 @@ def without_custom_calls(module: Module) -> Module:
     if not any(op.opcode == CUSTOM_CALL for each in module.functions for op in operations_of(each.blocks)):
         return module
     from mind_mlir.passes.expand import expanded  # noqa: PLC0415 -- few programs have any
+    from mind_mlir.passes.structure.effects import inline_effects  # noqa: PLC0415 -- as above
 
-    return expanded(module)
+    return inline_effects(expanded(module))
 
 
 def structured_form(module: Module) -> Module:
@@ -195,12 +196,17 @@ def _structured(_: FrontHalf, module: Module) -> Module:
 
 def _optimized(front: FrontHalf, module: Module) -> Module:
     from mind_mlir.passes.optimize import optimize  # noqa: PLC0415 -- as above
+    from mind_mlir.passes.structure.shadows import with_shadows  # noqa: PLC0415 -- as above
 
     disabled = front.options.disabled_passes
     if front.options.debug:  # a function for what is repeated would have the lines of the first of them
         disabled |= {"layers"}
     return optimize(
-        module, disabled, observer=front.pass_observer, target=front.target, evaluate=front.evaluate
+        with_shadows(module),
+        disabled,
+        observer=front.pass_observer,
+        target=front.target,
+        evaluate=front.evaluate,
     )
 
 

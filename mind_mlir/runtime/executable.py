@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import InternalError, Location
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.image.entry import Entry
 from mind_mlir.image.errors import LoadingError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.restriction import restricted
-from mind_mlir.ir.entry import default_entry, entry_function
+from mind_mlir.ir.entry import default_entry, entry_function, exported
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.compiled_code import code_of
 from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
-from mind_mlir.runtime.options import checked_options
+from mind_mlir.runtime.options import checked_options, interprets
 from mind_mlir.runtime.threads import NoPoolError, loop_threads
+from mind_mlir.runtime.watched import WatchedCalls
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.interrupts import held
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.image.compiled import Compilation
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.interface import Parameter
     from mind_mlir.lowering.profiling.stamps import Stamps
     from mind_mlir.profiling.profile import TimeProfile
     from mind_mlir.support.options import CompileOptions
@@ -97,6 +102,10 @@ class Executable(FunctionSet):
     ) -> None:
         """Compile what has been checked, and load it."""
         self.module, self.options, self._named_entry = module, options, entry
+        if interprets(options) and stamps is None:
+            super().__init__(*self._uncompiled(verify(module), entry))
+            self.timings: Mapping[str, float] = MappingProxyType({})
+            return
         limit, machine = loop_threads(options.threads), _machine(options.target)
         found = code_of(module, options, target=machine, threads=limit, observer=observer, stamps=stamps)
         try:
@@ -111,11 +120,33 @@ class Executable(FunctionSet):
             again = replace(options, cache=False)
             found = code_of(module, again, target=machine, threads=limit, observer=observer)
             functions = FrozenDict(self._load(found))
-        default = default_entry(module)
-        entry = default.name if entry is None and default is not None else entry
-        super().__init__(functions, None if entry is None else functions[entry])
-        self.timings: Mapping[str, float] = MappingProxyType(dict(found.timings))
+        super().__init__(functions, _chosen(functions, module, entry))
+        self.timings = MappingProxyType(dict(found.timings))
         pool.leftover = True
+
+    def _uncompiled(
+        self, module: Module, entry: str | None
+    ) -> tuple[Mapping[str, CompiledFunction], CompiledFunction | None]:
+        """Return functions whose operations run one by one, and the one that a call runs."""
+        functions = {}
+        for function in exported(module):
+            face = interface_of(function)
+            shown = Entry(function.name, "", face.parameters, face.outputs, (), 0)
+            functions[function.name] = CompiledFunction(
+                shown, None, (), self._reload(function.name), self._watched(function.name, face.parameters)
+            )
+        return FrozenDict(functions), _chosen(functions, module, entry)
+
+    def _reload(self, name: str) -> tuple[Callable[..., CompiledFunction], tuple[object, ...]]:
+        return _recompile_function, (self.module, self.options, name)
+
+    def _watched(self, name: str, parameters: Sequence[Parameter]) -> WatchedCalls | None:
+        """Return how calls of a function are watched, if they are."""
+        options = self.options
+        if not (options.check_nan or interprets(options)):
+            return None
+        names = tuple(parameter.name for parameter in parameters)
+        return WatchedCalls(self.module, name, names, interprets(options), options.check_nan)
 
     @held()
     def _load(self, found: Compilation) -> dict[str, CompiledFunction]:
@@ -125,8 +156,13 @@ class Executable(FunctionSet):
         functions = {}
         for entry in found.code.entries:
             locations = [None if places is None else places.of(check) for check in entry.checks]
-            reload = (_recompile_function, (self.module, self.options, entry.name))
-            functions[entry.name] = CompiledFunction(entry, native_function(native, entry), locations, reload)
+            functions[entry.name] = CompiledFunction(
+                entry,
+                native_function(native, entry),
+                locations,
+                self._reload(entry.name),
+                self._watched(entry.name, entry.parameters),
+            )
         return functions
 
     def __str__(self) -> str:
@@ -200,6 +236,15 @@ class Executable(FunctionSet):
         from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         return stage_text(self.module, stage, self.options)
+
+
+def _chosen(
+    functions: Mapping[str, CompiledFunction], module: Module, entry: str | None
+) -> CompiledFunction | None:
+    """Return the function that a call runs: the one that is named, or else that which is meant, if any."""
+    default = default_entry(module)
+    name = default.name if entry is None and default is not None else entry
+    return None if name is None else functions[name]
 
 
 def _recompile(module: Module, options: CompileOptions, entry: str | None) -> Executable:

@@ -22,6 +22,7 @@ from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction, NativeModule
+from mind_mlir.runtime.watched import WatchedCalls, written
 from mind_mlir.support import argument_checks
 from mind_mlir.support.notebooks import shown_by
 
@@ -60,24 +61,30 @@ class CompiledFunction(Called):
     def __init__(
         self,
         entry: Entry,
-        native: NativeFunction,
+        native: NativeFunction | None,
         locations: Sequence[Location | None],
         reload: tuple[Callable[..., CompiledFunction], tuple[object, ...]],
+        watched: WatchedCalls | None = None,
     ) -> None:
         """Hold what has been compiled: where what checks look at is written, and how a pickle is made anew.
+
+        Calls that are ``watched`` stay in Python; there is no code where these run operations one by one.
 
         Raises:
             TypeError: ``entry`` or ``native`` is none: only what compiles or loads code makes these.
         """
         argument_checks.expect(entry, Entry, "entry", "an Entry")
-        argument_checks.expect(native, NativeFunction, "native", "native code (mind_mlir.compile makes it)")
+        if watched is None or not watched.interprets:
+            argument_checks.expect(
+                native, NativeFunction, "native", "native code (mind_mlir.compile makes it)"
+            )
         super().__init__()
         self.name = entry.name
         self.parameters = entry.parameters
         self.results = tuple(output.type for output in entry.outputs)
         self._interface = Interface(entry.name, entry.parameters, entry.outputs)
         self.result_names = self._interface.output_names
-        self._native = native
+        self._code, self._watched = native, watched
         self._checks = tuple(zip(entry.checks, locations, strict=True))
         self._reload = reload
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
@@ -180,8 +187,18 @@ class CompiledFunction(Called):
 
     def speed_up(self, make: Callable[[], object]) -> None:
         """Make calls native, but those that are given fewer arrays than the code takes."""
-        if not self._native.fixed:
+        if self.may_be_native:
             super().speed_up(make)
+
+    @property
+    def may_be_native(self) -> bool:
+        """Return whether calls may be native: none that are watched, or give less than the code takes."""
+        return self._watched is None and not self._native.fixed
+
+    @property
+    def _native(self) -> NativeFunction:
+        assert self._code is not None, "what runs operations one by one has no code, and needs none"
+        return self._code
 
     def _take_record(self) -> None:
         self._records.append(record := self._new_record())
@@ -238,14 +255,20 @@ class CompiledFunction(Called):
 
     def _run(self, arrays: Sequence[Array], outputs: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """Run the function on arrays that have been checked."""
+        watched = self._watched
+        if watched is not None and watched.interprets:
+            results = tuple(watched.run(arrays))
+            return results if outputs is None else written(results, outputs)
         if outputs is None:
             outputs = self._fresh()
         if not self._checks:
             self._invoke([*arrays, *outputs])
-            return outputs
-        status = np.empty(2 * len(self._checks), np.int64)
-        self._invoke([*arrays, *outputs, status])
-        self._raise_for(status.tolist())
+        else:
+            status = np.empty(2 * len(self._checks), np.int64)
+            self._invoke([*arrays, *outputs, status])
+            self._raise_for(status.tolist())
+        if watched is not None:
+            watched.check(arrays, outputs)
         return outputs
 
     def _invoke(self, arrays: Sequence[Array]) -> None:
@@ -278,7 +301,9 @@ class CompiledFunction(Called):
             check.judge(smallest, largest, location)
             for (check, location), (smallest, largest) in zip(self._checks, ends, strict=True)
         )
-        findings = [finding for finding in judged if finding is not None]
+        # What is printed has been computed twice, and checked so.
+        different = {(each.code, each.message, each.location): each for each in judged if each is not None}
+        findings = list(different.values())
         if findings:
             if any(finding.location is not None for finding in findings):
                 from mind_mlir.languages.mind.elaboration.wording import as_written  # noqa: PLC0415 -- loads much, which bundles do without
@@ -334,7 +359,7 @@ class BoundFunction(Called):
         ):
             function._accept_in_place(self.inputs, self.outputs)
         function._run(self.inputs, self.outputs)
-        if self._words is None and not function._native.fixed:
+        if self._words is None and function.may_be_native:
             self.speed_up(self._take_record)
         return self.outputs
 

@@ -100,7 +100,8 @@ class OpenFunction(Generic[P, R]):
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         leaves, form = self.function.flatten(args, kwargs)
-        if any(isinstance(leaf, StagedValue) for leaf in leaves):
+        watched = self.function.interprets or self.function.options.check_nan  # at what users wrote
+        if watched or any(isinstance(leaf, StagedValue) for leaf in leaves):
             return self.function(*args, **kwargs)
         arrays, kinds = as_arrays(leaves, lambda: self.function.names(form))
         run = self._calls.get((form, kinds), lambda: self._call(form, leaves, arrays, kinds))

@@ -8,9 +8,10 @@ on its way down the stages is a field of `CompileOptions`.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from mind_mlir.cache.directory import SWITCH, checked_choice
 from mind_mlir.passes.pass_names import checked_names
@@ -20,12 +21,11 @@ from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import TARGETS
 from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 
-if TYPE_CHECKING:
-    import os
-
 F = TypeVar("F", bound="Callable[..., Any]")
 
 OPT_LEVELS = range(4)
+#: The variable of the environment that says whether operations run one by one.
+INTERPRET = "MIND_MLIR_INTERPRET"
 _THREAD_COUNTS = range(1, MOST_THREADS + 1)
 
 
@@ -45,6 +45,8 @@ class Options(CodeOptions, total=False):
     """The keywords of what makes machine code for this process."""
 
     cache: bool | str | os.PathLike[str] | None
+    check_nan: bool
+    interpret: bool | None
 
 
 class Option(NamedTuple):
@@ -171,6 +173,26 @@ OPTIONS = (
         "--cache/--no-cache",
         f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
     ),
+    Option(
+        "check_nan",
+        "Whether calls check that their results are finite: where they are not, the operation that made\n"
+        "the NaN or infinity is a `NotFiniteError` (E6006). Code is the same.",
+        argument_checks.flag,
+        "--trap-nan",
+        "Check that results are finite; where they are not, say which operation made the NaN or infinity. "
+        "With --interpret, whatever any operation makes is checked.",
+        ("run",),
+    ),
+    Option(
+        "interpret",
+        "Whether operations run one by one, with numpy, rather than compiled; functions of Python then run\n"
+        "as they are written, on arrays that hold their numbers. Unless given, the variable\n"
+        f"``{INTERPRET}`` says it, or else they do not.",
+        lambda value, name: None if value is None else argument_checks.flag(value, name),
+        "--interpret",
+        f"Run operations one by one, with numpy, instead of compiling; {INTERPRET} unless given.",
+        ("run",),
+    ),
 )
 #: What stands for the options in the documentation of a function; who reads the source reads this.
 DESCRIBED = "options: Those of `mind_mlir.runtime.options`."
@@ -215,6 +237,23 @@ def checked_options(options: CompileOptions | None) -> CompileOptions:
     options = CompileOptions() if options is None else options
     argument_checks.expect(options, CompileOptions, "options", "CompileOptions")
     return replace(options, **{name: _checked(name, getattr(options, name)) for name in _CHECKS})
+
+
+def interprets(options: CompileOptions) -> bool:
+    """Return whether operations run one by one, as a caller or the environment says; see below."""
+    return environment_interprets() if options.interpret is None else options.interpret
+
+
+def environment_interprets() -> bool:
+    """Return whether the environment says that operations run one by one.
+
+    Raises:
+        ValueError: The variable is neither 0 nor 1.
+    """
+    said = os.environ.get(INTERPRET, "")
+    if said not in ("", "0", "1"):
+        raise ValueError(f"{INTERPRET} must be 0 or 1, not {said!r}")
+    return said == "1"
 
 
 def _checked(name: str, value: object) -> Any:

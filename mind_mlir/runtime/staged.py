@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public, trim
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.ir.result_names import distinct, result_names
 from mind_mlir.languages.staging import Instance, Unit, recursion
@@ -21,7 +23,7 @@ from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
-from mind_mlir.runtime.options import checked_options
+from mind_mlir.runtime.options import checked_options, interprets
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, leaked, type_of
 from mind_mlir.runtime.staged_calls import StagedProgram
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
@@ -31,6 +33,7 @@ from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
     from mind_mlir.profiling.profile import TimeProfile
@@ -52,6 +55,7 @@ class StagedFunction(Called):
     Attributes:
         name: What it is called.
         closes: Whether what makes it may read values of the trace around it.
+        interprets: Whether operations run one by one, with numpy.
     """
 
     closes = False
@@ -79,6 +83,7 @@ class StagedFunction(Called):
             signature, inspect.Signature, "signature", "an inspect.Signature"
         )
         self.options = checked_options(options)
+        self.interprets = interprets(self.options)
         names = argument_checks.names(static, "static_argnames")
         self.static = frozenset(names)
         self.max_signatures = argument_checks.integer(max_signatures, "max_signatures")
@@ -107,6 +112,14 @@ class StagedFunction(Called):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return it bound to an object, as functions of a class are."""
         return self if instance is None else StagedMethod(self, instance)
+
+    def steps(self) -> Callable[[StagedFunction, Form, Sequence[Any]], Any] | None:
+        """Return what runs it operation by operation as it is written; None where its program is run so."""
+        return None
+
+    def in_place(self, trace: Any) -> Callable[[Form, Sequence[Any]], Any] | None:
+        """Return what runs it in a trace, in the place of a call; None where it becomes a program first."""
+        return None
 
     def watches(self, cls: type) -> bool | None:
         """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
@@ -142,9 +155,11 @@ class StagedFunction(Called):
         count = reading.count if reading is not None else 0
         key = (self, form, types)
         found = unit.instance(key, lambda: self.stage(unit, form, types))
-        if len(pending or ()) > before or (
-            reading is not None and reading.count > count
-        ):  # it reads what is around it, which may be another value next time
+        if (
+            len(pending or ()) > before
+            or (reading is not None and reading.count > count)
+            or getattr(stage, "is_eager", False)
+        ):  # it reads what is around it, or is what has run: that may be another one next time
             unit.forget(key)
         return found
 
@@ -187,6 +202,9 @@ class StagedFunction(Called):
             if stage is None:
                 raise leaked()
             return stage.call(self, form, leaves)
+        steps = self.steps() if self.interprets else None
+        if steps is not None:
+            return steps(self, form, leaves)
         arrays, kinds = as_arrays(leaves, lambda: self.names(form))
         try:
             program, more = self._program(form, leaves, kinds)
@@ -195,7 +213,7 @@ class StagedFunction(Called):
                 raise
             return stage.call(self, form, leaves)
         results = program.executable(*arrays, *more)
-        if program not in self._recent:
+        if program not in self._recent and not (self.options.check_nan or self.interprets):
             self.speed_up(lambda: self._prefer(program))
         return results[0] if program.returned.container is None else program.returned.unflatten(results)
 
@@ -250,6 +268,26 @@ class StagedFunction(Called):
         except Captured:
             raise leaked() from None
         return Lowered(module, self.options)
+
+    def lowered_call(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Module, dict[str, Array], CompileOptions]:
+        """Return the program for arguments, an array for each of its inputs, and how it is compiled.
+
+        Raises:
+            TypeError: As a call.
+            TracingError: As a call.
+            VerificationError: As a call.
+        """
+        leaves, form = self.flatten(args, kwargs)
+        arrays, _ = as_arrays(leaves, lambda: self.names(form))
+        try:
+            module, _, reads = self._module(form, self.types_of(form, leaves))
+        except Captured:
+            raise leaked() from None
+        arrays += [] if reads is None else reads.fetch(self.subject(form))
+        names = [each.name for each in interface_of(entry_function(module)).parameters]
+        return module, dict(zip(names, arrays, strict=True)), self.options
 
     @public
     def profile(self, *args: Any, **kwargs: Any) -> TimeProfile:

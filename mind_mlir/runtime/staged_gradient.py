@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -77,6 +77,10 @@ class GradientFunction(StagedFunction, Generic[P, R]):
     def watches(self, cls: type) -> bool | None:
         """Return whether what is read of objects of ``cls`` is noted, as of the function's."""
         return self.function.watches(cls)
+
+    def steps(self) -> Callable[[StagedFunction, Form, Sequence[Any]], Any] | None:
+        """Return what runs it operation by operation, as it does the function."""
+        return self.function.steps()
 
     def reading(self, subject: object) -> Any:
         """Return what notes what is read of objects, as of the function's."""
@@ -163,6 +167,10 @@ class PullbackFunction(StagedFunction):
         kind = _KINDS.POSITIONAL_ONLY
         signature = inspect.Signature([_KINDS(name, kind) for name in ("cotangent", "args", "kwargs")])
         super().__init__(f"vjp_{function.name}", signature, function.options)
+
+    def steps(self) -> Callable[[StagedFunction, Form, Sequence[Any]], Any] | None:
+        """Return what runs it operation by operation, as it does the function."""
+        return self.function.steps()
 
     def reading(self, subject: object) -> Any:
         """Return what notes what is read of objects, as of the function's."""

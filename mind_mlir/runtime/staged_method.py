@@ -43,7 +43,7 @@ class StagedMethod(Generic[P, R_co]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function, the object first."""
         try:
-            found: R_co = self.__func__(self._first(), *args, **kwargs)
+            found: R_co = self.__func__(self.first(), *args, **kwargs)
         except Exception as error:
             trim(error)
             raise
@@ -52,17 +52,17 @@ class StagedMethod(Generic[P, R_co]):
     @public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Return the program (see `StagedFunction.lower`); arrays of the object are its last inputs."""
-        return self.__func__.lower(self._first(), *args, **kwargs)
+        return self.__func__.lower(self.first(), *args, **kwargs)
 
     @public
     def profile(self, *args: Any, **kwargs: Any) -> TimeProfile:
         """Return where the time of a call goes (see `StagedFunction.profile`)."""
-        return self.__func__.profile(self._first(), *args, **kwargs)
+        return self.__func__.profile(self.first(), *args, **kwargs)
 
     @public
     def explore(self, *args: Any, **kwargs: Any) -> ExplorerReport:
         """Return a page of what becomes of the program (see `StagedFunction.explore`)."""
-        return self.__func__.explore(self._first(), *args, **kwargs)
+        return self.__func__.explore(self.first(), *args, **kwargs)
 
     def grad(self, argnums: Any = 0) -> StagedMethod[P, Any]:
         """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""
@@ -77,12 +77,12 @@ class StagedMethod(Generic[P, R_co]):
         """Return the result and what takes cotangents back (see `StagedFunction.vjp`)."""
         from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- its base class knows methods
 
-        first = self._first()
+        first = self.first()
         return self.__func__(first, *args, **kwargs), Pullback(
             self.__func__, (first, *args), kwargs, skipped=1
         )
 
-    def _first(self) -> object:
+    def first(self) -> object:
         """Return the argument that stands for the object; this one says that what is read of it is noted."""
         watched = self.__func__.watches(type(self.__self__))
         if watched:

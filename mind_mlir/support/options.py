@@ -30,6 +30,8 @@ class CompileOptions:
         debug_prefixes: Beginnings of paths, with what debug information says in their place; the last that
             fits counts.
         cache: Whether code is kept on disk, or in which directory; None for what the environment says.
+        check_nan: Whether calls check that results are finite, and say what made them otherwise.
+        interpret: Whether operations run one by one, with numpy; None for what the environment says.
     """
 
     opt_level: int = DEFAULT_OPT_LEVEL
@@ -42,6 +44,8 @@ class CompileOptions:
     debug: bool = field(default=False, metadata=_NOT_IN_KEY)
     debug_prefixes: tuple[tuple[str, str], ...] = field(default=(), metadata=_NOT_IN_KEY)
     cache: bool | str | None = field(default=None, metadata=_NOT_IN_KEY)
+    check_nan: bool = field(default=False, metadata=_NOT_IN_KEY)
+    interpret: bool | None = field(default=None, metadata=_NOT_IN_KEY)
 
 
 #: The options that code depends on by themselves, which make a part of its key.

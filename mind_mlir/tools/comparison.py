@@ -76,6 +76,11 @@ _ALL = frozenset(each.name for each in ALL_PASSES)
 Run: TypeAlias = "Callable[[Executable, Mapping[str, Array]], Sequence[Array]]"
 
 
+def _options(target: str | None) -> CompileOptions:
+    """Return options with which each operation is compiled, whatever the environment says."""
+    return CompileOptions(target=target, disabled_passes=_ALL, interpret=False)
+
+
 def _run(executable: Executable, arguments: Mapping[str, Array]) -> Sequence[Array]:
     return executable(**arguments)
 
@@ -109,7 +114,7 @@ def first_difference(
     everything = flat.with_body(
         type(flat.body)(flat.operations, Return(tuple(op.value_id for op in operations)))
     )
-    outputs = run(Executable(everything, CompileOptions(target=target, disabled_passes=_ALL)), arguments)
+    outputs = run(Executable(everything, _options(target)), arguments)
     compiled: dict[ValueId, Array] = {
         op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
@@ -138,7 +143,7 @@ def _first_in_function(
         result_types=tuple(result.type for result in results),
     )
     changed = replace(structured, functions=Functions((everything, *called)))
-    outputs = run(Executable(changed, CompileOptions(target=target, disabled_passes=_ALL)), arguments)
+    outputs = run(Executable(changed, _options(target)), arguments)
     values: dict[ValueId, Array] = {
         parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
     }

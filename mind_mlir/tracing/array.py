@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
@@ -18,8 +20,7 @@ from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.tracing.updates import Places
 
     #: Type checkers take it for an array of numpy, as which functions are written that are traced.
@@ -72,7 +73,16 @@ class TracedArray(TracedValue, _Numpy):
     __array_priority__ = 1000
 
     def __repr__(self) -> str:
-        return f"<TracedArray {self.value.type}>"
+        numbers = self.trace.numbers_of(self.value)
+        return f"<TracedArray {self.value.type}>" if numbers is None else repr(numbers)
+
+    def __str__(self) -> str:
+        numbers = self.trace.numbers_of(self.value)
+        return repr(self) if numbers is None else str(numbers)
+
+    def __format__(self, spec: str) -> str:
+        numbers = self.trace.numbers_of(self.value)
+        return format(str(self) if numbers is None or self.ndim else numbers.item(), spec)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -208,44 +218,54 @@ class TracedArray(TracedValue, _Numpy):
     def __iter__(self) -> Iterator[TracedArray]:
         return iter([self[place] for place in range(len(self))])
 
-    def __bool__(self) -> bool:  # noqa: PLE0304 -- there is none
-        shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
-        refuse("E2301", f"the truth value of a traced array ({shown}) is not known yet", _CONDITION)
+    def __bool__(self) -> bool:
+        numbers = self.trace.numbers_of(self.value)
+        if numbers is None:
+            shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
+            refuse("E2301", f"the truth value of a traced array ({shown}) is not known yet", _CONDITION)
+        return bool(numbers)
 
     def __int__(self) -> int:
-        self._no_number("int(x)", "write x.astype('i64')")
+        return int(self._numbers("int(x)", "write x.astype('i64')"))
 
     def __float__(self) -> float:
-        self._no_number("float(x)", "write x.astype('f64')")
+        return float(self._numbers("float(x)", "write x.astype('f64')"))
 
     def __complex__(self) -> complex:
-        self._no_number("complex(x)", "numbers stay arrays in the program")
+        return complex(self._numbers("complex(x)", "numbers stay arrays in the program"))
 
-    def __index__(self) -> int:  # noqa: PLE0305 -- there is none
-        self._no_number(
+    def __index__(self) -> int:
+        numbers = self._numbers(
             "a Python index or range(x)",
             "index a traced array with it, loop with mind_mlir.fori_loop, or name the argument in "
             "jit(..., static_argnames=...), which then is a plain number",
         )
+        return numbers.__index__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        self._no_number("numpy.asarray(x)", "use the functions of mind_mlir.numpy in the place of numpy's")
+        help_ = "use the functions of mind_mlir.numpy in the place of numpy's"
+        return np.array(self._numbers("numpy.asarray(x)", help_), *args, **kwargs)
 
     def item(self, *args: Any) -> Any:
-        """Refuse: the number is not known yet (E2302)."""
-        self._no_number("x.item()", "numbers stay arrays in the program")
+        """Return an element as a number of Python, where it is known (E2302: not before the program runs)."""
+        return self._numbers("x.item()", "numbers stay arrays in the program").item(*args)
 
     def tolist(self) -> Any:
-        """Refuse: the numbers are not known yet (E2302)."""
-        self._no_number("x.tolist()", "numbers stay arrays in the program; for x in xs goes through its rows")
+        """Return the elements as lists, where they are known (E2302: not before the program runs)."""
+        help_ = "numbers stay arrays in the program; for x in xs goes through its rows"
+        return self._numbers("x.tolist()", help_).tolist()
 
-    def _no_number(self, asked: str, help: str) -> NoReturn:
-        shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
-        refuse(
-            "E2302",
-            f"{asked} asks for the numbers of a traced array ({shown}), which are not known yet",
-            help,
-        )
+    def _numbers(self, asked: str, help: str) -> Array:
+        """Return the numbers, which are known where operations run one by one."""
+        numbers = self.trace.numbers_of(self.value)
+        if numbers is None:
+            shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
+            refuse(
+                "E2302",
+                f"{asked} asks for the numbers of a traced array ({shown}), which are not known yet",
+                help,
+            )
+        return numbers
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_functions.universal(ufunc, method, inputs, kwargs)
@@ -260,7 +280,8 @@ class TracedArray(TracedValue, _Numpy):
         return self
 
     def __reduce__(self) -> Any:
-        self._no_number("a pickle", "pickle what the function returns when it is called")
+        help_ = "pickle what the function returns when it is called"
+        return self._numbers("a pickle", help_).__reduce__()
 
     def astype(self, dtype: Any) -> TracedArray:
         """Return it with elements of ``dtype``: a dtype's name, or numpy's dtype."""

@@ -17,14 +17,15 @@ around them, nothing of that is kept for the next call: what runs often belongs 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.ir.analysis.effects import has_effect
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import STAGE, WeakType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.pytrees import flatten
-from mind_mlir.tracing import loops
+from mind_mlir.tracing import loops, stepping
 from mind_mlir.tracing.conversion import as_value, common_node, node_of
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.places import refuse
@@ -34,6 +35,7 @@ from mind_mlir.tracing.trace import Trace
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
+    from mind_mlir.tracing.eager import EagerTrace
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -60,6 +62,8 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
     if trace is None:
         return _run("cond", lambda p, args: cond(p, true_fn, false_fn, *args), pred, operands)
     predicate = _predicate(trace, pred, "the predicate of cond")
+    if trace.is_eager:
+        return stepping.cond(cast("EagerTrace", trace), predicate, true_fn, false_fn, operands)
     then, otherwise = trace.builder.region(), trace.builder.region()
     with then:
         ones, form = flatten(true_fn(*operands), "the result of true_fn")
@@ -73,8 +77,10 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
             "return the same containers from both functions",
         )
     if not ones:
-        loops.refuse_nothing("the branches of cond return")
-    names = form.names("the result")
+        if not any(has_effect(each) for region in (then, otherwise) for each in region.operations):
+            loops.refuse_nothing("the branches of cond return")
+        ones, others = [False], [False]  # they print alone, and an operation has a result
+    names = form.names("the result") or ["the result"]
     agreed = [_agreed(one, two, name) for one, two, name in zip(ones, others, names, strict=True)]
     for region, leaves in ((then, ones), (otherwise, others)):
         with region:
@@ -82,9 +88,8 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
                 [as_value(trace, leaf, node.dtype) for leaf, node in zip(leaves, agreed, strict=True)]
             )
     results = trace.emit_all("Cond", predicate, regions=(then, otherwise))
-    found: T = form.unflatten(
-        [trace.wrap(each.value, weak=node.weak) for each, node in zip(results, agreed, strict=True)]
-    )
+    arrays = [trace.wrap(each.value, weak=node.weak) for each, node in zip(results, agreed, strict=True)]
+    found: T = form.unflatten(arrays[: form.count])
     return found
 
 
@@ -111,7 +116,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T
     def step(carried: list[TracedArray]) -> list[Any]:
         return loops.returned_leaves(body_fun(form.unflatten(carried)), form, "body_fun")
 
-    results = loops.while_of(
+    results = (stepping if trace.is_eager else loops).while_of(
         trace,
         loops.first(leaves, form),
         lambda carried: _predicate(trace, cond_fun(form.unflatten(carried)), "what cond_fun returns"),
@@ -152,7 +157,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) 
         returned = body_fun(number, form.unflatten(rest))
         return [number + 1, *loops.returned_leaves(returned, form, "body_fun")]
 
-    _, *results = loops.while_of(
+    _, *results = (stepping if trace.is_eager else loops).while_of(
         trace, [index, *loops.first(leaves, form)], lambda carried: (carried[0] < end).value, step, "body_fun"
     )
     found: T = form.unflatten(results)
@@ -208,6 +213,10 @@ def scan(
         outputs, outputs_form = flatten(pair[1], "the output of f")
         return [*loops.returned_leaves(pair[0], form, "f"), *outputs]
 
+    if trace.is_eager and steps:
+        state, stacked = stepping.scan(cast("EagerTrace", trace), carried, scanned, step)
+        stacked = [each[::-1] for each in stacked] if backwards else stacked
+        return form.unflatten(state), outputs_form.unflatten(stacked)
     types: list[TensorType] = []
     for each in scanned:
         type_ = each.value.type.with_shape(each.shape[1:])

@@ -32,10 +32,11 @@ from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.staged_method import Held, StagedMethod
+from mind_mlir.runtime.staged_values import STAGE
 from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.pytrees import Form, stood_for
 from mind_mlir.tracing.array import TracedArray
-from mind_mlir.tracing.conversion import as_value
+from mind_mlir.tracing.conversion import as_value, node_of
 from mind_mlir.tracing.pickling import copy_of, reduced
 from mind_mlir.tracing.places import location_of, refuse
 from mind_mlir.tracing.subjects import ObjectReads, is_plain
@@ -131,29 +132,68 @@ class JitFunction(StagedFunction, Generic[P, R]):
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Trace the function for arguments of a form and of types; see `StagedFunction.stage`."""
-        trace = Trace(unit, TracedArray, promotes=self._promotes)
+        around: Any = STAGE.get()
+        trace: Trace
+        if getattr(around, "is_eager", False):  # it is to be differentiated: what runs is recorded
+            trace = type(around)(unit, promotes=self._promotes)
+            arrays = around.feeding[len(around.feeding) - len(types) :]
+            parameters = [trace.given(type_, array) for type_, array in zip(types, arrays, strict=True)]
+        else:
+            trace = Trace(unit, TracedArray, promotes=self._promotes)
+            parameters = [trace.parameter(type_) for type_ in types]
         with trace.running():
-            args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
             if unit.reading is not None:
                 unit.reading.begin(trace)
-            given = partial(_given, unit.reading)
-            returned = self._function(*map(given, args), **{key: given(each) for key, each in kwargs.items()})
-            leaves, returned_form = pytrees.flatten(returned, f"the result of {self.name}")
-            values = [self._result(trace, leaf) for leaf in leaves]
-            if not values:
-                refuse(
-                    "E2304",
-                    f"{self.name} returns no array",
-                    "return the arrays that it computes: what else it does happens once, while it is traced",
-                    location=location_of(self._function),
-                )
+            values, weak, returned_form = self._returned(trace, form, parameters)
         trace.finish()
 
         def build(name: str) -> Function:
             return trace.builder.function(name, values, public=False)
 
-        made = unit.define(brief(self.name), build, returned_form)
-        return replace(made, weak=tuple([isinstance(leaf, TracedValue) and leaf.weak for leaf in leaves]))
+        return replace(unit.define(brief(self.name), build, returned_form), weak=weak)
+
+    def steps(self) -> Callable[[StagedFunction, Form, Sequence[Any]], Any]:
+        """Return what runs it operation by operation, as it is written."""
+        from mind_mlir.tracing.eager import run_eagerly  # noqa: PLC0415 -- loads the interpreter
+
+        return run_eagerly
+
+    def in_place(self, trace: Trace) -> Callable[[Form, Sequence[Any]], Any]:
+        """Return what runs it on arrays of a trace whose operations run."""
+
+        def run(form: Form, leaves: Sequence[Any]) -> Any:
+            before, trace.promotes = (
+                trace.promotes,
+                trace.promotes if self._promotes is None else self._promotes,
+            )
+            given = [trace.wrap(as_value(trace, leaf), weak=node_of(leaf).weak) for leaf in leaves]
+            try:
+                values, weak, returned_form = self._returned(trace, form, given)
+            finally:
+                trace.promotes = before
+            pairs = zip(values, weak, strict=True)
+            return returned_form.unflatten([trace.wrap(value, weak=each) for value, each in pairs])
+
+        return run
+
+    def _returned(
+        self, trace: Trace, form: Form, arrays: Sequence[TracedArray]
+    ) -> tuple[list[Value], tuple[bool, ...], Form]:
+        """Return what the function returns: its values, which of them are weak, and the form."""
+        args, kwargs = form.unflatten(arrays)
+        given = partial(_given, trace.unit.reading)
+        returned = self._function(*map(given, args), **{key: given(each) for key, each in kwargs.items()})
+        leaves, returned_form = pytrees.flatten(returned, f"the result of {self.name}")
+        values = [self._result(trace, leaf) for leaf in leaves]
+        if not values:
+            refuse(
+                "E2304",
+                f"{self.name} returns no array",
+                "return the arrays that it computes: what else it does happens once, while it is traced",
+                location=location_of(self._function),
+            )
+        weak = tuple([isinstance(leaf, TracedValue) and leaf.weak for leaf in leaves])
+        return values, weak, returned_form
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
         if not isinstance(leaf, TracedValue):

@@ -116,6 +116,12 @@ def settled(
         taken = [each.takes(leaf) for each, leaf in zip(carried, yields, strict=False)]
         if not any(taken):
             break
+    check_carried(carried, yields, what)
+    return body, yields
+
+
+def check_carried(carried: Sequence[Carried], yields: Sequence[Any], what: str) -> None:
+    """Check that what a step returns is of the types that are carried (E2321)."""
     for each, leaf in zip(carried, yields, strict=False):
         type_, is_weak = typed(leaf)
         if type_.shape != each.type.shape or not (is_weak or type_ == each.type):
@@ -125,7 +131,6 @@ def settled(
                 "what is carried keeps its dtype and shape: begin with an array of these, or convert with "
                 "astype or reshape",
             )
-    return body, yields
 
 
 def conformed(trace: Trace, carried: Sequence[Carried], yields: Sequence[Any]) -> list[Value]:

@@ -13,6 +13,7 @@ from dataclasses import field
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mind_mlir.arguments.tensors import viewed
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.staged_reads import (
     ConstantRead,
@@ -171,7 +172,9 @@ class ObjectReads:
         assert self.trace is not None, "something is being traced"
         value = self._values.get(leaf)
         if value is None or value.id in self.trace.builder.hidden:
-            value = self.trace.builder.parameter(leaf.type)
+            array = viewed(leaf.value)[0]
+            assert array is not None, "an array has been read"
+            value = self.trace.input(leaf.type, array)
             self._values[leaf] = value
             self._leaves.append(leaf)
         return self.trace.wrap(value)

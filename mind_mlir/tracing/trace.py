@@ -14,9 +14,10 @@ from mind_mlir.tracing.places import refuse, user_source
 if TYPE_CHECKING:
     from mind_mlir.builders.builder import Builder
     from mind_mlir.builders.region import Region
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.value import Value
-    from mind_mlir.languages.staging import Unit
+    from mind_mlir.languages.staging import Instance, Unit
     from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.support.pytrees import Form
     from mind_mlir.tracing.array import TracedArray
@@ -41,6 +42,9 @@ class Trace:
             line that runs.
         promotes: Whether operands of several dtypes are converted to one; see `promotion`.
     """
+
+    #: Whether operations run when they are recorded (`mind_mlir.tracing.eager`).
+    is_eager = False
 
     def __init__(self, unit: Unit, arrays: type[TracedArray], *, promotes: bool | None = None) -> None:
         """Begin with nothing."""
@@ -102,6 +106,20 @@ class Trace:
             return array.value
         return self._capture(array)
 
+    def input(self, type_: TensorType, array: Array) -> Value:
+        """Return a further parameter, which calls give an array such as ``array``."""
+        return self.builder.parameter(type_)
+
+    def given(self, type_: TensorType, array: Array) -> TracedArray:
+        """Return a further parameter of the function, which is ``array`` where that matters."""
+        if isinstance(type_, WeakType):
+            return self.wrap(self.input(type_.strong, array), weak=True)
+        return self.wrap(self.input(type_, array))
+
+    def numbers_of(self, value: Value) -> Array | None:
+        """Return what a value is, where that is known before the program runs."""
+        return None
+
     def emit(self, opcode: str, *operands: Value, weak: bool = False, **attributes: Any) -> TracedArray:
         """Append an operation with one result.
 
@@ -126,7 +144,7 @@ class Trace:
         operands = [as_value(self, leaf) for leaf in leaves]
         before, self.pending = self.pending, [] if function.closes else None
         try:
-            instance = function.instance(self.unit, form, types)
+            instance = self._instance(function, form, types, operands)
             captured = self.pending or []
         finally:
             self.pending = before
@@ -136,6 +154,12 @@ class Trace:
         return instance.form.unflatten(
             [self.wrap(result, weak=each) for result, each in zip(results, weak, strict=True)]
         )
+
+    def _instance(
+        self, function: StagedFunction, form: Form, types: Sequence[TensorType], operands: Sequence[Value]
+    ) -> Instance:
+        """Return the function that is called with ``operands``."""
+        return function.instance(self.unit, form, types)
 
     def finish(self) -> None:
         """Tell the trace around this one what the function reads of it."""

@@ -44,13 +44,13 @@ def grad(function: Callable[P, R], argnums: Any = 0) -> GradientFunction[P, Any]
         TypeError: ``function`` cannot be called, or ``argnums`` is not of the type above.
         ValueError: ``argnums`` names no parameter, or a static one.
     """
-    return cast("GradientFunction[P, Any]", _staged(function).grad(argnums))
+    return cast("GradientFunction[P, Any]", staged_function(function).grad(argnums))
 
 
 @public
 def value_and_grad(function: Callable[P, R], argnums: Any = 0) -> GradientFunction[P, tuple[R, Any]]:
     """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
-    return cast("GradientFunction[P, tuple[R, Any]]", _staged(function).value_and_grad(argnums))
+    return cast("GradientFunction[P, tuple[R, Any]]", staged_function(function).value_and_grad(argnums))
 
 
 @public
@@ -69,17 +69,17 @@ def vjp(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> tuple[R, Pu
     Raises:
         TypeError: ``function`` cannot be called; or as its call.
     """
-    return _staged(function).vjp(*args, **kwargs)
+    return staged_function(function).vjp(*args, **kwargs)
 
 
-def _staged(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction[..., Any]:
+def staged_function(function: object) -> StagedFunction | StagedMethod[..., Any] | OpenFunction[..., Any]:
     """Return a function as one that is compiled, the same each time."""
     # An `OpenFunction`, too, has gradients of its own; few programs load one.
     if isinstance(function, (StagedFunction, StagedMethod)) or hasattr(type(function), "value_and_grad"):
         return cast("StagedFunction", function)
     plain, subject = unbound(function)
     if subject is not None:
-        made = _staged(plain)
+        made = staged_function(plain)
         assert isinstance(made, StagedFunction), "functions are bound once"
         return StagedMethod(made, subject)
     if not callable(function):

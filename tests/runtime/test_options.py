@@ -43,17 +43,17 @@ def test_help_explains_each_option() -> None:
 def test_wrong_keywords_are_refused_as_python_refuses_them() -> None:
     with pytest.raises(
         TypeError,
-        match=r"^compile\(\) got an unexpected keyword argument 'thread'. Did you mean 'threads'\?$",
+        match=r"(?m)^compile\(\) got an unexpected keyword argument 'thread'. Did you mean 'threads'\?$",
     ):
         mind_mlir.compile(MODULE, thread=2)  # type: ignore[call-overload]  # that is what is tested
-    with pytest.raises(TypeError, match=r"^jit\(\) got an unexpected keyword argument 'fast'$"):
+    with pytest.raises(TypeError, match=r"(?m)^jit\(\) got an unexpected keyword argument 'fast'$"):
         mind_mlir.jit(fast=True)  # type: ignore[call-overload]  # as above
-    with pytest.raises(TypeError, match=r"^package\(\) got an unexpected keyword argument 'cache'$"):
+    with pytest.raises(TypeError, match=r"(?m)^package\(\) got an unexpected keyword argument 'cache'$"):
         mind_mlir.package(MODULE, "x", cache=False)  # type: ignore[call-arg]  # as above
 
 
 def test_options_are_checked_before_anything_is_made() -> None:
-    with pytest.raises(ValueError, match=r"^opt_level must be one of 0, 1, 2, 3, not 4$"):
+    with pytest.raises(ValueError, match=r"(?m)^opt_level must be one of 0, 1, 2, 3, not 4$"):
         mind_mlir.compile(MODULE, opt_level=4)
-    with pytest.raises(TypeError, match=r"^winograd must be True or False, not the int 1$"):
+    with pytest.raises(TypeError, match=r"(?m)^winograd must be True or False, not the int 1$"):
         mind_mlir.jit(winograd=1)  # type: ignore[call-overload]  # that is what is tested

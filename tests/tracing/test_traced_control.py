@@ -274,9 +274,9 @@ def test_values_of_a_step_stay_in_it() -> None:
 
 
 def test_arguments_of_another_kind() -> None:
-    with pytest.raises(TypeError, match=r"^true_fn must be callable, not an object of type ndarray$"):
+    with pytest.raises(TypeError, match=r"(?m)^true_fn must be callable, not an object of type ndarray$"):
         cond(True, X, X)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(TypeError, match=r"^length must be an integer, not the float 2.5$"):
+    with pytest.raises(TypeError, match=r"(?m)^length must be an integer, not the float 2.5$"):
         scan(lambda c, x: (c, x), 0, None, length=2.5)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(ValueError, match=r"^length must not be negative, but is -1$"):
+    with pytest.raises(ValueError, match=r"(?m)^length must not be negative, but is -1$"):
         mind_mlir.jit(lambda: scan(lambda c, x: (c, x), 0, None, length=-1))()

@@ -18,6 +18,11 @@ i = np.array([0, 2])
 """
 _QUOTIENT = "import numpy as np\nimport mind_mlir.numpy as mnp\n"
 _REPEATED = _QUOTIENT + "mnp.broadcast_to(np.ones(1, np.float32), (1 << {},))\n"
+_LOGARITHM = """\
+import mind_mlir
+import numpy as np
+log = mind_mlir.jit(lambda x: mind_mlir.numpy.log(x), check_nan=True)
+"""
 _RESERVED = " This compiler does not report it."
 _SYMBOLIC = """\
 import numpy as np
@@ -60,9 +65,16 @@ ENTRIES = (
         "E6005: numeric overflow",
         "A check for overflow was asked for, and a value overflowed." + _RESERVED,
     ),
-    CatalogueEntry(
+    in_python(
         "E6006: NaN or infinity",
-        "A check for NaN and infinities was asked for, and one appeared." + _RESERVED,
+        "A check for NaN and infinities was asked for (`check_nan`, `--trap-nan`), and a result holds one. "
+        "The operation that made it is named: where a NaN is computed of numbers that are none, or an "
+        "infinity of finite numbers. A constant or an argument that is infinite makes none. The NaN of an "
+        "argument that comes through to the results is reported as that. In a gradient, the place is that "
+        "of the operation whose derivative it is.",
+        context=("operation", "value", "index", "found"),
+        bad=_LOGARITHM + "log(np.array([1.0, 0.0]))\n",
+        good=_LOGARITHM + "log(np.array([1.0, 0.5]))\n",
     ),
     CatalogueEntry(
         "E6007: time limit exceeded",

@@ -1,8 +1,8 @@
 """Drops what no result of a function needs: operations, parameters, results, and what loops carry.
 
-A value is needed where something that is needed reads it. So a value that goes around a loop only to compute
-itself is not needed, nor is one that a branch yields and nobody reads. A run-time check of an operation that
-nothing needs goes with it.
+A value is needed where something that is needed reads it, and what prints is. So a value that goes around a
+loop only to compute itself is not needed, nor is one that a branch yields and nobody reads. A run-time check
+of an operation that nothing needs goes with it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import field, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeVar
 
+from mind_mlir.ir.analysis.effects import effects_in, is_effect
 from mind_mlir.ir.module import Branch, CondBranch, Return
 from mind_mlir.ir.regions import blocks_within
 from mind_mlir.ops.region_flow import flow_of, only_read, pairs_of
@@ -98,12 +99,16 @@ class _Needed:
         for operation in operations:
             self.operations.update(dict.fromkeys(operation.result_ids, operation))
             if not operation.regions:
+                if is_effect(operation):
+                    self._add((operation.value_id,))
                 continue
             self._carried(operation)
-            for block in blocks_within(operation):
-                for inner in block.operations:
-                    self.operations.update(dict.fromkeys(inner.result_ids, inner))
-                    self._carried(inner)
+            inside = [inner for block in blocks_within(operation) for inner in block.operations]
+            for inner in inside:
+                self.operations.update(dict.fromkeys(inner.result_ids, inner))
+                self._carried(inner)
+            if any(map(is_effect, inside)):  # what holds it runs, though nothing else may need that
+                self._add(effects_in((operation, *inside)))
 
     def _carried(self, operation: CoreOperation) -> None:
         """Say of what a value becomes that all of it is needed together, and the value with it."""

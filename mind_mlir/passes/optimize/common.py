@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.analysis.effects import is_effect
 from mind_mlir.ir.numbered import joined
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.body import FunctionBlocks
@@ -65,6 +66,8 @@ class _Merging:
         for operation in block.operations:
             if operation.regions:
                 left = reading(operation, self._same, tuple([self.block(each) for each in operation.regions]))
+            elif is_effect(operation):
+                left = reading(operation, self._same)
             else:
                 operands = tuple([self._same.get(value, value) for value in operation.operands])
                 key = key_of(operation, [self._equal.get(value, value) for value in operands])

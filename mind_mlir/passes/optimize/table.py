@@ -86,8 +86,8 @@ PASSES: tuple[FunctionPass, ...] = (
         "dce",
         "drops operations, results, and what loops carry, that no result of the function needs",
         drop_dead_code,
-        "operations have no effect but their results; a run-time check of what nothing needs is not made, as "
-        "the canonicaliser does not make it",
+        "operations have no effect but their results, and what prints stays; a run-time check of what "
+        "nothing needs is not made, as the canonicaliser does not make it",
     ),
 )
 

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.analysis.effects import is_effect
 from mind_mlir.ir.types import TensorType
 from mind_mlir.passes.canonical.body import FunctionBlocks
 from mind_mlir.passes.simplify.known import Known
@@ -150,7 +151,7 @@ def _without_dead(block: Block, live: set[ValueId]) -> Block:
         if operation.regions:
             regions = tuple([_without_dead(region, live) for region in operation.regions])
             kept.append(replace(operation, regions=regions))
-        elif operation.others or operation.value_id in live:
+        elif operation.others or operation.value_id in live or is_effect(operation):
             kept.append(operation)
         else:
             continue

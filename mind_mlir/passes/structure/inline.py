@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 MAX_INLINED = 16
 
 
-def inline_calls(module: Module, *, every: bool = False) -> Module:
+def inline_calls(module: Module, *, every: bool = False, only: Collection[str] | None = None) -> Module:
     """Return a module in structured form with fewer calls, and without the functions that nothing calls then.
 
     Args:
         module: The module.
         every: Whether functions of any size take the place of all calls, but where regions would nest too
             deeply. The module may then grow exponentially (`inlined_size`).
+        only: The functions that take the place of all calls of them, however large; no others do.
     """
     called = Counter(callee for function in module.functions for callee in _calls(function))
     if not called:
@@ -51,7 +52,7 @@ def inline_calls(module: Module, *, every: bool = False) -> Module:
     for function in CallGraph.of(module.functions).callees_first():
         plan = plans[function.name] = _Plan.of(function, plans, small)
         once = called[function.name] == 1 and not function.public
-        if every or once or plan.size <= MAX_INLINED:
+        if (every or once or plan.size <= MAX_INLINED) if only is None else function.name in only:
             small.add(function.name)
     if not any(plan.inlined for plan in plans.values()):
         return module

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.ir.analysis.effects import has_effect
 from mind_mlir.ir.module import Parameter
 from mind_mlir.passes.structure.emission import Emission
 from mind_mlir.passes.structure.graph import Constant, Edge
@@ -219,6 +220,9 @@ class Join:
         instead = _shared(needed)
         for pair in instead:
             del needed[pair]
+        if not needed and any(has_effect(each) for scope in scopes for each in scope.operations):
+            # They run for what they print alone; an operation has a result.
+            needed[Constant(0, FLAG), Constant(0, FLAG)] = FLAG
         if needed:
             branches = [
                 out.end(scope, label, (), [(pair[side], type_) for pair, type_ in needed.items()])

@@ -33,16 +33,17 @@ SHOWN_ELEMENTS = 200
 
 
 def execute(
-    module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions | None
+    module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions
 ) -> Sequence[Array]:
-    """Return the outputs of ``module``, compiled with ``options`` or, where there are none, interpreted."""
-    if options is not None:
+    """Return the outputs of a verified module, compiled or interpreted as ``options`` say."""
+    if not options.interpret:
         outputs: Sequence[Array] = _native(log).execute(module, arguments, log, options)
         return outputs
-    from mind_mlir.interpreter import interpret  # noqa: PLC0415 -- bundles need none
+    from mind_mlir.interpreter import run  # noqa: PLC0415 -- bundles need none
+    from mind_mlir.interpreter.not_finite import run_watched  # noqa: PLC0415 -- as above
 
     with log.timed("interpret"):
-        return interpret(module, arguments)
+        return (run_watched if options.check_nan else run)(module, arguments)
 
 
 def compare(module: Module, arguments: Mapping[str, Array], log: StageLog, target: str | None) -> bool:
@@ -53,6 +54,15 @@ def compare(module: Module, arguments: Mapping[str, Array], log: StageLog, targe
         return False
     write_output("OK: every operation agrees with the interpreter", None)
     return True
+
+
+def compare_gradients(
+    module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions, seed: int
+) -> bool:
+    """Compare gradients with differences, print the table, and return whether they agree."""
+    found = _native(log).compare_gradients(module, arguments, log, options, seed)
+    write_output(f"{found}", None)
+    return bool(found.agrees)
 
 
 def _native(log: StageLog) -> ModuleType:

@@ -10,6 +10,7 @@ from mind_mlir.codegen.machine_code import listed_object
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.gradient_check import GradientCheck, check_gradients
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
 from mind_mlir.tools.comparison import Difference, first_difference
@@ -54,6 +55,14 @@ def execute(
     log.add(executable.timings)
     with log.timed("run"):
         return interruptible(lambda: executable(**arguments))
+
+
+def compare_gradients(
+    module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions, seed: int
+) -> GradientCheck:
+    """Compare the gradients of ``module`` with differences."""
+    with log.timed("check"):
+        return interruptible(lambda: check_gradients(module, arguments, seed=seed, options=options))
 
 
 def compare(

@@ -11,7 +11,7 @@ import click
 
 from mind_mlir.cache.directory import store_for
 from mind_mlir.diagnostics.render import FORMATS
-from mind_mlir.runtime.options import OPTIONS, Option
+from mind_mlir.runtime.options import OPTIONS, Option, environment_interprets, interprets
 from mind_mlir.runtime.threads import get_num_threads
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
@@ -184,7 +184,7 @@ def _click_option(command: str, option: Option) -> Callable[[Any], Any]:
     elif "/" in option.word:
         shown |= {"default": option.default}
     else:
-        shown |= {"is_flag": True}
+        shown |= {"is_flag": True, "default": option.default}
     if option.metavar is not None:
         shown |= {"metavar": option.metavar}
     if isinstance(option.kind, range) and option.default is not None:
@@ -329,6 +329,15 @@ def check_variables() -> None:
         environment_target()
         rates_are_measured()
         store_for()
+        environment_interprets()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def is_interpreted(options: CompileOptions) -> bool:
+    """Return whether operations run one by one, as an option or the environment says."""
+    try:
+        return interprets(options)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 

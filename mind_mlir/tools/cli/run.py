@@ -20,6 +20,7 @@ from mind_mlir.tools.cli.options import (
     file_argument,
     function_option,
     input_option,
+    is_interpreted,
     seed_option,
     stage_options,
     weights_option,
@@ -40,11 +41,16 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "weights", "seed", "func", "output",
 @weights_option("Inputs that no --input names are the tensors of FILE of their names, see above.")
 @seed_option
 @function_option("run")
-@click.option("--interpret", "interpreted", is_flag=True, help="Interpret with numpy instead of compiling.")
 @click.option(
     "--check",
     is_flag=True,
     help="Compare each operation with the interpreter, a loop, branch or call as one; exit 1 if one differs.",
+)
+@click.option(
+    "--check-grad",
+    is_flag=True,
+    help="Compare the gradients of all float inputs with differences of the results in f64; exit 1 if they "
+    "differ.",
 )
 @click.option(
     "-o",
@@ -67,8 +73,8 @@ def command(
     weights: str | None,
     seed: int,
     func: str | None,
-    interpreted: bool,
     check: bool,
+    check_grad: bool,
     output: str | None,
     options: CompileOptions,
     constants: Mapping[str, str],
@@ -102,16 +108,19 @@ def command(
     if Path(file).is_dir():
         _run_bundle(session, file, func, inputs, weights, seed, output, options.threads)
         return
-    if interpreted and (check or stages["print_ir_after_all"] or stages["dump_stages"]):
-        raise click.UsageError(
-            "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
-        )
-    if options.winograd and check:
-        raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
+    looks = bool(check or check_grad or stages["print_ir_after_all"] or stages["dump_stages"])
+    _refuse_together(options, looks=looks, check=check, check_grad=check_grad, writes=output is not None)
+    interpreted = not looks and is_interpreted(options)
     if not interpreted:
         check_runnable(options.target)
     from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.execution import (  # noqa: PLC0415 -- as above
+        check_output_name,
+        compare,
+        compare_gradients,
+        deliver,
+        execute,
+    )
     from mind_mlir.tools.cli.given import given  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.inputs import InputSpecs  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.programs import ONNX  # noqa: PLC0415 -- as above
@@ -127,14 +136,35 @@ def command(
     agrees = True
     if check:
         agrees = compare(module, arguments, log, options.target)
+    elif check_grad:
+        agrees = compare_gradients(module, arguments, log, options, seed)
     else:
         has_weights = bool(constants) or file.endswith(ONNX)
-        chosen = None if interpreted else replace(options, prepares=has_weights)
+        chosen = replace(options, prepares=has_weights, interpret=interpreted)
         results = execute(module, arguments, log, chosen)
         deliver(interface, results, output)
     log.finish()
     if not agrees:
         click.get_current_context().exit(EXIT_DIAGNOSTICS)
+
+
+def _refuse_together(
+    options: CompileOptions, *, looks: bool, check: bool, check_grad: bool, writes: bool
+) -> None:
+    """Refuse options that do not go together."""
+    if options.interpret and looks:
+        raise click.UsageError(
+            "--interpret compiles nothing: leave out --check, --check-grad, --print-ir-after-all, "
+            "--dump-stages"
+        )
+    if options.winograd and check:
+        raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
+    if options.check_nan and (check or check_grad):
+        raise click.UsageError("--trap-nan is about the results: leave out --check and --check-grad")
+    if check_grad and (check or writes):
+        raise click.UsageError(
+            "--check-grad prints a table in the place of results: leave out --check and -o"
+        )
 
 
 def _run_bundle(

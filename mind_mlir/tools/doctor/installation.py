@@ -15,6 +15,7 @@ from mind_mlir.diagnostics.display import size_text
 from mind_mlir.diagnostics.tracebacks import VARIABLE as TRACEBACK
 from mind_mlir.image.perf import VARIABLE as PERF
 from mind_mlir.runtime import threads
+from mind_mlir.runtime.options import INTERPRET, environment_interprets
 from mind_mlir.support.resources import memory_left, memory_limit, quota_cores, usable_cores
 from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.target import VARIABLE as TARGET
@@ -38,6 +39,7 @@ VARIABLES: dict[str, Callable[[], object] | None] = {
     threads.VARIABLE: threads.get_num_threads,
     TARGET: environment_target,
     RATES_VARIABLE: rates_are_measured,
+    INTERPRET: environment_interprets,
     AMX: None,
     PERF: None,
     TRACEBACK: None,

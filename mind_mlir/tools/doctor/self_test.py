@@ -101,7 +101,7 @@ def _threads() -> str:
     from mind_mlir.support.options import CompileOptions  # noqa: PLC0415 -- as above
 
     one, many = (
-        Executable(_module(), CompileOptions(cache=False, threads=count))(**_inputs())[0]
+        Executable(_module(), CompileOptions(cache=False, threads=count, interpret=False))(**_inputs())[0]
         for count in (1, None)
     )
     return "" if np.array_equal(one, many) else f"results depend on the number of threads; {_REPORT}"
@@ -121,7 +121,7 @@ def _keeping() -> str:
     from mind_mlir.support.options import CompileOptions  # noqa: PLC0415 -- as above
 
     with tempfile.TemporaryDirectory(prefix="mind-mlir-doctor-") as directory:
-        options = CompileOptions(cache=str(Path(directory) / "cache"))
+        options = CompileOptions(cache=str(Path(directory) / "cache"), interpret=False)
         before, after = (Executable(_module(), options)(**_inputs())[0] for _ in range(2))
         kept = any(Path(directory).rglob("*"))
     if not kept:

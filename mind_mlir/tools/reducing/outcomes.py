@@ -81,7 +81,7 @@ def load() -> None:
     x = CoreOperation(0, "Input", (), {"name": "x"}, TensorType(DType.F32))
     doubled = CoreOperation(1, "Add", (0, 0), {}, TensorType(DType.F32))
     with suppress(Exception):  # each program will say what is wrong
-        Executable(Module.flat([x, doubled], [1]), CompileOptions(cache=False))
+        Executable(Module.flat([x, doubled], [1]), CompileOptions(cache=False, interpret=False))
 
 
 def outcome(module: Module, options: CompileOptions, given: Given, seconds: float) -> Ending:
@@ -108,7 +108,7 @@ def _outcome(module: Module, options: CompileOptions, given: Given) -> Ending:
 
     try:
         inputs = given(module)
-        executable = Executable(module, replace(options, cache=False))
+        executable = Executable(module, replace(options, cache=False, interpret=False))
         found: Callable[[], str | None]
         for kind, found in (
             ("operation", lambda: _text(first_difference(module, inputs, target=options.target))),

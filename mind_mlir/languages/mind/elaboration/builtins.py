@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CONSTANTS = ("zeros", "ones", "full", "eye")
 DERIVATIVES = ("grad", "vjp", "value_and_grad")
+#: What prints.
+PRINT_NAME = "print"
 #: Other names of operations, as people write them.
 _ALIASES = {"max": "Maximum", "min": "Minimum", "sigmoid": "Logistic", "pow": "Power", "where": "Select"}
 #: Names of operations with an attribute that is settled.
@@ -34,7 +36,7 @@ def builtins() -> Mapping[str, Builtin]:
     found = {record.mnemonic: Builtin(record.mnemonic, record) for record in records.values()}
     found |= {alias: Builtin(alias, records[opcode]) for alias, opcode in _ALIASES.items()}
     found |= {name: Builtin(name, records[opcode], preset) for name, (opcode, preset) in _PRESET.items()}
-    found |= {name: Builtin(name) for name in (*CONSTANTS, *DERIVATIVES)}
+    found |= {name: Builtin(name) for name in (*CONSTANTS, *DERIVATIVES, PRINT_NAME)}
     return MappingProxyType(found)
 
 

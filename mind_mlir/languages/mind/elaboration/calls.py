@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import MindError
+from mind_mlir.ir.analysis.effects import printing_functions
 from mind_mlir.languages.mind.elaboration import constants, derivatives
 from mind_mlir.languages.mind.elaboration.arguments import evaluated_in_vain, ordered
 from mind_mlir.languages.mind.elaboration.body import Body, rule
-from mind_mlir.languages.mind.elaboration.builtins import CONSTANTS, builtins, modules
+from mind_mlir.languages.mind.elaboration.builtins import CONSTANTS, PRINT_NAME, builtins, modules
 from mind_mlir.languages.mind.elaboration.literals import placeholder
 from mind_mlir.languages.mind.elaboration.operations import operation
+from mind_mlir.languages.mind.elaboration.printing import printed
 from mind_mlir.languages.mind.elaboration.resolve import Expected, hint
 from mind_mlir.languages.mind.elaboration.types import DTYPES, UNIT, spell
 from mind_mlir.languages.mind.elaboration.values import (
@@ -90,6 +92,8 @@ def _call(body: Body, node: nodes.Call, expected: Expected) -> SurfaceValue:
             return operation(body, node, callee, callee.record)
         if callee.name in CONSTANTS:
             return constants.made_by(body, node, callee.name, expected)
+        if callee.name == PRINT_NAME:
+            return printed(body, node)
         return derivatives.derived(body, node, callee.name)
     if isinstance(callee, Routine):
         names = [parameter.name.text for parameter in callee.node.parameters]
@@ -131,7 +135,10 @@ def applied(
         return BAD
     if found.instance is None:
         return BAD if found.result is None else placeholder(body, found.result)
-    if found.result == UNIT:  # nothing comes of it, and nothing happens in it
+    if found.result == UNIT:  # nothing comes of it, and nothing happens in it, or it would print
+        if found.instance.name in printing_functions(list(body.file.unit.functions.values())):
+            help_ = "let it return a value, or print where it is called"
+            return body.report("E7001", "a function that prints has a result", span, help=help_)
         return UNIT_VALUE
     info = body.file.info(span)
     try:

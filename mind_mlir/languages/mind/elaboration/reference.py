@@ -9,7 +9,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from mind_mlir.languages.mind.elaboration.builtins import CONSTANTS, DERIVATIVES, builtins, default, modules
+from mind_mlir.languages.mind.elaboration.builtins import (
+    CONSTANTS,
+    DERIVATIVES,
+    PRINT_NAME,
+    builtins,
+    default,
+    modules,
+)
 from mind_mlir.languages.mind.elaboration.types import DTYPES
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
 
@@ -99,6 +106,12 @@ _CONSTANTS = {
     "full": ("full(shape, value, dtype=f32)", "A tensor of one value, which may be computed."),
     "eye": ("eye(n, m=n, dtype=f32)", "The identity matrix."),
 }
+_PRINTS = {
+    PRINT_NAME: (
+        'print("x = {}, y = {y:.3f}", x, y=y)',
+        "Prints when the program comes by, as [the page on debugging](debugging.md#prints) says.",
+    )
+}
 _DERIVATIVES = {
     "grad": ("grad(f)", "The gradient of `f` with respect to its first argument, as a function."),
     "value_and_grad": (
@@ -137,7 +150,7 @@ def described(name: str) -> tuple[str, str]:
     """Return how a built-in function is called, and what it is in one line."""
     found = builtins()[name]
     if found.record is None:
-        return {**_CONSTANTS, **_DERIVATIVES}[name]
+        return {**_CONSTANTS, **_DERIVATIVES, **_PRINTS}[name]
     return f"{name}({', '.join(_parameters(found, found.record))})", found.record.summary
 
 
