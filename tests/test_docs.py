@@ -177,6 +177,8 @@ def test_blocks_that_are_not_run_say_why(page: Path) -> None:
     assert [block.line for block in found if block.language in ALIASES] == []
     assert [block.line for block in found if not NOTE.fullmatch(block.note)] == []
     assert [block.line for block in found if block.note.startswith("file: ") and block.language in RUN] == []
+    plain = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^    (?:import |from \w+ import |>>> ).*", plain, re.MULTILINE) == []  # has no fence
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
