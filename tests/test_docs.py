@@ -249,7 +249,8 @@ def test_modules_that_pages_run_exist() -> None:
 
 @cache
 def files() -> list[str]:
-    return [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*") if ".venv" not in path.parts[:-1]]
+    found = (path.relative_to(ROOT) for path in ROOT.rglob("*.*"))
+    return [str(path) for path in found if path.parts[0] not in (".venv", "build")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
