@@ -77,7 +77,8 @@ unseen: $(PEERS)/.ready ## run programs that nobody tuned for, beside numpy, jax
 	$(CLEAN) $(PEERS)/bin/python -m benchmarks.unseen --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's, and run modules of torch
-	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity tests/models/torch
+	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity tests/models/torch \
+	    tests/test_website.py::test_names_that_tables_compare_exist
 
 test-browser: $(VENV)/.browser ## use the page of mind-mlir explore in Chromium, and measure it: needs Debian's package chromium
 	$(CLEAN) $(BIN)/pytest -s tests/tools/explorer/browser.py

@@ -177,6 +177,8 @@ def test_blocks_that_are_not_run_say_why(page: Path) -> None:
     assert [block.line for block in found if block.language in ALIASES] == []
     assert [block.line for block in found if not NOTE.fullmatch(block.note)] == []
     assert [block.line for block in found if block.note.startswith("file: ") and block.language in RUN] == []
+    plain = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^    (?:import |from \w+ import |>>> ).*", plain, re.MULTILINE) == []  # has no fence
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -247,7 +249,8 @@ def test_modules_that_pages_run_exist() -> None:
 
 @cache
 def files() -> list[str]:
-    return [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*") if ".venv" not in path.parts[:-1]]
+    found = (path.relative_to(ROOT) for path in ROOT.rglob("*.*"))
+    return [str(path) for path in found if path.parts[0] not in (".venv", "build")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -25,6 +25,8 @@ HEAD = "docs/errors.md"
 #: The same on the site; those of the codes lie beside it.
 PLACE = "errors/index.md"
 _FENCES = {"core": "text", "surface": "mind", "python": "python"}
+_NO_PROGRAM = """\
+No program shows it here: it is about what lies outside of a program, or this compiler does not report it."""
 _ROW = re.compile(r"^\| (E\d{4}) \|", re.MULTILINE)
 _HEAD = """\
 # Error index
@@ -87,6 +89,8 @@ def page(entry: CatalogueEntry) -> str:
         parts += [f"## Wrong, in {name}", _fenced(sample.bad, fence)]
         parts += ["What is said about it:", _fenced(message(language, sample.bad), "text")]
         parts += [f"## Right, in {name}", _fenced(sample.good, fence)]
+    if not samples(entry):
+        parts.append(_NO_PROGRAM)
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from website.links import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
     from pathlib import Path
 
 #: The page that lists them; it lies in no file.
@@ -23,17 +23,17 @@ def place_of(path: str) -> str:
     return f"sources/{path}.md"
 
 
-def pages(paths: Iterable[str]) -> dict[str, str]:
+def pages(paths: Collection[str]) -> dict[str, str]:
     """Return a page for each of `paths`, by their places on the site, and one that lists them."""
-    known = sorted(set(paths))
+    known = sorted(paths)
     listed = "".join(f"- [`{path}`]({path}.md)\n" for path in known)
     head = f"# Files that pages name\n\nPrograms and examples of the repository, as they are.\n\n{listed}"
     return {HEAD: head} | {place_of(path): _page(path) for path in known}
 
 
-def menu(paths: Iterable[str]) -> list[object]:
+def menu(paths: Collection[str]) -> list[object]:
     """Return the pages as properdocs has a part of its menu."""
-    return [HEAD, *(place_of(path) for path in sorted(set(paths)))]
+    return [HEAD, *(place_of(path) for path in sorted(paths))]
 
 
 def _page(path: str) -> str:
