@@ -101,7 +101,8 @@ class FusedSchedule:
         distance, parts = self.prefetch_distance, self.parts
         return chosen(
             ("vectors", f"{self.vectors} x {self.lanes}", "side by side, they hide latency"),
-            self.strip > 0
+            self.strip == 1 and ("strips", "of 1 row", "rows are read one behind another, as they lie"),
+            self.strip > 1
             and ("strips", f"of {self.strip} rows", "rows are too long to be prefetched one by one"),
             ("chunks", f"{self.chunks} ({cuts})" if cuts else "1", self.reason),
             self.beside > 1 and ("rows", f"{self.beside} at once", "they read the same elements"),
@@ -141,7 +142,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
         cuts += _vector_cuts(work, work.row_bytes // constants.STRIP_BYTES, full)
     if parts is not None:
         cuts.append(parts)
-        strip = max(strip, -(-parts.step // constants.MOST_STRIPS)) if strip else 0
+        strip = max(strip, -(-parts.step // constants.MOST_STRIPS)) if strip and work.sums else strip
     parallel = parallel and bool(cuts)
     beside = _beside(work, parts, target)
     along = work.vector in work.reductions and beside == 1
@@ -244,7 +245,10 @@ def _strip(work: Work, target: Target) -> int:
         return 0
     room = _room(work, target)
     long = work.row_bytes >= constants.LONG_ROW or 0 < room * constants.ROW_TAIL < work.row_bytes
-    return constants.STRIP if long and work.extents[work.reductions[0]] > 2 * constants.STRIP else 0
+    if not long or work.extents[work.reductions[0]] <= 2 * constants.STRIP:
+        return 0
+    # Where nothing rounds, rows are read one behind another, as they lie, if results stay beside them.
+    return 1 if not work.sums and 2 * work.row_bytes <= target.l1_bytes else constants.STRIP
 
 
 def _row_registers(work: Work, target: Target) -> int:

@@ -175,3 +175,10 @@ def test_a_step_of_bf16_fills_a_register_in_memory() -> None:
         (dataclasses.replace(short, bits=64), TARGET),
     ):
         assert choose_schedule(work, target).vectors == 1
+
+
+@pytest.mark.parametrize(("columns", "strip"), [(160, 0), (161, 1), (4096, 1), (4097, 8)])
+def test_rows_that_nothing_rounds_are_added_one_behind_another(columns: int, strip: int) -> None:
+    """As long as what they are added to takes half of the first-level cache."""
+    far = dataclasses.replace(work_of(1000, columns, (0,)), operations=1, bytes=TARGET.l2_bytes + 1)
+    assert choose_schedule(dataclasses.replace(far, sums=False), TARGET).strip == strip
