@@ -247,8 +247,9 @@ def _strip(work: Work, target: Target) -> int:
     long = work.row_bytes >= constants.LONG_ROW or 0 < room * constants.ROW_TAIL < work.row_bytes
     if not long or work.extents[work.reductions[0]] <= 2 * constants.STRIP:
         return 0
-    # Where nothing rounds, rows are read one behind another, as they lie, if results stay beside them.
-    return 1 if not work.sums and 2 * work.row_bytes <= target.l1_bytes else constants.STRIP
+    # Rows are read one behind another, as they lie, if their results stay beside them in the cache.
+    few = not work.sums or work.extents[work.reductions[0]] <= constants.MOST_STRIPS * constants.STRIP
+    return 1 if few and 2 * work.row_bytes <= target.l1_bytes else constants.STRIP
 
 
 def _row_registers(work: Work, target: Target) -> int:

@@ -178,7 +178,13 @@ def test_a_step_of_bf16_fills_a_register_in_memory() -> None:
 
 
 @pytest.mark.parametrize(("columns", "strip"), [(160, 0), (161, 1), (4096, 1), (4097, 8)])
-def test_rows_that_nothing_rounds_are_added_one_behind_another(columns: int, strip: int) -> None:
+@pytest.mark.parametrize(("rows", "sums"), [(256, True), (257, False)])
+def test_short_rows_are_added_one_behind_another(columns: int, strip: int, rows: int, sums: bool) -> None:
     """As long as what they are added to takes half of the first-level cache."""
-    far = dataclasses.replace(work_of(1000, columns, (0,)), operations=1, bytes=TARGET.l2_bytes + 1)
-    assert choose_schedule(dataclasses.replace(far, sums=False), TARGET).strip == strip
+    work = dataclasses.replace(WORK, extents=(64, rows, columns), vector=2, reductions=(1,), sums=sums)
+    assert choose_schedule(dataclasses.replace(work, operations=1), TARGET).strip == strip
+
+
+def test_many_rows_of_sums_are_added_a_few_at_a_time() -> None:
+    far = dataclasses.replace(work_of(257, 161, (0,)), operations=1, bytes=TARGET.l2_bytes + 1)
+    assert choose_schedule(far, TARGET).strip > 1
