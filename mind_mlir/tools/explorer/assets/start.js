@@ -52,10 +52,7 @@ function drawHead(app) {
       "h1",
       {},
       make("span", { class: "logo", "aria-hidden": "true" }, "λ"),
-      app.shown
-        .map((program) => program.title)
-        .filter((each, at, all) => all.indexOf(each) === at)
-        .join(" and "),
+      make("span", {}, [...new Set(app.shown.map((program) => program.title))].join(" and ")),
     ),
     make(
       "span",
