@@ -197,10 +197,6 @@ function listen(app) {
     event.preventDefault();
   });
   DARK.addEventListener("change", () => applyTheme(app, theme()));
-  NARROW.addEventListener(
-    "change",
-    () => NARROW.matches && app.active && app.setPanes([{ key: app.active.key, share: 1 }]),
-  );
 }
 
 function start() {
@@ -212,6 +208,11 @@ function start() {
   };
   show();
   window.addEventListener("hashchange", show);
+  // A frame of a notebook may have no width before it is shown.
+  NARROW.addEventListener("change", () => {
+    if (!NARROW.matches) show();
+    else if (app.active) app.setPanes([{ key: app.active.key, share: 1 }]);
+  });
   listen(app);
   document.getElementById("hint").textContent = "? for keys";
 }
