@@ -37,6 +37,11 @@ class App {
     return `${program.title}, ${program.target}`;
   }
 
+  /** What a stage is called, with its program where there are several. */
+  labelled(stage) {
+    return this.exploration.programs.length > 1 ? `${this.letter(stage.program)}: ${stage.title}` : stage.title;
+  }
+
   /** The number that gives an operation its colour: the same operation of several programs has one. */
   toned(operation, program) {
     if (program.number === 0) return operation;
