@@ -75,8 +75,12 @@ def _depths(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     depth = [0] * count
     for box in range(count):
         depth[box] = max((depth[read] + 1 for read in reads[box]), default=0)
+    # What is read once, and reads only such boxes, goes along with its reader.
+    along = [False] * count
+    for box in range(count):
+        along[box] = len(readers[box]) == 1 and all(along[read] for read in reads[box])
     for box in reversed(range(count)):
-        if len(readers[box]) > len(reads[box]):
+        if readers[box] and len(readers[box]) >= sum(not along[read] for read in reads[box]):
             depth[box] = min(depth[reader] for reader in readers[box]) - 1
     return depth
 

@@ -63,6 +63,14 @@ def test_what_is_read_late_stands_near_its_reader() -> None:
     assert drawn(late).boxes[4][1] == drawn(late).boxes[3][1]
 
 
+def test_what_is_made_for_one_reader_alone_goes_along_with_it() -> None:
+    # The product at 5 of two inputs is read by the last box, which a chain leads to.
+    depths = [
+        top // LAYER_HEIGHT for _, top, _ in drawn(_graph([[], [0], [1], [], [], [3, 4], [2, 5]])).boxes
+    ]
+    assert depths == [0, 1, 2, 1, 1, 2, 3]
+
+
 def test_two_chains_side_by_side_do_not_cross() -> None:
     # Written so that the order of the program crosses them in each layer.
     found = layered([[], [], [1], [0], [3], [2]])

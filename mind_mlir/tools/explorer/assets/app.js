@@ -19,7 +19,10 @@ class App {
     this.rail = new Rail(this);
     this.dock = new Dock(this);
     this.work = document.getElementById("work");
-    this.remember = onceAFrame(() => remember(this));
+    this.remember = () => {
+      clearTimeout(this.remembering);
+      this.remembering = setTimeout(() => remember(this), 150);
+    };
   }
 
   get comparing() {
