@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from mind_mlir.languages.programs.kinds import language_of
@@ -46,7 +47,7 @@ def source_panes(operations: Sequence[SourceOperation], places: Sequence[Locatio
             first, last = max(1, min(lines) - _AROUND), min(last, max(lines) + _AROUND)
         yield Pane(
             "source" if count == 1 else f"source-{count}",
-            text.name,
+            PurePath(text.name).name or text.name,
             language,
             tuple(written[first - 1 : last]),
             tuple(tuple(sorted(lines.get(line, ()))) for line in range(first, last + 1)),
