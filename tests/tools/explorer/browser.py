@@ -249,6 +249,37 @@ def test_panes_change_their_width(opened: Open) -> None:
     assert after["width"] == pytest.approx(before["width"] + 24, abs=2)
 
 
+def test_borders_follow_the_pointer(opened: Open) -> None:
+    page = opened([small()])
+    for border, part, grows in (
+        ("#panes .splitter", ".pane >> nth=0", 1),
+        ("#work > .splitter", "#dock", -1),
+    ):
+        place, before = page.locator(border).bounding_box(), page.locator(part).bounding_box()
+        assert place is not None
+        assert before is not None
+        page.mouse.move(place["x"] + 3, 400)
+        page.mouse.down()
+        page.mouse.move(place["x"] + 3 - 60 * grows, 400, steps=5)
+        page.mouse.up()
+        after = page.locator(part).bounding_box()
+        assert after is not None
+        assert after["width"] == pytest.approx(before["width"] - 60, abs=3)
+
+
+def test_what_is_shown_stays_when_other_parts_come_and_go(opened: Open) -> None:
+    page = opened([chain(60, 3_500)])
+    page.locator(".list >> nth=1").focus()
+    page.keyboard.press("End")
+    for action in ("v", "v", "m", "s"):
+        page.keyboard.press(action)
+        expect(page.locator(".pane >> nth=1 >> .row >> nth=-1")).to_be_in_viewport()
+    page.click(".chip >> nth=0")
+    expect(page.locator(".pane")).to_have_count(1)
+    assert _lines(page, ".chosen", 0) == [3_499]
+    expect(page.locator(".row.chosen")).to_be_in_viewport()
+
+
 @pytest.mark.parametrize(("view", "x", "y"), [("g", 0.5, None), ("m", 0.45, 0.3), ("t", 0.3, 40.0)])
 def test_pictures_and_texts_select_one_another(opened: Open, view: str, x: float, y: float | None) -> None:
     page = opened([small()])
