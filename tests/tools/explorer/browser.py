@@ -15,8 +15,9 @@ import pytest
 from explorations import HOSTILE, chain, small
 from playwright.sync_api import Page, expect, sync_playwright
 
-from benchmarks.cached_start import program
+from benchmarks.peers.programs import program
 from benchmarks.peers.workloads import WORKLOADS
+from mind_mlir.ir.module import Module
 from mind_mlir.support.options import CompileOptions
 from mind_mlir.tools.explorer.explore import explore
 from mind_mlir.tools.explorer.page import html
@@ -135,8 +136,10 @@ def test_texts_of_programs_run_nothing(opened: Open) -> None:
 
 
 def test_a_block_of_gpt2_opens_at_once(opened: Open) -> None:
-    block = explore(program(WORKLOADS["gpt2_block"]), CompileOptions(target="avx2"), title="gpt2_block.ir")
-    page = opened([block], address="#panes=0.core*1+0.asm*1")
+    block = program(WORKLOADS["gpt2_block"])
+    assert isinstance(block, Module)
+    explored = explore(block, CompileOptions(target="avx2"), title="gpt2_block.ir")
+    page = opened([explored], address="#panes=0.core*1+0.asm*1")
     taken = float(page.evaluate("performance.getEntriesByType('navigation')[0].domComplete"))
     print(f"opened: {taken:.0f} ms")
     assert taken < 2_000

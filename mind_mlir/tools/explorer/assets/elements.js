@@ -55,10 +55,8 @@ function colours() {
     "paper",
     "raised",
     "accent",
-    "warm",
     "found",
     "changed",
-    "only",
     "saturation",
     "lightness",
   ]) {
