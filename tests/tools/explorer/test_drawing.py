@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mind_mlir.tools.explorer.drawing import BOX_HEIGHT, LAYER_HEIGHT, drawn, shortened
 from mind_mlir.tools.explorer.exploration import SourceOperation
-from mind_mlir.tools.explorer.layering import LONGEST_BENT, layered
+from mind_mlir.tools.explorer.layering import LONGEST_BENT, connected, layered
 
 
 def _graph(inputs: list[list[int]]) -> list[SourceOperation]:
@@ -76,6 +76,14 @@ def test_two_chains_side_by_side_do_not_cross() -> None:
     found = layered([[], [], [1], [0], [3], [2]])
     sides = [[box in (0, 3, 4) for box in layer] for layer in found.layers]
     assert sides in ([[True, False]] * 3, [[False, True]] * 3)
+
+
+def test_parts_that_nothing_connects_stand_in_rows() -> None:
+    pairs = [[] if box % 2 == 0 else [box - 1] for box in range(200)]
+    drawing = drawn(_graph(pairs))
+    assert connected(pairs)[3] == [6, 7]
+    assert 1 < drawing.width / drawing.height < 2
+    assert all(drawing.boxes[box + 1][1] == drawing.boxes[box][1] + LAYER_HEIGHT for box in range(0, 200, 2))
 
 
 def test_a_chain_is_straight() -> None:
