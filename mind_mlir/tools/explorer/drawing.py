@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.tools.explorer.layering import Layers, layered
+from mind_mlir.tools.explorer.layering import Layers, connected, layered
 
 if TYPE_CHECKING:
     from mind_mlir.tools.explorer.exploration import SourceOperation
@@ -21,6 +22,9 @@ _CHARACTER = 7.0
 _PADDING = 22
 LONGEST_LABEL = 34
 _SWEEPS = 10
+#: What lies between parts that nothing connects, and how much wider than tall all of them are.
+_APART = 70
+_ASPECT = 1.4
 #: How much more than a box a bend keeps to its place.
 _STRAIGHT = 12.0
 
@@ -44,16 +48,50 @@ class Drawing(NamedTuple):
 
 
 def drawn(operations: Sequence[SourceOperation]) -> Drawing:
-    """Return the graph of ``operations``, from what is given at the top to what is computed at the bottom."""
-    graph = layered([each.inputs for each in operations])
+    """Return the graph of ``operations``, from what is given at the top to what is computed at the bottom.
+
+    Parts that nothing connects stand beside one another, in rows, so that the picture is no long line.
+    """
     labels = tuple(shortened(each.type) for each in operations)
     widths = [
-        max(
-            _NARROWEST,
-            round(max(map(len, (each.opcode, each.name[:LONGEST_LABEL], label))) * _CHARACTER) + _PADDING,
-        )
+        max(_NARROWEST, round(max(map(len, names)) * _CHARACTER) + _PADDING)
         for each, label in zip(operations, labels, strict=True)
+        for names in [(each.opcode, each.name[:LONGEST_LABEL], label)]
     ]
+    inputs = [each.inputs for each in operations]
+    parts = [_part(numbers, inputs, widths) for numbers in connected(inputs)]
+    area = sum((part.width + _APART) * (part.height + _APART) for part in parts)
+    room = max([_ASPECT * sqrt(area), *(part.width for part in parts)])
+    boxes = [(0, 0, 0)] * len(operations)
+    edges: list[tuple[int, ...]] = []
+    x = y = wide = tall = 0
+    for part in parts:
+        if x + part.width > room:
+            x, y, tall = 0, y + tall + _APART, 0
+        for number, (middle, top, width) in zip(part.numbers, part.boxes, strict=True):
+            boxes[number] = middle + x, top + y, width
+        for source, target, *points in part.edges:
+            moved = (point + (y if place % 2 else x) for place, point in enumerate(points))
+            edges.append((part.numbers[source], part.numbers[target], *moved))
+        wide, tall = max(wide, x + part.width), max(tall, part.height)
+        x += part.width + _APART
+    return Drawing(tuple(boxes), labels, tuple(edges), wide, y + tall)
+
+
+class _Part(NamedTuple):
+    """A connected part of a graph: the numbers of its operations, and their picture, as in `Drawing`."""
+
+    numbers: Sequence[int]
+    boxes: Sequence[tuple[int, int, int]]
+    edges: Sequence[tuple[int, ...]]
+    width: int
+    height: int
+
+
+def _part(numbers: Sequence[int], inputs: Sequence[Sequence[int]], box_widths: Sequence[int]) -> _Part:
+    own = {number: place for place, number in enumerate(numbers)}
+    graph = layered([[own[read] for read in inputs[number] if read in own] for number in numbers])
+    widths = [box_widths[number] for number in numbers]
     widths += [_BEND] * (len(graph.above) - len(widths))
     middles = _placed(graph, widths)
     tops = [0] * len(graph.above)
@@ -64,12 +102,12 @@ def drawn(operations: Sequence[SourceOperation]) -> Drawing:
     for edge in graph.edges:
         points = [number for bend in edge.bends for number in (middles[bend], tops[bend] + BOX_HEIGHT // 2)]
         edges.append((edge.source, edge.target, *points))
-    return Drawing(
-        boxes=tuple((middles[box], tops[box], widths[box]) for box in range(len(operations))),
-        labels=labels,
-        edges=tuple(edges),
-        width=max((middle + width // 2 for middle, width in zip(middles, widths, strict=True)), default=0),
-        height=max(0, len(graph.layers) * LAYER_HEIGHT - LAYER_HEIGHT + BOX_HEIGHT),
+    return _Part(
+        numbers,
+        [(middles[box], tops[box], widths[box]) for box in range(len(numbers))],
+        edges,
+        max(middle + width // 2 for middle, width in zip(middles, widths, strict=True)),
+        (len(graph.layers) - 1) * LAYER_HEIGHT + BOX_HEIGHT,
     )
 
 

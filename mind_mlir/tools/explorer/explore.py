@@ -191,7 +191,9 @@ class _Explorer:
         try:
             assembly = self.assembly()
         except UnsupportedError as error:
-            self._forms.add(ASSEMBLY, [error.diagnostics[0].message], [frozenset()])
+            (missing,) = error.diagnostics
+            said = [each for each in (missing.message, missing.help) if each]
+            self._forms.add(ASSEMBLY, said, [frozenset()] * len(said))
         else:
             traced = assembly.traced, assembly.total
             self._forms.add(ASSEMBLY, assembly.lines, assembly.marks, assembly.summary())

@@ -52,6 +52,25 @@ def layered(inputs: Sequence[Sequence[int]]) -> Layers:
     return found
 
 
+def connected(inputs: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the boxes of each part of a graph that no edge connects with the rest, in their order."""
+    lower = list(range(len(inputs)))
+
+    def lowest(box: int) -> int:
+        while lower[box] != box:
+            lower[box] = lower[lower[box]]
+            box = lower[box]
+        return box
+
+    for source, target in _pairs(inputs):
+        one, other = sorted((lowest(source), lowest(target)))
+        lower[other] = one
+    parts: dict[int, list[int]] = defaultdict(list)
+    for box in range(len(inputs)):
+        parts[lowest(box)].append(box)
+    return list(parts.values())
+
+
 def _pairs(inputs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return the edges, once each, from lower numbers to higher ones, so that loops hold none up."""
     count = len(inputs)
@@ -75,8 +94,12 @@ def _depths(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     depth = [0] * count
     for box in range(count):
         depth[box] = max((depth[read] + 1 for read in reads[box]), default=0)
+    # What is read once, and reads only such boxes, goes along with its reader.
+    along = [False] * count
+    for box in range(count):
+        along[box] = len(readers[box]) == 1 and all(along[read] for read in reads[box])
     for box in reversed(range(count)):
-        if len(readers[box]) > len(reads[box]):
+        if readers[box] and len(readers[box]) >= sum(not along[read] for read in reads[box]):
             depth[box] = min(depth[reader] for reader in readers[box]) - 1
     return depth
 

@@ -15,6 +15,11 @@ import pytest
 from explorations import HOSTILE, chain, small
 from playwright.sync_api import Page, expect, sync_playwright
 
+from benchmarks.peers.programs import program
+from benchmarks.peers.workloads import WORKLOADS
+from mind_mlir.ir.module import Module
+from mind_mlir.support.options import CompileOptions
+from mind_mlir.tools.explorer.explore import explore
 from mind_mlir.tools.explorer.page import html
 
 if TYPE_CHECKING:
@@ -130,14 +135,35 @@ def test_texts_of_programs_run_nothing(opened: Open) -> None:
     assert page.locator("img").count() == 0
 
 
-def test_a_page_of_the_size_of_a_block_of_gpt2_opens_at_once(opened: Open) -> None:
-    page = opened([chain(90, 3_500)])
-    opening = "performance.getEntriesByType('navigation')[0].domComplete"
-    taken = float(page.evaluate(opening))
+def test_a_block_of_gpt2_opens_at_once(opened: Open) -> None:
+    block = program(WORKLOADS["gpt2_block"])
+    assert isinstance(block, Module)
+    explored = explore(block, CompileOptions(target="avx2"), title="gpt2_block.ir")
+    page = opened([explored], address="#panes=0.core*1+0.asm*1")
+    taken = float(page.evaluate("performance.getEntriesByType('navigation')[0].domComplete"))
     print(f"opened: {taken:.0f} ms")
     assert taken < 2_000
     rows = [f".pane:first-child .row:nth-child({number})" for number in (20, 25, 30)]
     assert _taken(page, "selected", CLICK, *rows) < 100
+    page.locator(".row", has_text="MatMul").first.click()
+    assert len(_lines(page, ".lit", 1)) > 0
+
+
+def test_a_notebook_shows_it(opened: Open) -> None:
+    page = opened([small()])
+    page.evaluate(
+        """(text) => {
+          const frame = document.createElement("iframe");
+          frame.sandbox = "allow-scripts";
+          frame.srcdoc = text;
+          frame.style.cssText = "position: fixed; inset: 0; width: 1000px; height: 800px";
+          document.body.replaceChildren(frame);
+        }""",
+        html([small(hostile=True)]),
+    )
+    frame = page.frame_locator("iframe")
+    frame.locator(".row >> nth=2").click()
+    expect(frame.locator(".selection")).to_contain_text("MatMul")
 
 
 def test_two_hundred_thousand_lines_are_no_hindrance(opened: Open) -> None:
@@ -224,6 +250,37 @@ def test_panes_change_their_width(opened: Open) -> None:
     assert before is not None
     assert after is not None
     assert after["width"] == pytest.approx(before["width"] + 24, abs=2)
+
+
+def test_borders_follow_the_pointer(opened: Open) -> None:
+    page = opened([small()])
+    for border, part, grows in (
+        ("#panes .splitter", ".pane >> nth=0", 1),
+        ("#work > .splitter", "#dock", -1),
+    ):
+        place, before = page.locator(border).bounding_box(), page.locator(part).bounding_box()
+        assert place is not None
+        assert before is not None
+        page.mouse.move(place["x"] + 3, 400)
+        page.mouse.down()
+        page.mouse.move(place["x"] + 3 - 60 * grows, 400, steps=5)
+        page.mouse.up()
+        after = page.locator(part).bounding_box()
+        assert after is not None
+        assert after["width"] == pytest.approx(before["width"] - 60, abs=3)
+
+
+def test_what_is_shown_stays_when_other_parts_come_and_go(opened: Open) -> None:
+    page = opened([chain(60, 3_500)])
+    page.locator(".list >> nth=1").focus()
+    page.keyboard.press("End")
+    for action in ("v", "v", "m", "s"):
+        page.keyboard.press(action)
+        expect(page.locator(".pane >> nth=1 >> .row >> nth=-1")).to_be_in_viewport()
+    page.click(".chip >> nth=0")
+    expect(page.locator(".pane")).to_have_count(1)
+    assert _lines(page, ".chosen", 0) == [3_499]
+    expect(page.locator(".row.chosen")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(("view", "x", "y"), [("g", 0.5, None), ("m", 0.45, 0.3), ("t", 0.3, 40.0)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mind_mlir.tools.explorer.drawing import BOX_HEIGHT, LAYER_HEIGHT, drawn, shortened
 from mind_mlir.tools.explorer.exploration import SourceOperation
-from mind_mlir.tools.explorer.layering import LONGEST_BENT, layered
+from mind_mlir.tools.explorer.layering import LONGEST_BENT, connected, layered
 
 
 def _graph(inputs: list[list[int]]) -> list[SourceOperation]:
@@ -63,11 +63,27 @@ def test_what_is_read_late_stands_near_its_reader() -> None:
     assert drawn(late).boxes[4][1] == drawn(late).boxes[3][1]
 
 
+def test_what_is_made_for_one_reader_alone_goes_along_with_it() -> None:
+    # The product at 5 of two inputs is read by the last box, which a chain leads to.
+    depths = [
+        top // LAYER_HEIGHT for _, top, _ in drawn(_graph([[], [0], [1], [], [], [3, 4], [2, 5]])).boxes
+    ]
+    assert depths == [0, 1, 2, 1, 1, 2, 3]
+
+
 def test_two_chains_side_by_side_do_not_cross() -> None:
     # Written so that the order of the program crosses them in each layer.
     found = layered([[], [], [1], [0], [3], [2]])
     sides = [[box in (0, 3, 4) for box in layer] for layer in found.layers]
     assert sides in ([[True, False]] * 3, [[False, True]] * 3)
+
+
+def test_parts_that_nothing_connects_stand_in_rows() -> None:
+    pairs = [[] if box % 2 == 0 else [box - 1] for box in range(200)]
+    drawing = drawn(_graph(pairs))
+    assert connected(pairs)[3] == [6, 7]
+    assert 1 < drawing.width / drawing.height < 2
+    assert all(drawing.boxes[box + 1][1] == drawing.boxes[box][1] + LAYER_HEIGHT for box in range(0, 200, 2))
 
 
 def test_a_chain_is_straight() -> None:

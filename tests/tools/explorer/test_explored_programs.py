@@ -329,11 +329,11 @@ def test_other_targets() -> None:
 
 def test_assembly_needs_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: bytes) -> list[AssemblyLine]:
-        raise UnsupportedError(Diagnostic("E7003", "printing assembly needs the package capstone"))
+        raise UnsupportedError(Diagnostic("E7003", "it needs capstone", help="install it"))
 
     monkeypatch.setattr(assembly, "assembly_lines", missing)
     found = explore(example("softmax.ir"))
-    assert pane(found, "asm").lines == ("printing assembly needs the package capstone",)
+    assert pane(found, "asm").lines == ("it needs capstone", "install it")
     assert found.traced == (0, 0)
     with pytest.raises(UnsupportedError):
         traced_code(example("softmax.ir"))

@@ -170,6 +170,13 @@ def test_operations_of_one_program_are_found_in_another(js: Run) -> None:
     assert js(there, data, [0, 3], 1, 2) == [1, 3]
 
 
+def test_a_source_is_called_as_its_file_without_folders(js: Run) -> None:
+    titles = "(data) => new Exploration(data).programs[0].stages.map(({ title, path }) => [title, path])"
+    data = payload([small()])
+    data["explorations"][0]["panes"][0]["title"] = "examples/control/heat.ir"
+    assert js(titles, data)[:2] == [["heat.ir", "examples/control/heat.ir"], ["The mind dialect"] * 2]
+
+
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=12)
 
 

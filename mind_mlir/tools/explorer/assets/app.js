@@ -19,7 +19,12 @@ class App {
     this.rail = new Rail(this);
     this.dock = new Dock(this);
     this.work = document.getElementById("work");
-    this.remember = onceAFrame(() => remember(this));
+    this.beside = make("div", { id: "panes" });
+    this.work.append(this.beside, this.dock.border, this.dock.element);
+    this.remember = () => {
+      clearTimeout(this.remembering);
+      this.remembering = setTimeout(() => remember(this), 150);
+    };
   }
 
   get comparing() {
@@ -32,6 +37,11 @@ class App {
 
   named(program) {
     return `${program.title}, ${program.target}`;
+  }
+
+  /** What a stage is called, with its program where there are several. */
+  labelled(stage) {
+    return this.exploration.programs.length > 1 ? `${this.letter(stage.program)}: ${stage.title}` : stage.title;
   }
 
   /** The number that gives an operation its colour: the same operation of several programs has one. */
@@ -55,12 +65,14 @@ class App {
   setPanes(wanted) {
     const before = new Map(this.panes.map((pane) => [pane.key, pane]));
     const stages = new Set();
+    const made = new Set();
     this.panes = [];
     for (const { key, share } of wanted) {
       const stage = this.exploration.stage(key);
       if (!stage || stages.has(stage)) continue;
       stages.add(stage);
       this.panes.push(before.get(key) ?? new Pane(this, stage, share));
+      if (!before.has(key)) made.add(key);
       before.delete(key);
     }
     for (const pane of before.values()) pane.close();
@@ -69,9 +81,9 @@ class App {
       pane.compare(this.panes.find((other) => other.stage.stage === pane.stage.stage && other !== pane) ?? null);
       pane.found = this.finder.found.get(pane.key);
     }
-    this.arrange();
+    this.placePanes();
     this.rail.draw();
-    for (const pane of this.panes) pane.select(0, null);
+    for (const pane of this.panes) pane.select(made.has(pane.key) ? 0 : null, null);
     for (const pane of this.panes) pane.redraw();
   }
 
@@ -126,36 +138,26 @@ class App {
     drawHead(this);
   }
 
-  /** Put all parts in their places. */
+  /** Put the panes beside one another; what is moved in a document forgets how far it was scrolled. */
+  placePanes() {
+    const tops = this.panes.map((pane) => pane.list.element.scrollTop);
+    const parts = this.panes.flatMap((pane, number) =>
+      number ? [this.border(number), pane.element] : [pane.element],
+    );
+    if (!parts.length) parts.push(make("p", { class: "empty muted" }, "Choose a stage above."));
+    this.beside.replaceChildren(...parts);
+    this.panes.forEach((pane, number) => (pane.list.element.scrollTop = tops[number]));
+    this.focus(this.active);
+    this.remember();
+  }
+
+  /** Show the views, or hide them, where they are to be. */
   arrange() {
     const { work, dock } = this;
-    const panes = make("div", { id: "panes" });
-    this.panes.forEach((pane, number) => {
-      if (number) panes.append(this.border(number));
-      panes.append(pane.element);
-      pane.element.classList.toggle("active", pane === this.active);
-    });
-    if (!this.panes.length) panes.append(make("p", { class: "empty muted" }, "Choose a stage above."));
     work.className = dock.right ? "beside" : "below";
-    const parts = [panes];
-    if (dock.open) {
-      dock.element.style.flexBasis = `${dock.size}px`;
-      parts.push(
-        splitter(
-          "Size of the views",
-          (pixels) => dock.resize(pixels),
-          () => 1 - dock.size / Math.max(dock.size, dock.room()),
-          () => dock.right,
-        ),
-        dock.element,
-      );
-    }
-    if (
-      work.children.length === parts.length &&
-      parts.slice(1).every((part, number) => part === work.children[number + 1])
-    )
-      work.firstChild.replaceWith(panes);
-    else work.replaceChildren(...parts);
+    dock.element.style.flexBasis = `${dock.size}px`;
+    dock.border.setAttribute("aria-orientation", dock.right ? "vertical" : "horizontal");
+    dock.element.hidden = dock.border.hidden = !dock.open;
     document.getElementById("dock-button")?.setAttribute("aria-pressed", String(dock.open));
     this.remember();
   }

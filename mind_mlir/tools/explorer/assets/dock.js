@@ -32,6 +32,13 @@ class Dock {
     this.turn = button("◧", "Move this part to the other side", () => this.place(!this.right), {
       class: "icon turn",
     });
+    const share = () => 1 - this.size / Math.max(this.size, this.room());
+    this.border = splitter(
+      "Size of the views",
+      (pixels) => this.resize(pixels),
+      share,
+      () => this.right,
+    );
     this.element = make(
       "aside",
       { id: "dock", "aria-label": "Views of the program" },

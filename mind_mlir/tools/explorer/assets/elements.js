@@ -15,8 +15,10 @@ function prose(text) {
   return text.split("`").map((part, number) => (number % 2 ? make("code", {}, part) : part));
 }
 
+/** A button; what has no words on it is called by its title. */
 function button(label, title, onclick, attributes = {}) {
-  return make("button", { type: "button", title, onclick, "aria-label": title, ...attributes }, label);
+  const name = /[a-z]/.test(label) ? null : title;
+  return make("button", { type: "button", title, onclick, "aria-label": name, ...attributes }, label);
 }
 
 /** What a click or a key calls at most once a frame. */
@@ -53,10 +55,8 @@ function colours() {
     "paper",
     "raised",
     "accent",
-    "warm",
     "found",
     "changed",
-    "only",
     "saturation",
     "lightness",
   ]) {

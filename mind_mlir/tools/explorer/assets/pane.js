@@ -5,7 +5,7 @@ class Pane {
     this.lit = [];
     this.found = null;
     this.list = new List({
-      label: `${stage.title}, ${counted(stage.text.count, "line")}`,
+      label: `${app.labelled(stage)}, ${counted(stage.text.count, "line")}`,
       count: stage.text.count,
       widest: stage.text.widest,
       digits: String(stage.text.count + stage.first).length,
@@ -22,7 +22,7 @@ class Pane {
       "section",
       {
         class: "pane",
-        "aria-label": stage.title,
+        "aria-label": app.labelled(stage),
         onfocusin: () => app.focus(this),
         onwheel: () => app.focus(this),
       },

@@ -72,7 +72,7 @@ class RectanglesView {
       first === undefined ? shades.faint : tint(this.app.toned(first, this.program), dimmed && !warm ? 0.3 : 0.78);
     pen.fillStyle = colour;
     pen.fillRect(left, top, wide, tall);
-    if (lit || warm) {
+    if ((lit || warm) && Math.min(wide, tall) > 5) {
       pen.strokeStyle = lit ? shades.accent : shades.ink;
       pen.lineWidth = lit ? 2.5 : 1;
       pen.strokeRect(left + 1, top + 1, Math.max(1, wide - 2), Math.max(1, tall - 2));

@@ -5,6 +5,9 @@ class Stage {
     this.program = program;
     this.number = number;
     this.key = `${program.number}.${this.stage}`;
+    // A source is called as its file, whose folders are many letters for a pane's head.
+    this.path = this.title;
+    this.title = this.path.replace(/^.*\//, "");
     this.parts = { text, runs };
   }
 

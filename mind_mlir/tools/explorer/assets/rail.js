@@ -31,6 +31,7 @@ class Rail {
     const time = make("i", { class: "time" });
     time.style.width = `${stage.seconds === null ? 0 : Math.max(2, (100 * stage.seconds) / slowest)}%`;
     const notes = [
+      stage.path === stage.title ? "" : stage.path,
       stage.explanation,
       counted(stage.text.count, "line"),
       stage.seconds === null ? "" : `made in ${duration(stage.seconds)}`,

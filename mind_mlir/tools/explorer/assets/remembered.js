@@ -27,6 +27,7 @@ function recall(app) {
     .slice(0, NARROW.matches ? 1 : undefined);
   const programs = new Set(panes.map(({ key }) => app.exploration.stage(key).program));
   if (programs.size) app.shown = [...programs].sort((one, other) => one.number - other.number).slice(0, 2);
+  app.arrange();
   app.setPanes(panes.length ? panes : usualPanes(app));
   dock.show(state.view || "graph", app.shown[0]);
   dock.selected();

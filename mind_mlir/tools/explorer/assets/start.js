@@ -52,10 +52,7 @@ function drawHead(app) {
       "h1",
       {},
       make("span", { class: "logo", "aria-hidden": "true" }, "λ"),
-      app.shown
-        .map((program) => program.title)
-        .filter((each, at, all) => all.indexOf(each) === at)
-        .join(" and "),
+      make("span", {}, [...new Set(app.shown.map((program) => program.title))].join(" and ")),
     ),
     make(
       "span",
@@ -200,10 +197,6 @@ function listen(app) {
     event.preventDefault();
   });
   DARK.addEventListener("change", () => applyTheme(app, theme()));
-  NARROW.addEventListener(
-    "change",
-    () => NARROW.matches && app.active && app.setPanes([{ key: app.active.key, share: 1 }]),
-  );
 }
 
 function start() {
@@ -215,6 +208,11 @@ function start() {
   };
   show();
   window.addEventListener("hashchange", show);
+  // A frame of a notebook may have no width before it is shown.
+  NARROW.addEventListener("change", () => {
+    if (!NARROW.matches) show();
+    else if (app.active) app.setPanes([{ key: app.active.key, share: 1 }]);
+  });
   listen(app);
   document.getElementById("hint").textContent = "? for keys";
 }

@@ -6,7 +6,7 @@
  */
 class Surface {
   constructor(app, view, label) {
-    Object.assign(this, { app, view, x: 0, y: 0, scale: 1 });
+    Object.assign(this, { app, view, x: 0, y: 0, scale: 1, size: [0, 0] });
     this.canvas = make("canvas", { tabindex: "0", role: view.keys ? "application" : "img", "aria-label": label });
     this.tip = make("div", { class: "tip", hidden: true });
     this.element = make(
@@ -85,12 +85,9 @@ class Surface {
     event.stopPropagation();
   }
 
-  get size() {
-    return [this.canvas.clientWidth, this.canvas.clientHeight];
-  }
-
   resized() {
-    const [width, height] = this.size;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    this.size = [width, height];
     if (!width || !height) return;
     if (!this.placed) {
       this.placed = true;

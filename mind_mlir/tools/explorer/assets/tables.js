@@ -166,7 +166,7 @@ function selectionCard(app, program, operations) {
     );
   });
   return [
-    make("h3", {}, counted(operations.length, "operation")),
+    make("h2", {}, counted(operations.length, "operation")),
     make(
       "ul",
       { class: "chosen-list" },
@@ -174,7 +174,7 @@ function selectionCard(app, program, operations) {
       rest > 0 ? make("li", { class: "muted" }, `and ${grouped(rest)} more`) : null,
     ),
     ...near.filter(([, others]) => others.length).map(([word, others]) => neighbours(app, program, word, others)),
-    make("h3", {}, "Lines at each stage"),
+    make("h2", {}, "Lines at each stage"),
     make("ul", { class: "became" }, ...became),
   ];
 }
