@@ -118,6 +118,21 @@ async def test_findings_come_and_go_with_the_text(client: LanguageClient) -> Non
     editor.close()
 
 
+async def test_of_versions_that_follow_quickly_the_last_one_counts(client: LanguageClient) -> None:
+    editor = Editor(client, "quick.mind", PROGRAM)
+    for number in range(40):
+        editor.change(f"{PROGRAM}fn f{number}() -> f32 {{\n    missing\n}}\n")
+    versions: list[int | None] = []
+    while not versions or versions[-1] != editor.version:
+        found = await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        versions += [found.version] * (found.uri == editor.uri)
+    assert versions == sorted(versions, key=lambda version: version or 0)
+    assert [each.message for each in client.diagnostics[editor.uri]] == [
+        "missing is not declared\nhelp: declare it with let, as a parameter or as a function"
+    ]
+    editor.close()
+
+
 async def test_other_places_are_related(client: LanguageClient) -> None:
     text = '%a = Input {name="a"} : tensor<f32[2]>\n%a = Neg (%a) : tensor<f32[2]>\noutputs: %a\n'
     editor = Editor(client, "twice.ir", text, "mind-ir")
