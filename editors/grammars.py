@@ -103,7 +103,7 @@ def _ir_patterns(keywords: Iterable[str], operations: Iterable[str], dtypes: Ite
         _matching(r"\b(?:true|false|inf|nan|NaN)\b", "constant.language"),
         _matching(r"[A-Za-z_][\w.]*(?=\s*(?:=(?!=)|:|\[))", "variable.parameter"),
         _matching(
-            r"(?<![\w%@^.])[-+]?(?:0[xX][0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)",
+            r"(?:(?<![\w%@^.])[-+]?|(?<=[0-9]x))(?:0[xX][0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)",
             "constant.numeric",
         ),
         _matching(r"->|=", "keyword.operator"),
