@@ -138,8 +138,8 @@ def test_outputs_can_be_saved(tmp_path: Path) -> None:
     path = tmp_path / "out.npz"
     succeed("run", "-", "--func=power", "--input", "x=[2, 3]", "--input", "n=2", "-o", path, stdin=TEXT)
     with np.load(path) as arrays:
-        assert arrays["output_0"].tolist() == [4, 9]
-        assert arrays["output_1"] == 2
+        assert arrays["y"].tolist() == [4, 9]
+        assert arrays["i"] == 2
     result = invoke("run", "-", "--func=power", "--input=random", "-o", tmp_path / "o.npy", stdin=TEXT)
     assert result.exit_code == 2
     assert "2 outputs" in result.stderr
