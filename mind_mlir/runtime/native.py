@@ -7,6 +7,7 @@ here.
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -85,6 +86,7 @@ def _python_address(name: str) -> int | None:
     return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
 
 
+@functools.cache
 def has_python_functions() -> bool:
     """Return whether loops can look for interrupts: this process has what they call."""
     return bool(process_symbol(CLOCK_SYMBOL)) and all(map(_python_address, PYTHON_SYMBOLS))
