@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of, with_calls_renamed
+from mind_mlir.ir.analysis.effects import silent_function
 from mind_mlir.ir.module import CoreOperation, Function, Functions, Module, Parameter, Return
 from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1, Profile
 from mind_mlir.ir.types import TensorType
@@ -238,6 +239,8 @@ class Unit:
         module = structured_form(inline_effects(without_custom_calls(written)))
         modes = ["given" if cotangents and is_float(type_) else "unit" for type_ in instance.results]
         made = gradient_functions(module, instance.name, list(wrt), modes, extensions=True)
+        if cotangents:  # it goes back from a call that has been made, and has printed
+            made = replace(made, functions=Functions(tuple(map(silent_function, made.functions))))
         called: dict[str, str] = {}
         for function in made.functions:
             name = f"grad_{function.name}" if function.name == instance.name else function.name

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.ir.analysis.effects import PRINT
 from mind_mlir.lowering.dialect import PREFIX
 from mind_mlir.lowering.functions.captures import Closure
 from mind_mlir.lowering.functions.outlining import PROGRAM_LOOP_ATTRIBUTE
@@ -225,7 +226,7 @@ def hoisted(
     places: list[int] = []
     for op in operations:
         level = inside
-        if op.name.startswith(PREFIX):
+        if op.name.startswith(PREFIX) and not _prints(op):
             sources = [earliest.get(value, levels.get(value, inside)) for value in op.operands]
             level = max([outermost, *sources])
         places.append(level)
@@ -238,6 +239,11 @@ def hoisted(
             chosen[number] = places[number]
             wanted.update(op.operands)
     return chosen
+
+
+def _prints(op: Operation) -> bool:
+    """Return whether an operation prints, which happens as often as the loop runs."""
+    return "target" in op.attributes and op.attributes["target"] == ir.StringAttr.get(PRINT)
 
 
 def _is_work(op: Operation) -> bool:

@@ -56,9 +56,11 @@ class StagedFunction(Called):
         name: What it is called.
         closes: Whether what makes it may read values of the trace around it.
         interprets: Whether operations run one by one, with numpy.
+        repeats: Whether what it computes has been computed before, by another call, which has printed.
     """
 
     closes = False
+    repeats = False
     #: What a message adds where another thing is wanted.
     BORDER_NOTE = ", which becomes a program for arguments, arrays or their types: f.lower(x).module"
 

@@ -160,6 +160,8 @@ class Pullback:
 class PullbackFunction(StagedFunction):
     """The cotangents of a function's arguments, as a function of those of its results and its arguments."""
 
+    repeats = True
+
     def __init__(self, function: StagedFunction) -> None:
         """Hold what is to be differentiated."""
         self.function = function

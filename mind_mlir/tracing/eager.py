@@ -143,7 +143,8 @@ class EagerTrace(Trace):
         before = self.feeding
         self.feeding = [self.numbers[each.id] for each in operands]
         try:
-            instance = super()._instance(function, form, types, operands)
+            with silently() if function.repeats else nullcontext():
+                instance = super()._instance(function, form, types, operands)
         finally:
             self.feeding = before
         # Making it has run what is written in Python.

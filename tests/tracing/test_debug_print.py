@@ -102,6 +102,28 @@ def test_order_in_programs_and_once_in_gradients(capsys: pytest.CaptureFixture[s
     assert lines(capsys, lambda: mind_mlir.jit(program, interpret=True).grad()(X, 3)) == forward
 
 
+def test_loops_print_what_does_not_change_and_their_conditions(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        def more(c: Any) -> Any:
+            mind_mlir.debug_print("more {:.1f}", c)
+            return c < 10.0
+
+        def body(c: Any) -> Any:
+            mind_mlir.debug_print("body")
+            mind_mlir.debug_print("{}", x)
+            return c * c + mnp.sin(x)
+
+        return mind_mlir.while_loop(more, body, x)
+
+    wanted = ["more 1.5", "body", "1.5", "more 3.2", "body", "1.5", "more 11.5"]
+    x = np.float64(1.5)
+    assert lines(capsys, lambda: mind_mlir.jit(f)(x)) == wanted
+    assert lines(capsys, lambda: mind_mlir.grad(f)(x)) == wanted
+    assert lines(capsys, lambda: mind_mlir.vjp(f, x)[1](x)) == wanted
+    assert lines(capsys, lambda: mind_mlir.jit(f, interpret=True).grad()(x)) == wanted
+    assert lines(capsys, lambda: mind_mlir.vjp(mind_mlir.jit(f, interpret=True), x)[1](x)) == wanted
+
+
 def test_what_nothing_needs_prints(capsys: pytest.CaptureFixture[str]) -> None:
     @mind_mlir.jit
     def f(x: Any) -> Any:

@@ -11,14 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, CallGraph, callee_of, operations_of
+from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import CoreOperation
 from mind_mlir.ir.regions import blocks_within
+from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Block, Function
 
 #: The custom call that prints; no other has an effect.
 PRINT = "mind.debug_print.v1"
+_ZERO = TensorLiteral.of(0, DType.SI64)
 #: The custom call that copies an array, of which nobody knows that it does.
 COPY = "mind.debug_copy.v1"
 
@@ -67,6 +70,11 @@ def silent(operation: CoreOperation) -> CoreOperation:
     return replace(operation, regions=tuple([_silent_block(each) for each in operation.regions]))
 
 
+def silent_function(function: Function) -> Function:
+    """Return a function without effects."""
+    return replace(function, blocks=tuple(map(_silent_block, function.blocks)))
+
+
 def _silent_block(block: Block) -> Block:
     return replace(block, operations=tuple(map(silent, block.operations)))
 
@@ -74,5 +82,5 @@ def _silent_block(block: Block) -> Block:
 def _constant(operation: CoreOperation) -> CoreOperation:
     """Return what a print gives, which somebody may read."""
     return CoreOperation.create(
-        operation.value_id, "ConstI64", (), {"value": 0}, operation.result_type, operation.source
+        operation.value_id, "ConstI64", (), {"value": _ZERO}, operation.result_type, operation.source
     )

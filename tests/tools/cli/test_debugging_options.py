@@ -80,3 +80,9 @@ def test_a_bundle_has_no_operations_to_look_at(tmp_path: Path) -> None:
     succeed("compile", "-", "--emit=bundle", "-o", tmp_path / "b", "--target=sse", stdin=LOG)
     result = invoke("run", tmp_path / "b", "--input=x=ones", "--trap-nan")
     assert (result.exit_code, "leave out --trap-nan" in result.stderr) == (2, True)
+
+
+def test_a_profile_prints_once(tmp_path: Path) -> None:
+    path = tmp_path / "p.mind"
+    path.write_text('fn main(x: f32) -> f32 { print("seen {}", x); x * x }\n')
+    assert succeed("profile", path, "--input=x=2").count("seen 2.0") == 1
