@@ -54,21 +54,22 @@ def place_gathers(gathers: Iterable[Operation]) -> None:
         first, where, mask, off = op.operands[rank : rank + 4]
         with ir.InsertionPoint(op), op.location:
             base, offset, strides = metadata_of(buffer)
-            size = 1 + sum((n - 1) * each for n, each in zip(buffer.type.shape, strides, strict=True))
+            dims = list(zip(buffer.type.shape, strides, strict=True))
+            size = 1 + sum((n - 1) * each for n, each in dims if isinstance(each, int))
             flat = reinterpreted(base, ir.MemRefType.get([size], buffer.type.element_type))
             begin = arith.ConstantOp(ir.IndexType.get(), offset).result if isinstance(offset, int) else offset
             number = arith.AddIOp(vector.BroadcastOp(where.type, first).result, where).result
-            place = _in_memory(number, list(zip(buffer.type.shape, strides, strict=True)))
+            place = _in_memory(number, dims)
             new = vector.GatherOp(op.results[0].type, flat, [begin], place, mask, off)
         op.results[0].replace_all_uses_with(new.result)
         op.operation.erase()
 
 
-def _in_memory(number: Value, dims: list[tuple[int, int]]) -> Value:
+def _in_memory(number: Value, dims: list[tuple[int, Value | int]]) -> Value:
     """Emit how far elements of a ``number`` in row-major order are from the first one in memory."""
-    runs: list[tuple[int, int]] = []
+    runs: list[tuple[int, int | Value]] = []
     for extent, stride in dims:
-        if runs and runs[-1][1] == extent * stride:
+        if runs and isinstance(stride, int) and runs[-1][1] == extent * stride:
             runs[-1] = runs[-1][0] * extent, stride
         elif extent > 1:
             runs.append((extent, stride))
@@ -82,7 +83,9 @@ def _in_memory(number: Value, dims: list[tuple[int, int]]) -> Value:
     return number if total is None else total
 
 
-def _splat(type_: Type, number: int) -> Value:
+def _splat(type_: Type, number: int | Value) -> Value:
+    if not isinstance(number, int):
+        return vector.BroadcastOp(type_, number).result
     element = ir.IntegerAttr.get(ir.IndexType.get(), number)
     return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, element)).result
 

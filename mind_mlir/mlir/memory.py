@@ -66,20 +66,24 @@ def reshaped_type(type_: Type, shape: Sequence[int]) -> Type | None:
     return ir.MemRefType.get(new.shape, new.element_type, None, new.memory_space) if is_identity else new
 
 
-def metadata_of(value: Value) -> tuple[Value, Value | int, list[int]]:
-    """Emit where the buffer ``value``, of static strides, lies, as kernels are told.
+def metadata_of(value: Value) -> tuple[Value, Value | int, list[Value | int]]:
+    """Emit where the buffer ``value`` lies, as kernels are told.
 
     Returns:
-        The pointer to its elements, a memref of rank 0; where it starts there, in elements, as an integer if
-        that is known; its strides in elements.
+        The pointer to its elements, a memref of rank 0; where it starts there, in elements; its strides in
+        elements. What is known is an integer.
     """
     type_ = ir.MemRefType(value.type)
     strides, offset = type_.get_strides_and_offset()
     numbers = [ir.IndexType.get()] * (1 + 2 * len(strides))
     base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
     parts = ir.Operation.create(METADATA, [base, *numbers], [value]).results
-    dynamic = offset == ir.ShapedType.get_dynamic_stride_or_offset()
-    return parts[0], parts[1] if dynamic else offset, list(strides)
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    found, *steps = (
+        part if known == dynamic else known
+        for part, known in zip([parts[1], *list(parts)[2 + len(strides) :]], [offset, *strides], strict=True)
+    )
+    return parts[0], found, steps
 
 
 def is_contiguous(type_: Type) -> bool:

@@ -134,3 +134,12 @@ def test_the_indices_of_a_sort_are_not_checked_where_they_fit(axis: int) -> None
     assert "arith.maxsi" in short.compile().as_text("linalg")
     with pytest.raises(mind_mlir.MindError, match="index 79 "):
         short.compile()(x, x[:, :50])
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_elements_of_what_a_branch_returns(positive: bool) -> None:
+    """Where they lie is known when the program runs: in a row, or in a column."""
+    x = np.arange(12.0).reshape(4, 3) * (1 if positive else -1)
+    i = np.array([0, 2, 1, 2])
+    found = compiled(lambda x, i: mind_mlir.cond(x.sum() > 0, lambda: x[1], lambda: x[:3, 1])[i], x, i)
+    np.testing.assert_array_equal(found, (x[1] if positive else x[:3, 1])[i])
