@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.mlir.bindings import handle_of, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.mlir.bindings import MLIRLocation, Operation
@@ -87,13 +87,13 @@ def unite(kept: Operation, other: Operation) -> None:
                 pending += [(each.operation, alike.operation) for each, alike in pairs]
 
 
-def add_places(function: Operation, more: Mapping[MLIRLocation, MLIRLocation]) -> None:
+def add_places(function: Operation, more: Mapping[MLIRLocation, Sequence[MLIRLocation]]) -> None:
     """Locate what is in ``function`` for the keys of ``more`` at their values, too."""
-    wanted = [(set(places_of(location)), other) for location, other in more.items()]
+    wanted = [(set(places_of(location)), others) for location, others in more.items()]
 
     def add(op: Operation) -> object:
         own = set(places_of(op.location))
-        others = [other for places, other in wanted if places & own]
+        others = [other for places, those in wanted if places & own for other in those]
         if others:
             op.location = ir.Location.fused([op.location, *others])
         return ir.WalkResult.ADVANCE

@@ -46,6 +46,7 @@ class DeduplicatedNests:
         self._counts: Counter[Hashable] = Counter()
         self._names: dict[Hashable, str] = {}  # of the functions that compute the nests of a kind
         self._bodies: dict[Hashable, tuple[Operation, list[MLIRLocation]]] = {}  # these, and their members
+        self._others: dict[Hashable, list[list[MLIRLocation]]] = {}  # the members of nests that call them
 
     def call(self, nest: NestProgram) -> list[Value] | None:
         """Emit ``nest`` as a call of the function of its kind, and return the tensors of its outputs.
@@ -67,8 +68,7 @@ class DeduplicatedNests:
         results = [output.destination.type for output in nest.outputs]
         places = [view.op.location for view in nest.group.members]
         if self._sharing is Sharing.ALL and key in self._bodies:
-            function, first = self._bodies[key]
-            add_places(function, dict(zip(first, places, strict=True)))
+            self._others.setdefault(key, []).append(places)
         if key not in self._names:
             self._names[key] = f"{name_of(self._function)}_nest_{len(self._names)}"
             with ir.InsertionPoint(self._function):
@@ -81,6 +81,12 @@ class DeduplicatedNests:
             self._bodies[key] = function.operation, places
         call = func.CallOp(results, ir.FlatSymbolRefAttr.get(self._names[key]), list(found.inputs))
         return list(call.results)
+
+    def locate(self) -> None:
+        """Let what functions compute be located at the nests that call them, too."""
+        for key, others in self._others.items():
+            function, first = self._bodies[key]
+            add_places(function, dict(zip(first, zip(*others, strict=True), strict=True)))
 
     def _may_call(self, view: View, inputs: Iterable[Value]) -> bool:
         """Return whether a nest of which ``view`` is a member, and that reads ``inputs``, can be a call.

@@ -122,6 +122,7 @@ class FunctionScheduler:
         self._scope = dataclasses.replace(self._scope, constants=constants)
         ignore_signs_of_zeros(function)
         self._regions(function)
+        self._nests.locate()
 
     def _regions(self, op: Operation) -> None:
         for region, name in zip(op.regions, _region_names(op), strict=True):
