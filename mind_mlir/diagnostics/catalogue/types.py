@@ -65,8 +65,8 @@ ENTRIES = (
         "E2004: operands have different dtypes",
         "Both operands of a binary operation have the same dtype. There is no implicit "
         "promotion, because a promotion nobody wrote changes the result's precision or range "
-        "unseen: Cast converts. Functions of Python that are traced convert as numpy does, but with "
-        "promotion='strict', and where no dtype holds what both operands do.",
+        "unseen: Cast converts. Functions of Python that are traced convert by the rules of the array API "
+        "standard, but with promotion='strict', and where no dtype holds what both operands do.",
         context=("operation", "left", "right"),
         bad=_TWO + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
         good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
