@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.profiling.stamps import Stamps
+from mind_mlir.ops.printing import silently
 from mind_mlir.profiling.limits import machine_limits
 from mind_mlir.profiling.profile import profile_of
 from mind_mlir.profiling.recording import Recording
@@ -25,8 +26,9 @@ _RECORDS = 1 << 20
 _SLOWER = 1.03
 
 
+@silently()
 def measured(executable: Executable, call: Callable[[Executable], object]) -> TimeProfile:
-    """Return the profile of calls of a function.
+    """Return the profile of calls of a function, which print nothing meanwhile.
 
     Args:
         executable: The function, compiled as it is without stamps.
