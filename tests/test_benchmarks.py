@@ -194,6 +194,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "scaling",
         "soak",
         "sweep",
+        "traced",
         "winograd",
     }  # or says what to measure
     assert modules - helpers - takes_long == set(ALL)

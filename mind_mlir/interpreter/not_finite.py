@@ -29,6 +29,7 @@ from mind_mlir.interpreter.sightings import (
     facts_of,
     floats_of,
     is_bad,
+    is_elementwise,
     not_finite,
     place_of,
 )
@@ -242,4 +243,13 @@ def _new(
         again = evaluate(operation, cleaned)
         several = again if isinstance(again, tuple) else (again,)
         found = [one & is_bad(floats_of(two)) for one, two in zip(found, several, strict=True)]
+        if is_elementwise(operation):  # what stands at the same place is what an element is made of
+            found = [one & ~_any_of(given, one.shape) for one in found]
     return list(found)
+
+
+def _any_of(masks: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    found = np.zeros(shape, np.bool_)
+    for mask in masks:
+        found |= np.broadcast_to(mask, shape)
+    return found

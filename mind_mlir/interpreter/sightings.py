@@ -91,13 +91,18 @@ class Sighting:
 
     def _operands(self) -> list[str]:
         notes = []
-        is_elementwise = by_opcode()[self.operation.opcode].vector_operations > 0
+        by_element = is_elementwise(self.operation)
         for number, operand in enumerate(self.operands):
             known = _summary(operand)
-            if is_elementwise and operand.ndim:
+            if by_element and operand.ndim:
                 known = f"{np.broadcast_to(operand, self.result.shape)[self.index]!s} there; it is {known}"
             notes.append(f"operand {number} is {known}")
         return notes
+
+
+def is_elementwise(operation: CoreOperation) -> bool:
+    """Return whether each element of the result is computed of those at its place."""
+    return by_opcode()[operation.opcode].vector_operations > 0
 
 
 def not_finite(array: Array) -> Array | None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from string import Formatter
@@ -23,6 +24,7 @@ import numpy as np
 from mind_mlir.ir.analysis.effects import COPY, PRINT
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.custom_targets import CustomAttribute, CustomTarget
+from mind_mlir.support.callbacks import guarded
 from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -79,8 +81,9 @@ def check_fields(text: str, dtypes: Sequence[DType]) -> None:
         dtype = dtypes[int(name)]
         try:
             shown(np.zeros(1, dtype.numpy), conversion, spec)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"'{spec}' shows no {dtype.core_name}: {error}") from None
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
+            reason = str(error) or "that takes more memory than there is"
+            raise ValueError(f"'{spec}' shows no {dtype.core_name}: {reason}") from None
 
 
 def numbered(
@@ -125,8 +128,15 @@ def numbered(
             parts.append(_escaped(f"{{0{ending}}}".format(given[key])))
     unused = [key for key in given if key not in used]
     if unused:
-        raise ValueError(f"format must name all that is given, and has no field for {unused[0]!r}")
+        where = "write {} or {name} where it is to stand"
+        raise ValueError(
+            f"format must name all that is given, and has no field for {_named(unused[0])}: {where}"
+        )
     return "".join(parts)
+
+
+def _named(key: int | str) -> str:
+    return f"argument {key} behind it" if isinstance(key, int) else repr(key)
 
 
 def _escaped(text: str) -> str:
@@ -141,8 +151,17 @@ def write(text: str, arrays: Sequence[Array]) -> None:
     for literal, name, spec, conversion in fields_of(text):
         parts.append(literal)
         if name is not None:
-            parts.append(shown(arrays[int(name)], conversion, spec))
-    print("".join(parts), flush=True)
+            array = arrays[int(name)]
+            try:
+                parts.append(shown(array, conversion, spec))
+            except (OverflowError, ValueError):  # of some numbers alone, as {:c} shows no -1
+                parts.append(str(array))
+    line = "".join(parts)
+    try:
+        print(line, flush=True)
+    except UnicodeEncodeError:  # a terminal that has not all characters is no mistake of the program
+        encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+        print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
 def print_target(name: str) -> CustomTarget | None:
@@ -164,7 +183,7 @@ def _evaluate(operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array
 
 @cache
 def _target() -> CustomTarget:
-    function = _FUNCTION(_run)
+    function = _FUNCTION(guarded(_run))
     return CustomTarget(
         name=PRINT,
         doc="prints its operands as a format says",
@@ -179,7 +198,7 @@ def _target() -> CustomTarget:
 
 @cache
 def _copy_target() -> CustomTarget:
-    function = _FUNCTION(_copy)
+    function = _FUNCTION(guarded(_copy))
     return CustomTarget(
         name=COPY,
         doc="gives a copy of its operand",
@@ -213,5 +232,4 @@ def _run(inputs: Any, outputs: Any, extents: Any, attrs: bytes) -> None:
         memory = ctypes.string_at(inputs[place], size) if size else b""
         arrays.append(np.frombuffer(memory, _DTYPES[dtype].numpy).reshape(shape))
     ctypes.c_int64.from_address(outputs[0]).value = 0
-    with suppress(OSError):  # the reader has gone away, which who writes next is told
-        write(given["format"], arrays)
+    write(given["format"], arrays)

@@ -26,8 +26,9 @@ _RECORDS = 1 << 20
 _SLOWER = 1.03
 
 
+@silently()
 def measured(executable: Executable, call: Callable[[Executable], object]) -> TimeProfile:
-    """Return the profile of calls of a function.
+    """Return the profile of calls of a function, which print nothing meanwhile.
 
     Args:
         executable: The function, compiled as it is without stamps.

@@ -13,6 +13,7 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.entry import Entry
 from mind_mlir.image.errors import LoadingError
 from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.effects import printing_functions
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import default_entry, entry_function, exported
 from mind_mlir.ir.interface import interface_of
@@ -102,6 +103,7 @@ class Executable(FunctionSet):
     ) -> None:
         """Compile what has been checked, and load it."""
         self.module, self.options, self._named_entry = module, options, entry
+        self._printing = printing_functions(module.functions)
         if interprets(options) and stamps is None:
             super().__init__(*self._uncompiled(verify(module), entry))
             self.timings: Mapping[str, float] = MappingProxyType({})
@@ -142,11 +144,16 @@ class Executable(FunctionSet):
 
     def _watched(self, name: str, parameters: Sequence[Parameter]) -> WatchedCalls | None:
         """Return how calls of a function are watched, if they are."""
-        options = self.options
-        if not (options.check_nan or interprets(options)):
+        options, prints = self.options, name in self._printing
+        if not (prints or options.check_nan or interprets(options)):
             return None
         names = tuple(parameter.name for parameter in parameters)
-        return WatchedCalls(self.module, name, names, interprets(options), options.check_nan)
+        return WatchedCalls(self.module, name, names, interprets(options), options.check_nan, prints)
+
+    @property
+    def may_be_native(self) -> bool:
+        """Return whether calls of the function that a call runs may be native."""
+        return self._called().may_be_native
 
     @held()
     def _load(self, found: Compilation) -> dict[str, CompiledFunction]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 import numpy as np
@@ -192,7 +193,7 @@ class CompiledFunction(Called):
 
     @property
     def may_be_native(self) -> bool:
-        """Return whether calls may be native: none that are watched, or give less than the code takes."""
+        """Return whether calls may be native: none that are watched or print, nor with fixed arrays."""
         return self._watched is None and not self._native.fixed
 
     @property
@@ -272,8 +273,10 @@ class CompiledFunction(Called):
         return outputs
 
     def _invoke(self, arrays: Sequence[Array]) -> None:
+        watched = self._watched
         try:
-            self._native.call([address(array) for array in arrays])
+            with nullcontext() if watched is None else watched.called():
+                self._native.call([address(array) for array in arrays])
         except MemoryError as error:
             raise self._no_memory() from error
 

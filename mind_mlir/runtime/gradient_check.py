@@ -92,7 +92,7 @@ class GradientCheck:
     """The gradients of a program beside differences; it prints as a table.
 
     Attributes:
-        arguments: Those that hold floats, in order.
+        arguments: Those that hold floats, and not none of them, in order.
         tolerance: How large an error may be.
     """
 
@@ -111,11 +111,13 @@ class GradientCheck:
         rows = [("argument", "type", "compared", "error", "outcome", "worst")]
         for each in self.arguments:
             worst = each.worst
-            counted = f"{len(each.slopes)} slopes"
+            counted = f"{len(each.slopes)} slope{'s' * (len(each.slopes) != 1)}"
             rows.append((each.name, f"{each.type}", counted, f"{worst.error:.1e}", worst.outcome, f"{worst}"))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         wrong = [each.name for each in self.arguments if each.worst.outcome in _WRONG]
+        if not self.arguments:
+            return "no argument has elements that are floats: there are no gradients to compare"
         ending = f"the gradients of {', '.join(wrong)} differ" if wrong else "the gradients agree"
         return "\n".join([*lines, f"{ending} (errors up to {self.tolerance:g} are allowed)"])
 
@@ -151,11 +153,13 @@ def check_gradients(
     random = np.random.default_rng(seed)
     found = []
     types = {each.name: each.type for each in parameters}
-    gradients = gradient(**arguments)[-len(names) :]  # its prints are the only ones that are shown
+    results = gradient(**arguments)
+    gradients = results[len(results) - len(names) :]  # its prints are the only ones that are shown
     difference = _Differences(Executable(in_f64(plain), options), arguments)
     for name, array in zip(names, gradients, strict=True):
         slopes = _slopes(array.astype(np.float64), partial(difference, name), random, tolerance)
-        found.append(CheckedArgument(name, types[name], tuple(slopes)))
+        if slopes:  # an empty array has none
+            found.append(CheckedArgument(name, types[name], tuple(slopes)))
     return GradientCheck(tuple(found), tolerance)
 
 
@@ -171,7 +175,8 @@ class _Differences:
     def _total(self, changed: Mapping[str, Array]) -> float:
         with silently():
             results = self._executable(**{**self._arguments, **changed})
-        return sum(float(each.sum()) for each in results if each.dtype.kind == "f")
+        with np.errstate(invalid="ignore", over="ignore"):
+            return sum(float(each.sum()) for each in results if each.dtype.kind == "f")
 
     def __call__(self, name: str, direction: Array) -> tuple[float, bool]:
         """Return the slope along a change of one argument, and whether there is an edge nearby."""
@@ -198,7 +203,8 @@ def _slopes(
     compared: list[tuple[tuple[int, ...] | None, Array]] = [
         (None, random.standard_normal(gradient.shape)) for _ in range(DIRECTIONS if gradient.size > 1 else 0)
     ]
-    places = [int(np.argmax(np.abs(gradient))), *random.permutation(gradient.size).tolist()]
+    greatest = [int(np.argmax(np.abs(gradient)))] if gradient.size else []
+    places = [*greatest, *random.permutation(gradient.size).tolist()]
     for place in list(dict.fromkeys(places))[:ELEMENTS]:
         index = tuple(map(int, np.unravel_index(place, gradient.shape)))
         one = np.zeros(gradient.shape)
@@ -207,7 +213,8 @@ def _slopes(
     root = math.sqrt(float(np.sum(gradient * gradient)))
     found = []
     for element, direction in compared:
-        by_gradient = float(np.sum(gradient * direction))
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is said
+            by_gradient = float(np.sum(gradient * direction))
         by_difference, edge = difference(direction)
         size = root if element is None else root / math.sqrt(gradient.size)
         size = max(size, abs(by_gradient), abs(by_difference))

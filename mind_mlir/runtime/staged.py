@@ -215,7 +215,7 @@ class StagedFunction(Called):
                 raise
             return stage.call(self, form, leaves)
         results = program.executable(*arrays, *more)
-        if program not in self._recent and not (self.options.check_nan or self.interprets):
+        if program not in self._recent and program.executable.may_be_native:
             self.speed_up(lambda: self._prefer(program))
         return results[0] if program.returned.container is None else program.returned.unflatten(results)
 

@@ -1,12 +1,14 @@
-"""Calls of functions that are debugged: operations run one by one, or results are checked."""
+"""Calls of functions that are debugged: operations run one by one, results are checked, or arrays printed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir.support.callbacks import calling
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class WatchedCalls:
         names: What its parameters are called.
         interprets: Whether its operations run one by one, with numpy; else it runs compiled.
         checks: Whether NaN and infinities are looked for.
+        prints: Whether compiled code calls functions of Python.
     """
 
     module: Module
@@ -31,6 +34,7 @@ class WatchedCalls:
     names: tuple[str, ...]
     interprets: bool
     checks: bool
+    prints: bool
 
     def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """Return the results of its operations, one by one.
@@ -43,12 +47,18 @@ class WatchedCalls:
 
         return (run_watched if self.checks else run)(self.module, self._named(arrays), self.function)
 
+    def called(self) -> AbstractContextManager[None]:
+        """Return what compiled code is called within."""
+        return calling() if self.prints else nullcontext()
+
     def check(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
-        """Check what compiled code has returned.
+        """Check what compiled code has returned, where that is wanted.
 
         Raises:
             NotFiniteError: E6006.
         """
+        if not self.checks:
+            return
         from mind_mlir.interpreter.not_finite import check_results  # noqa: PLC0415 -- as above
 
         check_results(self.module, self.function, self._named(arrays), results)

@@ -49,6 +49,11 @@ def reject(parameter: str, expected: str, value: object) -> NoReturn:
     raise TypeError(f"{parameter} must be {expected}, not {describe(value)}")
 
 
+def refuse(problem: str) -> NoReturn:
+    """Raise the ValueError about an argument of the right type."""
+    raise ValueError(problem) from None
+
+
 def expect(value: object, kind: type[T], parameter: str, expected: str) -> T:
     """Return ``value``, which must be of class ``kind``."""
     if not isinstance(value, kind):

@@ -24,6 +24,7 @@ from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.numbers import dtype_of, widened
 from mind_mlir.ops.opdef import OpDef, Rounding
+from mind_mlir.ops.printing import silently
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
@@ -119,13 +120,14 @@ def first_difference(
         op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
     compiled.update(zip((op.value_id for op in operations), outputs, strict=True))
-    for operation, interpreted in trace(flat, arguments, compiled):
-        if operation.opcode == "Input":
-            continue
-        operands = [compiled[operand] for operand in operation.operands]
-        difference = _compare(operation, compiled[operation.value_id], interpreted, operands)
-        if difference is not None:
-            return replace(difference, operation=given[operation.value_id])
+    with silently():  # compiled code has printed
+        for operation, interpreted in trace(flat, arguments, compiled):
+            if operation.opcode == "Input":
+                continue
+            operands = [compiled[operand] for operand in operation.operands]
+            difference = _compare(operation, compiled[operation.value_id], interpreted, operands)
+            if difference is not None:
+                return replace(difference, operation=given[operation.value_id])
     return None
 
 
@@ -148,13 +150,14 @@ def _first_in_function(
         parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
     }
     values.update(zip((result.value_id for result in results), outputs, strict=True))
-    for operation in block.operations:
-        interpreted = evaluate_running(operation, values, called)
-        operands = [values[operand] for operand in reads(operation)]
-        for number, (value, expected) in enumerate(zip(operation.result_ids, interpreted, strict=True)):
-            difference = _compare(operation, values[value], np.asarray(expected), operands)
-            if difference is not None:
-                return replace(difference, result=number)
+    with silently():  # as above
+        for operation in block.operations:
+            interpreted = evaluate_running(operation, values, called)
+            operands = [values[operand] for operand in reads(operation)]
+            for number, (value, expected) in enumerate(zip(operation.result_ids, interpreted, strict=True)):
+                difference = _compare(operation, values[value], np.asarray(expected), operands)
+                if difference is not None:
+                    return replace(difference, result=number)
     return None
 
 

@@ -29,7 +29,10 @@ def reduced(function: JitFunction[..., Any], wrapped: Any, *, promotes: bool | N
     module = getattr(function, "__module__", None)
     if module != "__main__" and _found(module, name) is function:
         return name
-    plain = function.plain_function if isinstance(wrapped, FunctionType) else wrapped
+    is_named = (
+        isinstance(wrapped, FunctionType) and _found(wrapped.__module__, wrapped.__qualname__) is wrapped
+    )
+    plain = function.plain_function if isinstance(wrapped, FunctionType) and not is_named else wrapped
     return restored, (
         plain,
         function.options,

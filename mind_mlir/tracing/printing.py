@@ -36,12 +36,18 @@ def debug_print(format: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: A00
             name.
     """
     found: list[Any] = []
-    line = numbered(argument_checks.text(format, "format"), args, kwargs, (TracedValue, np.ndarray), found)
-    stage = STAGE.get()
+    text, stage = argument_checks.text(format, "format"), STAGE.get()
+    try:
+        line = numbered(text, args, kwargs, (TracedValue, np.ndarray), found)
+    except ValueError as error:
+        argument_checks.refuse(str(error))
     if not isinstance(stage, Trace):
         write(line, found)
         return
     values = [as_value(stage, each) for each in found]
-    check_fields(line, [value.type.dtype for value in values])
+    try:
+        check_fields(line, [value.type.dtype for value in values])
+    except ValueError as error:
+        argument_checks.refuse(str(error))
     attributes = custom_attributes({"format": line})
     stage.emit("CustomCall", *values, target=PRINT, attrs=attributes)

@@ -176,3 +176,10 @@ def test_narrow_and_complex_numbers() -> None:
     with pytest.raises(NotFiniteError, match="makes"):
         squares(np.array([1j, 0], np.complex64))
     assert squares(np.array([1j], np.complex64)).tolist() == [-1j]
+
+
+def test_an_element_of_an_infinite_one_is_not_made_of_finite_numbers() -> None:
+    f = mind_mlir.jit(lambda x: x / 0 / 0, check_nan=True)
+    with pytest.raises(NotFiniteError, match="makes an infinity at") as caught:
+        f(np.array([1, 2], np.float32))
+    assert caught.value.diagnostics[0].notes[0].startswith("operand 0 is 1.0 there")

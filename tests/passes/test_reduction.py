@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,9 @@ import mind_mlir
 from mind_mlir import InternalError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.passes import optimize as optimizer
+from mind_mlir.passes.reduction import parts
+from mind_mlir.passes.reduction.errors import reducible_form
+from mind_mlir.passes.reduction.search import reduced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,3 +108,16 @@ def test_another_bug_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_bug_of_a_program_is_not_reduced() -> None:
     error = InternalError("codegen", "no code", "module {}")
     assert error.reduced() is error
+
+
+def test_no_program_is_made_once_the_search_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(way: Callable[..., Module], *args: Any) -> Module:
+        made.append(args)
+        return way(*args)
+
+    for name in ("without_outputs", "with_bodies", "without_operations", "sooner", "around_operations"):
+        monkeypatch.setattr(parts, name, partial(counted, getattr(parts, name)))
+    reduced(reducible_form(mind_mlir.parse(FLAT)), lambda _: False, trials=2)
+    assert len(made) == 2

@@ -115,3 +115,14 @@ def test_what_cannot_be_differentiated() -> None:
         mind_mlir.check_grad(7)  # type: ignore[arg-type]  # that is what is tested
     with pytest.raises(TypeError, match="seed"):
         mind_mlir.check_grad(layer, {"w": W, "b": W[0]}, X, seed="x")  # type: ignore[arg-type]  # as above
+
+
+def test_arguments_without_elements(recwarn: pytest.WarningsRecorder) -> None:
+    found = mind_mlir.check_grad(lambda x, y: x.sum() + y * 2, np.zeros((0, 3)), 1.5)
+    assert [(each.name, len(each.slopes)) for each in found.arguments] == [("y", 1)]
+    assert " 1 slope " in f"{found}"
+    for nothing in (mind_mlir.check_grad(lambda x: x.sum(), np.zeros(0)), mind_mlir.check_grad(lambda: 1.0)):
+        assert nothing.agrees
+        assert f"{nothing}" == "no argument has elements that are floats: there are no gradients to compare"
+    assert not mind_mlir.check_grad(lambda x: (x * np.inf).sum(), np.ones(3)).agrees
+    assert not recwarn.list

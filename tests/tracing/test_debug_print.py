@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +15,7 @@ import pytest
 
 import mind_mlir
 import mind_mlir.numpy as mnp
+from mind_mlir.runtime.call import CALLS_BEFORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +197,7 @@ def test_a_search_for_nan_prints_nothing_again(capsys: pytest.CaptureFixture[str
         ("{", (), "Single '{'|expected '}'"),
         ("{} {}", (X,), "nothing is for {1}"),
         ("{x}", (X,), "nothing is for {x}"),
-        ("x", (X,), "has no field for 0"),
+        ("x", (X,), "has no field for argument 0"),
         ("{:{0}}", (X,), "fields within fields"),
         ("{:d}", (X,), "'d' shows no f32"),
     ],
@@ -200,3 +207,62 @@ def test_mistakes(text: str, args: tuple[Any, ...], message: str) -> None:
         mind_mlir.jit(lambda x: (mind_mlir.debug_print(text, *[x for _ in args]), x)[1])(X)
     with pytest.raises(TypeError, match="format must be"):
         mind_mlir.debug_print(7)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_what_printing_raises_is_raised_after_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError("no room")
+
+    @mind_mlir.jit
+    def f(x: Any) -> Any:
+        mind_mlir.debug_print("{}", x)
+        return x * 2
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Full())
+        for _ in range(2 * CALLS_BEFORE):  # in calls that would be native without prints, too
+            with pytest.raises(OSError, match="no room"):
+                f(X)
+    assert f(X).tolist() == [2, 4]
+
+
+def test_characters_that_a_terminal_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    mind_mlir.jit(lambda x: (mind_mlir.debug_print("é {}", x), x)[1])(X)
+    assert buffer.getvalue() == b"\\xe9 [1. 2.]\n"
+
+
+def test_numbers_that_a_format_cannot_show(capsys: pytest.CaptureFixture[str]) -> None:
+    f = mind_mlir.jit(lambda n: (mind_mlir.debug_print("{:c}", n), n)[1])
+    assert lines(capsys, lambda: f(np.array([65, 66]))) == ["[A B]"]
+    assert lines(capsys, lambda: f(np.array([65, -1]))) == ["[65 -1]"]
+    with pytest.raises(ValueError, match="'99999999999' shows no f32"):
+        mind_mlir.jit(lambda x: (mind_mlir.debug_print("{:99999999999}", x), x)[1])(X)
+
+
+def test_tracebacks_of_formats_end_with_the_caller() -> None:
+    with pytest.raises(ValueError, match="no field for argument 0") as caught:
+        mind_mlir.debug_print("x", X)
+    assert caught.traceback[-1].path == Path(__file__)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("check_nan", [False, True])
+def test_an_interrupt_while_a_loop_prints(*, interpret: bool, check_nan: bool) -> None:
+    def step(i: Any, c: Any) -> Any:
+        mind_mlir.debug_print("{}", i)
+        return c * 0.5 + 1
+
+    f = mind_mlir.jit(
+        lambda x: mind_mlir.fori_loop(0, 10**9, step, x), interpret=interpret, check_nan=check_nan
+    )
+    handler = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(1.0)
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is handler

@@ -30,9 +30,15 @@ def doubled(x: Any) -> Any:
     return x + x
 
 
+def cubed(x: Any) -> Any:
+    return x**3
+
+
 def test_copies_and_pickles() -> None:
     assert copy.deepcopy(doubled) is doubled
     assert pickle.loads(pickle.dumps(doubled)) is doubled  # noqa: S301 -- our own
+    again = pickle.loads(pickle.dumps(jit(cubed, check_nan=True)))  # noqa: S301 -- our own
+    assert (again.options.check_nan, float(again(2.0))) == (True, 8)
     with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't (pickle|get) .*lambda"):
         pickle.dumps(jit(lambda x: x))
     with pytest.raises(TracingError, match="a pickle asks for the numbers"):

@@ -64,6 +64,11 @@ def operation_count(module: Module) -> int:
     return sum(len(_operations(each)) for each in module.functions)
 
 
+def body_count(module: Module) -> int:
+    """Return how many operations of a module have regions."""
+    return sum(bool(each.regions) for function in module.functions for each in _operations(function))
+
+
 def _operations(function: Function) -> list[CoreOperation]:
     return [each for each in operations_of(function.blocks) if each.opcode != "Input"]
 
@@ -97,11 +102,11 @@ def around_operations(module: Module, places: Collection[int]) -> Module:
 
 
 def with_bodies(module: Module, places: Collection[int]) -> Module:
-    """Return ``module`` where some operations with regions are what the last one does, once."""
+    """Return ``module`` where some of the operations with regions are what the last one does, once."""
     number = count()
 
     def changed(function: Function) -> Function:
-        chosen = {each.value_id for each in _operations(function) if next(number) in places and each.regions}
+        chosen = {each.value_id for each in _operations(function) if each.regions and next(number) in places}
         return _finished(function, _inlined(function.blocks[0], chosen, {}))
 
     return _mapped(module, changed)

@@ -50,7 +50,7 @@ def reduced(
     while search.module is not known:
         known = search.module
         search.leave_out(parts.output_count, parts.without_outputs)
-        search.leave_out(parts.operation_count, parts.with_bodies)  # a loop without its end may be endless
+        search.leave_out(parts.body_count, parts.with_bodies)  # a loop without its end may be endless
         search.leave_out(parts.operation_count, parts.without_operations)
         search.leave_out(parts.output_count, parts.sooner)
         search.leave_out(parts.operation_count, parts.around_operations)
@@ -83,6 +83,8 @@ class _Search:
         while size > 0:
             start = 0
             while start < count(self.module):
+                if self._is_over():  # to make a candidate takes its time, too
+                    return
                 if not self._try(without(self.module, range(start, start + size))):
                     start += size
             size //= 2
@@ -91,13 +93,16 @@ class _Search:
         """Make extents as small as they can be: all of them at once, then one at a time."""
         extents = [extent for extent in extents_of(self.module) if extent > 1]
         for changed in (extents, *([each] for each in extents)):
-            for extent in _EXTENTS:
+            for extent in () if self._is_over() else _EXTENTS:
                 larger = [each for each in changed if each > extent]
                 if larger and self._try(resized(self.module, dict.fromkeys(larger, extent))):
                     break
 
+    def _is_over(self) -> bool:
+        return self._trials <= 0 or time.monotonic() > self._end
+
     def _try(self, candidate: Module) -> bool:
-        if self._trials <= 0 or time.monotonic() > self._end or not _size(candidate) < _size(self.module):
+        if self._is_over() or not _size(candidate) < _size(self.module):
             return False
         try:
             verified = verify(candidate)

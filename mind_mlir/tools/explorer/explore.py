@@ -15,6 +15,7 @@ from mind_mlir.diagnostics import MindError, UnsupportedError
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.traced import add_lines
+from mind_mlir.ops.printing import silently
 from mind_mlir.passes.autodiff import differentiate
 from mind_mlir.passes.forms import timed
 from mind_mlir.passes.simplify.sweep import observed
@@ -181,7 +182,8 @@ class _Explorer:
     def profile(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[TimelineSpan, ...]:
         """Return what threads do in a call."""
         given = self._given if self._gradient is None else _differentiated(self._given, self._gradient)
-        Executable(given, self._options, entry=self._entry)(*args, **kwargs)  # which says what is wrong
+        with silently():
+            Executable(given, self._options, entry=self._entry)(*args, **kwargs)  # which says what is wrong
         numbered = Executable(self._module, self._options, entry=self._entry)
         return timeline_of(numbered.profile(*args, **kwargs), self._numbering.of_file)
 

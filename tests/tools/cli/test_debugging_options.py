@@ -82,7 +82,20 @@ def test_a_bundle_has_no_operations_to_look_at(tmp_path: Path) -> None:
     assert (result.exit_code, "leave out --trap-nan" in result.stderr) == (2, True)
 
 
-def test_a_profile_prints_once(tmp_path: Path) -> None:
-    path = tmp_path / "p.mind"
-    path.write_text('fn main(x: f32) -> f32 { print("seen {}", x); x * x }\n')
-    assert succeed("profile", path, "--input=x=2").count("seen 2.0") == 1
+PRINTS = """\
+fn main(x: Tensor<f32, [n]>) -> f32 {
+    print("x is {}", x);
+    for i in range(3) { print("turn {}", i); }
+    sum(x * x)
+}
+"""
+PRINTED = ["x is [1. 2.]", "turn 0", "turn 1", "turn 2"]
+
+
+def test_prints_come_once_and_not_among_what_is_measured() -> None:
+    given = ("-", "--bind=n=2", "--input=x=[1,2]")
+    for option in ((), ("--check",), ("--check-grad",), ("--trap-nan",), ("--interpret",)):
+        lines = succeed("run", *given, *option, stdin=PRINTS).splitlines()
+        assert [each for each in lines if each in PRINTED] == PRINTED, option
+    assert succeed("explore", *given, "--profile", "-o", "-", stdin=PRINTS).startswith("<!DOCTYPE html>")
+    assert "turn 0\n" not in succeed("profile", *given, stdin=PRINTS)
