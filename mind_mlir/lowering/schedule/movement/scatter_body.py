@@ -74,13 +74,12 @@ class ScatterBody:
         def of(value: Value) -> Value:
             op = definition(value)
             if value not in made:
-                if op is None or op.block != block or not op.operands:
+                if op is None or op.block != block or _is_uniform(op):
                     same = value if op is None or op.block != block else op.clone().results[0]
                     made[value] = e.broadcast(e.vector_type(lanes, value.type), same) if lanes else same
                 elif op.name != "tensor.extract":
-                    made.update(
-                        zip(op.results, repeat(op, [of(each) for each in op.operands], shape), strict=True)
-                    )
+                    found = repeat(op, [of(each) for each in op.operands], shape)
+                    made.update(zip(op.results, found, strict=True))
                 elif lanes:
                     padding = e.number(value.type, 0)
                     made[value] = e.read(e.vector_type(lanes, value.type), op.operands[0], [first], padding)
@@ -111,6 +110,11 @@ class ScatterBody:
         """Emit where update ``number``, a single element, belongs, and what it is."""
         made = copied(self.operations, {self.number: e.index(number), self.column: e.index(0)})
         return made.get(self.place, self.place), made.get(self.update, self.update)
+
+
+def _is_uniform(op: Operation) -> bool:
+    """Return whether ``op`` is a constant, or reads the one element of a tensor without dimensions."""
+    return not op.operands or (op.name == "tensor.extract" and len(op.operands) == 1)
 
 
 def _is_of(value: Value, target: Value) -> bool:

@@ -201,3 +201,14 @@ def test_updates_that_go_nowhere(width: int) -> None:
     operand = np.zeros((40, width), np.float32)
     found = called(sums, operand, at, updates)
     np.testing.assert_array_equal(found, expected(operand, at[inside], updates[inside]))
+
+
+@pytest.mark.parametrize("width", [7, 40])
+def test_rows_are_computed_where_they_are_added(width: int) -> None:
+    """Of tensors, and of a tensor of one number, which has no places."""
+    x, rows = (_RANDOM.standard_normal((count, width), np.float32) for count in (5, 9))
+    at, number = _RANDOM.integers(0, 5, 9), np.array(3, np.float32)
+    found = called(lambda x, at, rows, number: x.at[at].add(rows * number + 1), x, at, rows, number)
+    np.testing.assert_allclose(found, expected(x, at, rows * number + 1), rtol=1e-5)
+    found = called(lambda x, at, number: x.at[at].add(number), x, at, number)
+    np.testing.assert_allclose(found, expected(x, at, number), rtol=1e-5)
