@@ -206,11 +206,13 @@ def _write(
 
 
 def _traced(explorations: list[Exploration]) -> Iterator[str]:
-    """Yield how much is traced of each program."""
+    """Yield how much is traced of each program, with its target where there are several."""
+    several = len({each.target for each in explorations}) > 1
     for each in explorations:
         traced, total = each.traced
         if total:
-            yield f"  {each.title}: {traced} of {total} instructions ({traced / total:.1%}) are traced"
+            line = f"  {each.title}: {traced} of {total} instructions ({traced / total:.1%}) are traced"
+            yield f"{line}; {each.target}" if several else line
 
 
 def _prepared(options: CompileOptions, file: str, request: _Request) -> CompileOptions:

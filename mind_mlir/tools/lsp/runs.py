@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,8 +32,17 @@ if TYPE_CHECKING:
 
 #: Extents that are tried for dimensions that are open, the first with which the program is right.
 _EXTENTS = (4, 3, 2, 8, 5, 6, 16, 1, 7, 12, 32, 64)
-#: Elements of an output that are shown.
-_SHOWN = 144
+#: Elements of an output that are shown, and characters of what is printed.
+_SHOWN, _MOST_PRINTED = 144, 100_000
+
+
+class _Printed(StringIO):
+    """What a program prints, as far as an editor shows it."""
+
+    def write(self, text: str) -> int:
+        room = max(0, _MOST_PRINTED - self.tell())
+        super().write(text if len(text) <= room else text[:room])
+        return len(text)
 
 
 class JobOutcome(NamedTuple):
@@ -49,7 +60,8 @@ def run(name: str, text: str, function: str | None) -> JobOutcome:
     try:
         module, extents = _module(name, text, function)
         inputs = random_inputs(module, seed=0)
-        outputs = Executable(module)(**inputs)
+        with redirect_stdout(_Printed()) as printed:
+            outputs = Executable(module)(**inputs)
     except MindError as error:
         return _failed(error)
     interface = interface_of(entry_function(module))
@@ -63,6 +75,7 @@ def run(name: str, text: str, function: str | None) -> JobOutcome:
         "",
         *(f"{each.name}: {_summary(inputs[each.name])}" for each in interface.parameters),
         "",
+        *filter(None, [printed.getvalue()]),
         *(f"{label}\n{_elements(array)}" for label, array in zip(results, outputs, strict=True)),
     ]
     return JobOutcome(True, f"{head}: {'; '.join(results)}", "\n".join(lines) + "\n")

@@ -103,3 +103,10 @@ def test_options_that_do_not_fit(options: tuple[str, ...], words: str) -> None:
     result = invoke("explore", SOFTMAX, *options)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_targets_are_told_apart(tmp_path: Path) -> None:
+    page = str(tmp_path / "page.html")
+    said = succeed("explore", BRANCH, "--target=avx2", "--target=sse", "-o", page).splitlines()
+    assert [line.partition("traced")[2].partition(":")[0] for line in said[1:]] == ["; avx2", "; sse"]
+    assert succeed("explore", BRANCH, "--target=avx2", "-o", page).splitlines()[1].endswith("are traced")

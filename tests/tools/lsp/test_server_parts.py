@@ -203,3 +203,12 @@ def test_without_pygls_the_command_says_what_to_install(monkeypatch: pytest.Monk
     assert result.exit_code == 1
     assert "error[E7003]: the language server needs the package pygls" in result.stderr
     assert "pip install 'mind-mlir[lsp]'" in result.stderr
+
+
+def test_what_a_program_prints_is_shown() -> None:
+    text = (
+        'fn f(x: Tensor<f32, [n]>) -> f32 {\n    for i in range(3) { print("turn {}", i); }\n    sum(x)\n}\n'
+    )
+    assert "\n\nturn 0\nturn 1\nturn 2\n\nresult: float32[]" in runs.run("f.mind", text, "f").text
+    endless = runs.run("f.mind", text.replace("range(3)", "range(20000)"), "f").text
+    assert 100_000 < len(endless) < 101_000
