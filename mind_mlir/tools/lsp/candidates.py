@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import AttributeDef
     from mind_mlir.tools.lsp.text_index import IndexedName
 
+#: Characters in front of a place that are looked at.
+FAR = 2000
+
 
 class Candidate(NamedTuple):
     """Something that may be typed.

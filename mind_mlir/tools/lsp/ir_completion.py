@@ -14,7 +14,7 @@ from mind_mlir.languages.core.operations import CALL_KEYWORD
 from mind_mlir.languages.ptir.schema import DTYPE_NAMES, compact_names, forms
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.tools.cli.reference import signature
-from mind_mlir.tools.lsp.candidates import Candidate, of_attribute, of_name, of_values
+from mind_mlir.tools.lsp.candidates import FAR, Candidate, of_attribute, of_name, of_values
 from mind_mlir.tools.lsp.operation_names import contract_record, core_record
 from mind_mlir.tools.lsp.text_index import IndexedName
 
@@ -30,8 +30,6 @@ _TYPED = re.compile(r"\b(?:[Tt]ensor|dense)\s*<\s*\w*\Z")
 #: The operation of a statement, and its attribute that is being given a value.
 _STATEMENT = re.compile(r"=\s*([A-Za-z_][\w.]*)(?:\s*\(\s*(\w+)\s*\))?")
 _VALUE = re.compile(r"(\w+)\s*[=:\[]\s*\w*\Z")
-#: Characters of a line in front of a place that are looked at.
-_FAR = 2000
 _LEADS = {"%": ("value", "parameter"), "@": ("function",), "^": ("block", "region")}
 #: Words that the texts have, by format.
 KEYWORDS = {
@@ -43,7 +41,7 @@ KEYWORDS = {
 
 def ir_candidates(document: Document, offset: int) -> tuple[Span, Iterator[Candidate]]:
     """Return the word at a place, and what may stand there."""
-    start = max(document.text.rfind("\n", 0, offset) + 1, offset - _FAR)
+    start = max(document.text.rfind("\n", 0, offset) + 1, offset - FAR)
     line = document.text[start:offset]
     marked = _MARKED.search(line)
     word = marked or _WORD.search(line)

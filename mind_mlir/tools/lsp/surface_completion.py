@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.languages.mind.elaboration.builtins import builtins, modules
 from mind_mlir.languages.mind.elaboration.types import DTYPES
 from mind_mlir.languages.mind.syntax.tokens import KEYWORDS
-from mind_mlir.tools.lsp.candidates import Candidate, of_attribute, of_name, of_values
+from mind_mlir.tools.lsp.candidates import FAR, Candidate, of_attribute, of_name, of_values
 from mind_mlir.tools.lsp.operation_names import operation_named
 from mind_mlir.tools.lsp.surface_bodies import spelled
 from mind_mlir.tools.lsp.surface_scopes import TYPE_NAMES
@@ -28,8 +28,6 @@ _TENSOR = re.compile(r"\bTensor\s*<\s*(\w*)\Z")
 _SHAPE = re.compile(r"\bTensor\s*<\s*\w+\s*,\s*\[[^\]<>]*\Z")
 _NAMED = re.compile(r"(\w+)\s*=\s*\w*\Z")
 _CALLED = re.compile(r"(\w+)\s*\Z")
-#: Characters in front of a place that are looked at.
-_FAR = 2000
 _KINDS_OF_TYPES = ("struct", "type", "dimension")
 
 
@@ -40,7 +38,7 @@ def surface_candidates(document: Document, offset: int) -> tuple[Span, Iterator[
 
 
 def _candidates(document: Document, span: Span) -> Iterator[Candidate]:
-    before = document.text[max(0, span[1] - _FAR) : span[1]]
+    before = document.text[max(0, span[1] - FAR) : span[1]]
     line = before.rpartition("\n")[2]
     if "//" in line:
         return
@@ -120,8 +118,8 @@ def _may_be_typed(document: Document, offset: int) -> bool:
 
 
 def _literal_struct(document: Document, brace: int) -> IndexedName | None:
-    called = _CALLED.search(document.text, max(0, brace - _FAR), brace)
-    words = document.text[max(0, brace - _FAR) : brace].split()
+    called = _CALLED.search(document.text, max(0, brace - FAR), brace)
+    words = document.text[max(0, brace - FAR) : brace].split()
     if called is None or words[-2:-1] == ["struct"]:
         return None
     found = document.index.visible(brace).get(called[1])
@@ -144,12 +142,12 @@ def _in_expression(document: Document, span: Span) -> Iterator[Candidate]:
 
 def _arguments(document: Document, span: Span, bracket: int) -> Iterator[Candidate]:
     """Yield names of parameters, or what one whose name stands here may be."""
-    called = _CALLED.search(document.text, max(0, bracket - _FAR), bracket)
+    called = _CALLED.search(document.text, max(0, bracket - FAR), bracket)
     if called is None:
         return
     function = document.index.visible(bracket).get(called[1])
     record = builtins()[called[1]].record if function is None and called[1] in builtins() else None
-    named = _NAMED.search(document.text, max(bracket, span[1] - _FAR), span[1])
+    named = _NAMED.search(document.text, max(bracket, span[1] - FAR), span[1])
     for each in record.attributes if record else ():
         if named is None:
             yield of_attribute(each, "=")

@@ -24,7 +24,7 @@ from mind_mlir.lowering.schedule.contraction.marked import (
     planned_strides,
     replace_operation,
 )
-from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction
+from mind_mlir.lowering.schedule.contraction.match import is_factor, match_contraction, may_be_product
 from mind_mlir.lowering.schedule.fusion.groups.collapse import collapse_value, expand_value
 from mind_mlir.lowering.schedule.linalg_view.layout import Strides, contiguous_strides, has_dense_rows
 from mind_mlir.lowering.schedule.linalg_view.values import erase_source, filler, permutation_of, transposed
@@ -72,8 +72,8 @@ def turn_products(block: Block, views: Views, target: Target) -> None:
     `y`, both factors are read along their rows, and what is transposed is small beside them.
     """
     for operation in list(block.operations):
-        original = views.of(operation.operation)
-        if original is None or 0 in original.extents or len(original.operands) != 3:
+        original = views.of(operation.operation) if may_be_product(operation.operation) else None
+        if original is None or 0 in original.extents:
             continue
         view = through_transposes(original)
         c = match_contraction(view)

@@ -83,6 +83,7 @@ class TranspositionSchedule:
         split: How it is split.
         streaming: Whether stores may go past the cache.
         prefetch_distance: Squares ahead along the rows of the source whose lines are prefetched.
+        tiled: Whether whole lines of the source are read at once, a few columns of it at a time.
     """
 
     lanes: int
@@ -92,6 +93,7 @@ class TranspositionSchedule:
     split: Split
     streaming: bool
     prefetch_distance: int
+    tiled: bool
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
@@ -137,8 +139,16 @@ def _in_squares(nest: Transposition, target: Target) -> TranspositionSchedule:
     cut = dataclasses.replace(cut, step=step, count=-(-extents[shared] // step))
     large = past_caches(result, 2 * result, target)
     whole = high * size == target.vector_bytes and extents[column] % high == 0
+    streaming = large and whole
     return TranspositionSchedule(
-        lanes, abreast, band, shared, cut, large and whole, constants.PREFETCH_SQUARES if far else 0
+        lanes,
+        abreast,
+        band,
+        shared,
+        cut,
+        streaming,
+        constants.PREFETCH_SQUARES if far else 0,
+        tiled=band > high and (streaming or (far and band >= extents[column])),
     )
 
 
@@ -190,9 +200,7 @@ class TranspositionEmitter:
     ) -> list[Value]:
         """Emit the loops over ``dims`` within ``bounds``, and what is inside: the squares of a band."""
         if not dims:
-            is_whole = self._s.band >= self._t.extents[self._t.column] and self._s.prefetch_distance > 0
-            is_tiled = (self._s.streaming or is_whole) and self._s.band > self._sides[self._t.column]
-            return (self._tiles if is_tiled else self._columns)(bounds, env, carried)
+            return (self._tiles if self._s.tiled else self._columns)(bounds, env, carried)
         dim, *rest = dims
         is_column = dim == self._t.column
 
