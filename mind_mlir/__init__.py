@@ -128,6 +128,7 @@ _NAMES = {
         "Location MindError NotFiniteError ParseError TracingError UnsupportedError VerificationError"
     ),
     "interpreter": "interpret",
+    "ir.mesh": "Mesh",
     "ir.module": "Block CoreOperation Function Module",
     "ir.types": "DType TensorType",
     "languages.core.printer": "print_module",

@@ -22,6 +22,7 @@ LAYERS = (
     *("diagnostics.catalogue", "diagnostics"),
     "target",
     *("ir", "ir.analysis"),
+    "collectives",
     "mlir",
     "ops",
     "builders",

@@ -13,6 +13,7 @@ from mind_mlir.codegen.kernels import begin_kernels
 from mind_mlir.codegen.machine_code import machine_code
 from mind_mlir.image.compiled import Compilation, CompiledCode
 from mind_mlir.image.entry import Entry
+from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.lowering.pipeline import Lowering
@@ -115,11 +116,13 @@ def entries_of(lowering: Lowering, signatures: Mapping[str, EntrySignature]) -> 
     """
     found = []
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"
+    mesh = mesh_text(lowering.canonical)
     for function in exported(lowering.canonical):
         deliver()
         symbol, interface = symbol_of(function.name), interface_of(function)
         # The MLIR values in the checks die with the module; only their facts are kept.
         checks = tuple(outcome.check for outcome in lowering.checks_of[symbol])
         entry, taken, given = signatures[symbol], interface.parameters, interface.outputs
-        found.append(Entry(function.name, entry.symbol, taken, given, checks, entry.scratch_bytes))
+        scratch = entry.scratch_bytes
+        found.append(Entry(function.name, entry.symbol, taken, given, checks, scratch, mesh))
     return tuple(found)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mind_mlir.diagnostics.checks import Check, DivisorCheck, IndexCheck, PositionCheck
 from mind_mlir.image.errors import CodeError
 from mind_mlir.ir.interface import Output, Parameter
+from mind_mlir.ir.mesh import MeshError, mesh_of
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.support.lazy_dataclass import dataclass
 
@@ -39,6 +40,7 @@ class Entry:
         outputs: Its results, in order.
         checks: The run-time checks whose outcomes it returns in its status, in order.
         scratch_bytes: The size of the arena that each running call needs.
+        mesh: The mesh whose ranks run it; empty where it does nothing with others.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Entry:
     outputs: tuple[Output, ...]
     checks: tuple[Check, ...]
     scratch_bytes: int
+    mesh: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as what JSON has: objects, arrays, strings and numbers."""
@@ -57,7 +60,7 @@ class Entry:
             "outputs": [{"name": each.label, **_type(each.type)} for each in self.outputs],
             "checks": [_check(each) for each in self.checks],
             "scratch_bytes": self.scratch_bytes,
-        }
+        } | ({"mesh": self.mesh} if self.mesh else {})
 
     @classmethod
     def from_json(cls, data: object) -> Entry:
@@ -78,6 +81,7 @@ class Entry:
             tuple(Output(item(each, "name", str), _read_type(each)) for each in items(data, "outputs")),
             tuple(_read_check(each) for each in items(data, "checks")),
             count(data, "scratch_bytes"),
+            _read_mesh(data),
         )
 
 
@@ -114,6 +118,16 @@ def count(data: object, name: str) -> int:
 
 def _type(type_: TensorType) -> dict[str, Any]:
     return {"dtype": str(type_.dtype), "shape": list(type_.extents)}
+
+
+def _read_mesh(data: object) -> str:
+    """Return the mesh of a function, which few have."""
+    if not isinstance(data, dict) or "mesh" not in data:
+        return ""
+    try:
+        return str(mesh_of(item(data, "mesh", str)))
+    except MeshError as error:
+        raise CodeError(f"the mesh of a function is none: {error}") from None
 
 
 def _read_type(data: object) -> TensorType:

@@ -14,12 +14,15 @@ import numpy as np
 
 from mind_mlir.arguments.programs import ProgramArguments
 from mind_mlir.arguments.tensors import bind, viewed
+from mind_mlir.collectives.team import run_ranks
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.interpreter.machine import context_of, execute, plan, too_large
 from mind_mlir.ir.allocation import allocation_failed
+from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.mesh import mesh_of
 from mind_mlir.ir.module import Block, Functions, Module, Parameter, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import SymbolicDim
@@ -148,8 +151,13 @@ def run(
     structured = _structured(module)
     chosen = entry_function(structured, function)
     arrays = bind(interface_of(chosen).parameters, (), arguments)
-    plans = {each.name: plan(each.entry) for each in structured.functions}
-    results = execute(plans, chosen.name, arrays, None if watch is None else watch.see)
+    observer, mesh = None if watch is None else watch.see, mesh_text(module)
+
+    def run_rank(_: int) -> tuple[Array, ...]:
+        plans = {each.name: plan(each.entry) for each in structured.functions}
+        return execute(plans, chosen.name, arrays, observer)
+
+    results = run_ranks(mesh_of(mesh), run_rank)[0] if mesh else run_rank(0)
     if watch is not None:
         watch.end(results)
     # Copies, so that no result is an argument, a constant's data or another result's memory.

@@ -14,7 +14,7 @@ from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.values import define
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.support.lazy_dataclass import dataclass
-from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
+from mind_mlir.target.abi import COLLECTIVE_SYMBOL, COLLECTIVE_TARGET, CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.bindings import Module
@@ -26,7 +26,7 @@ class NativeCall:
 
     Attributes:
         symbol: The function.
-        address: The C function.
+        address: The C function; None for the one of the runtime that does collectives.
         inputs: How many of its pointers are to inputs; the others are to outputs.
         pointers: How many pointers there are.
         extents: The shapes behind the pointers, one after the other.
@@ -34,7 +34,7 @@ class NativeCall:
     """
 
     symbol: str
-    address: int
+    address: int | None
     inputs: int
     pointers: int
     extents: tuple[int, ...]
@@ -48,13 +48,10 @@ def take_custom_calls(module: Module) -> list[NativeCall]:
         if not isinstance(op, func.FuncOp) or CUSTOM_CALL_ATTRIBUTE not in op.attributes:
             continue
         call = ir.DictAttr(op.attributes[CUSTOM_CALL_ATTRIBUTE])
-        target = custom_target(call["target"].value)
-        assert target is not None
-        assert target.address is not None, "what has an expansion has been expanded"
         found.append(
             NativeCall(
                 op.name.value,
-                target.address,
+                _address(call["target"].value),
                 call["inputs"].value,
                 len(op.type.inputs),
                 tuple(ir.DenseI64ArrayAttr(call["extents"])),
@@ -66,15 +63,26 @@ def take_custom_calls(module: Module) -> list[NativeCall]:
     return found
 
 
+def _address(name: str) -> int | None:
+    if name == COLLECTIVE_TARGET:
+        return None
+    target = custom_target(name)
+    assert target is not None
+    assert target.address is not None, "what has an expansion has been expanded"
+    return target.address
+
+
 def define_custom_calls(module: Module, calls: list[NativeCall]) -> None:
     """Define the functions that `take_custom_calls` returned, now that they are in the LLVM dialect."""
     by_symbol = {call.symbol: call for call in calls}
+    known = ""
     for op in list(module.body.operations) if calls else ():
         attributes = op.attributes
         call = by_symbol.get(attributes["sym_name"].value) if "sym_name" in attributes else None
         if call is None:
             continue
-        define(op, "\n".join(_definition(call)))
+        define(op, "\n".join(_definition(call)), known)
+        known = known or (COLLECTIVE_SYMBOL if call.address is None else "")
 
 
 def _definition(call: NativeCall) -> list[str]:
@@ -91,9 +99,20 @@ def _definition(call: NativeCall) -> list[str]:
             f"%p{index} = llvm.getelementptr {table}[{place}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr",
             f"llvm.store %arg{index}, %p{index} : !llvm.ptr, !llvm.ptr",
         ]
-    signature = "!llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"
-    address = call.address - 2**64 if call.address >= 2**63 else call.address
+    parameters = "(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"
+    declared: list[str] = []
+    if call.address is None:
+        declared.append(f"llvm.func @{COLLECTIVE_SYMBOL}{parameters.removesuffix(' -> ()')}")
+        callee = [f"llvm.call @{COLLECTIVE_SYMBOL}(%inputs, %outputs, %extents, %attrs) : {parameters}"]
+    else:
+        address = call.address - 2**64 if call.address >= 2**63 else call.address
+        callee = [
+            f"%number = llvm.mlir.constant({address} : i64) : i64",
+            "%address = llvm.inttoptr %number : i64 to !llvm.ptr",
+            f"llvm.call %address(%inputs, %outputs, %extents, %attrs) : !llvm.ptr, {parameters}",
+        ]
     return [
+        *declared,
         _table(f"{call.symbol}.extents", extents, 64),
         _table(f"{call.symbol}.attrs", [byte - 256 if byte > 127 else byte for byte in data], 8),
         f"llvm.func internal @{call.symbol}({arguments}) attributes "
@@ -104,10 +123,8 @@ def _definition(call: NativeCall) -> list[str]:
         + "\n".join(stores)
         + f"\n%extents = llvm.mlir.addressof @{call.symbol}.extents : !llvm.ptr\n"
         f"%attrs = llvm.mlir.addressof @{call.symbol}.attrs : !llvm.ptr\n"
-        f"%number = llvm.mlir.constant({address} : i64) : i64\n"
-        "%address = llvm.inttoptr %number : i64 to !llvm.ptr\n"
-        f"llvm.call %address(%inputs, %outputs, %extents, %attrs) : {signature}\n"
-        "llvm.return\n}",
+        + "\n".join(callee)
+        + "\nllvm.return\n}",
     ]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.mlir.bindings import Attribute
     from mind_mlir.mlir.stablehlo_builder import StablehloBuilder
 
 #: From the parameters of a region to what it returns.
@@ -60,6 +61,14 @@ class StructuredBuilder:
         )
         self._fill(operation.regions[0], [each.type for each in (*starts, *starts)], body)
         return self.builder.results(operation, types)
+
+    def joining(
+        self, name: str, value: HloValue, type_: TensorType, body: Body, **attributes: Attribute
+    ) -> HloValue:
+        """Append ``stablehlo.<name>``, which joins elements of several ranks, of rank 0, by ``body``."""
+        operation = self.builder.operation(name, [value], [type_], regions=1, **attributes)
+        self._fill(operation.regions[0], [value.type.with_shape(())] * 2, body)
+        return HloValue(operation.result, type_, operation)
 
     def reduce_window(
         self,

@@ -35,10 +35,12 @@ def integer_of(op: Operation, name: str) -> int:
     return int(ir.IntegerAttr(op.attributes[name]).value)
 
 
-def define(declaration: Operation, text: str) -> None:
-    """Put the operations of a module, given as text, in the place of a declaration."""
+def define(declaration: Operation, text: str, known: str = "") -> None:
+    """Put the operations of a module, given as text, in the place of a declaration; not what is ``known``."""
     made = ir.Module.parse(text)
     for part in list(made.body.operations):
+        if known and name_of(part.operation) == known:
+            continue
         ir.InsertionPoint(declaration).insert(part.operation.detach_from_parent())
     declaration.operation.erase()
 

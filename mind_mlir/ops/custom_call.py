@@ -14,11 +14,11 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
 from mind_mlir.ops.custom_library import record_target
 from mind_mlir.ops.custom_targets import CustomTarget, custom_target, custom_targets, finders
+from mind_mlir.ops.foreign_calls import call_foreign
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
 from mind_mlir.ops.printing import print_target
 from mind_mlir.ops.spectral_targets import spectral_target
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
@@ -84,42 +84,13 @@ def _evaluate(context: EvalContext) -> Array | tuple[Array, ...]:
 
 
 def _lower(context: LoweringContext) -> Any:
-    """Append a call of the C function; what has an expansion has been expanded.
-
-    What is called is declared here, and becomes a call of an address when all else is in the LLVM dialect.
-    """
-    ir, func = context.mlir.ir, context.mlir.func
-    operands, result = list(context.operands), context.result_type
-    results = [ir.RankedTensorType.get(list(result.extents), context.element(result.dtype))]
+    """Append a call of the C function; what has an expansion has been expanded."""
     target, attributes = known(context.attributes)
     complete = {name: Tagged(target.attributes[name].kind, value) for name, value in attributes.items()}
     if target.typed:
         types = tuple([f"{type_.dtype} {type_.rank}" for type_ in context.operand_types])
         complete["types"] = Tagged("StringArray", types)
-    facts = {"target": ir.StringAttr.get(target.name), "attrs": ir.StringAttr.get(to_text(complete))}
-    facts["inputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(operands))
-    shapes = [type_.extents for type_ in (*context.operand_types, result)]
-    facts["extents"] = ir.DenseI64ArrayAttr.get([extent for shape in shapes for extent in shape])
-    type_ = ir.FunctionType.get([operand.type for operand in operands], results)
-    symbol = _declared(context.mlir, ir.DictAttr.get(facts), type_)
-    return func.CallOp(results, ir.FlatSymbolRefAttr.get(symbol), operands).results[0]
-
-
-def _declared(mlir: Any, facts: Any, type_: Any) -> str:
-    """Return the function of the module that stands for a C function with some attributes and types."""
-    module = mlir.ir.InsertionPoint.current.block.owner
-    while module.operation.name != "builtin.module":
-        module = module.operation.parent
-    (body,) = module.regions[0].blocks
-    declared = [op for op in body.operations if CUSTOM_CALL_ATTRIBUTE in op.attributes]
-    for op in declared:
-        if op.attributes[CUSTOM_CALL_ATTRIBUTE] == facts and op.type == type_:
-            return str(op.name.value)
-    symbol = f"mind.custom_call.{len(declared)}"
-    with mlir.ir.InsertionPoint.at_block_begin(body):
-        made = mlir.func.FuncOp(symbol, type_, visibility="private")
-    made.attributes[CUSTOM_CALL_ATTRIBUTE] = facts
-    return symbol
+    return call_foreign(context, target.name, to_text(complete))
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:

@@ -259,6 +259,7 @@ class OpDef:
             elements, or changes their sign or dtype; ``scaled``, where another operand is finite and not 0.
         contracts: Whether it is a product that sums: a contraction.
         runs_others: Whether it runs code that is not among the operations of its function.
+        collective: Whether the ranks of a mesh do it together: its result is none of its own operands alone.
         depends_on_width: Whether it is another function in wider floats, rather than the same one rounded
             less: what looks at bits, counts in steps, or draws other numbers.
         same_dtype: Whether all operands must share one dtype (E2004).
@@ -317,6 +318,7 @@ class OpDef:
     keeps_zeros: Literal["always", "scaled"] | None = None
     contracts: bool = False
     runs_others: bool = False
+    collective: bool = False
     depends_on_width: bool = False
     same_dtype: bool = True
     commutative: bool = False
@@ -376,7 +378,7 @@ class OpDef:
     @property
     def is_static(self) -> bool:
         """Return whether its attributes alone say what its elements are."""
-        return not self.operands and self.in_dialect
+        return not self.operands and self.in_dialect and not self.collective
 
     @property
     def spreads(self) -> bool:

@@ -65,6 +65,15 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "convolution": ("Conv2d",),
     "convolution_general": ("Convolution",),
     "custom_call": ("CustomCall",),
+    "collectives": (
+        "AllReduce",
+        "ReduceScatter",
+        "AllGather",
+        "AllToAll",
+        "BroadcastFrom",
+        "Shift",
+        "AxisIndex",
+    ),
     "control": ("Cond", "While", "Call"),
     "scan": ("Scan",),
 }

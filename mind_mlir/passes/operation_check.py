@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.builders import type_rules
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
+from mind_mlir.ir.analysis.meshes import MESH
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.contexts import TypeContext
@@ -39,11 +40,13 @@ class OperationCheck:
         profile: The rules that the module chose.
         findings: Takes what is wrong.
         functions: The signatures of the module's functions, by name.
+        mesh: The mesh of its collectives, once there was one.
     """
 
     profile: Profile
     findings: Findings = field(default_factory=Findings)
     functions: Mapping[str, Signature | None] = field(default_factory=FrozenDict)
+    mesh: str = ""
 
     def check(
         self,
@@ -96,7 +99,18 @@ class OperationCheck:
             self._wrong_type(operation, inferred)
             return None
         self._check_limits(operation, record, inferred)
+        if record.collective:
+            self._check_mesh(operation)
         return record
+
+    def _check_mesh(self, operation: CoreOperation) -> None:
+        mesh = str(operation.attributes[MESH])
+        self.mesh = self.mesh or mesh
+        if mesh != self.mesh:
+            where = operation.source.attributes.get(MESH) if operation.source else None
+            message = f"the mesh is {mesh}, and that of a collective before is {self.mesh}"
+            hint = "give all collectives of a module one mesh"
+            self.report(operation, "E4313", message, where, (), hint, mesh=mesh, other=self.mesh)
 
     def _check_limits(self, operation: CoreOperation, record: OpDef, types: tuple[TensorType, ...]) -> None:
         for index, type_ in enumerate(types):

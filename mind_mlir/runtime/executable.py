@@ -14,6 +14,7 @@ from mind_mlir.image.entry import Entry
 from mind_mlir.image.errors import LoadingError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.effects import printing_functions
+from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import default_entry, entry_function, exported
 from mind_mlir.ir.interface import interface_of
@@ -130,10 +131,10 @@ class Executable(FunctionSet):
         self, module: Module, entry: str | None
     ) -> tuple[Mapping[str, CompiledFunction], CompiledFunction | None]:
         """Return functions whose operations run one by one, and the one that a call runs."""
-        functions = {}
+        functions, mesh = {}, mesh_text(module)
         for function in exported(module):
             face = interface_of(function)
-            shown = Entry(function.name, "", face.parameters, face.outputs, (), 0)
+            shown = Entry(function.name, "", face.parameters, face.outputs, (), 0, mesh)
             functions[function.name] = CompiledFunction(
                 shown, None, (), self._reload(function.name), self._watched(function.name, face.parameters)
             )

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 import numpy as np
 
 from mind_mlir.arguments.tensors import address, bind, fits
+from mind_mlir.collectives.team import first_rank, run_ranks
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, ExecutionError, Location
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.entry import Entry
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.interface import Interface
+from mind_mlir.ir.mesh import mesh_of
 from mind_mlir.ir.types import DType
 from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems, output_fits
 from mind_mlir.runtime.call import Called
@@ -25,6 +27,7 @@ from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.watched import WatchedCalls, written
 from mind_mlir.support import argument_checks
+from mind_mlir.support.callbacks import calling
 from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
@@ -85,7 +88,7 @@ class CompiledFunction(Called):
         self.results = tuple(output.type for output in entry.outputs)
         self._interface = Interface(entry.name, entry.parameters, entry.outputs)
         self.result_names = self._interface.output_names
-        self._code, self._watched = native, watched
+        self._code, self._watched, self._mesh = native, watched, entry.mesh
         self._checks = tuple(zip(entry.checks, locations, strict=True))
         self._reload = reload
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
@@ -193,8 +196,8 @@ class CompiledFunction(Called):
 
     @property
     def may_be_native(self) -> bool:
-        """Return whether calls may be native: none that are watched or print, nor with fixed arrays."""
-        return self._watched is None and not self._native.fixed
+        """Return whether calls may be native: none that are watched, run on a mesh, or have fixed arrays."""
+        return self._watched is None and not self._native.fixed and not self._mesh
 
     @property
     def _native(self) -> NativeFunction:
@@ -255,7 +258,22 @@ class CompiledFunction(Called):
         return allocation_failed(what, self.results)
 
     def _run(self, arrays: Sequence[Array], outputs: tuple[Array, ...] | None) -> tuple[Array, ...]:
-        """Run the function on arrays that have been checked."""
+        """Run the function on arrays that have been checked: on a mesh, once for each rank here.
+
+        Such a call returns the results of the first of these ranks; all are given the same arrays.
+        """
+        if not self._mesh:
+            return self._run_once(arrays, outputs)
+        mesh = mesh_of(self._mesh)
+        first = first_rank(mesh)
+
+        def run(rank: int) -> tuple[Array, ...]:
+            with calling():
+                return self._run_once(arrays, outputs if rank == first else None)
+
+        return run_ranks(mesh, run)[0]
+
+    def _run_once(self, arrays: Sequence[Array], outputs: tuple[Array, ...] | None) -> tuple[Array, ...]:
         watched = self._watched
         if watched is not None and watched.interprets:
             results = tuple(watched.run(arrays))

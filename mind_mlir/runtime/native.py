@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.image.loading import Loaded, process_symbol
+from mind_mlir.runtime.collective_calls import collective_address
 from mind_mlir.runtime.memory import POOLED, pool
 from mind_mlir.runtime.threads import parallel_address
-from mind_mlir.target.abi import ALIGNMENT, CLOCK_SYMBOL, PARALLEL_SYMBOL, PYTHON_SYMBOLS
+from mind_mlir.target.abi import ALIGNMENT, CLOCK_SYMBOL, COLLECTIVE_SYMBOL, PARALLEL_SYMBOL, PYTHON_SYMBOLS
 
 if TYPE_CHECKING:
     from mind_mlir.image.compiled import Data
@@ -77,6 +78,8 @@ class NativeModule:
             return int(self._data[symbol].ctypes.data)
         if symbol == PARALLEL_SYMBOL:
             return parallel_address()
+        if symbol == COLLECTIVE_SYMBOL:
+            return collective_address()
         return _python_address(symbol) if symbol in PYTHON_SYMBOLS else process_symbol(symbol)
 
 

@@ -20,17 +20,21 @@ class _Call:
     """A call of compiled code that is running.
 
     Attributes:
+        is_main: Whether it is in the thread that interrupts come to.
         handler: What is called for an interrupt, in place of which this is.
         error: What a function has raised.
         is_interrupted: Whether an interrupt came while a function ran, of which the handler does not know.
     """
 
-    def __init__(self, handler: Any) -> None:
-        self.handler = handler
+    def __init__(self, *, is_main: bool) -> None:
+        self.is_main = is_main
+        self.handler: Any = signal.getsignal(signal.SIGINT) if is_main else None
         self.error: BaseException | None = None
         self.is_interrupted = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.error is not None:  # what the code computes from now on means nothing: its loops end
+            raise KeyboardInterrupt
         each = frame
         while each is not None:
             if each.f_code is _GUARD:
@@ -73,7 +77,7 @@ def guarded(function: Callable[..., None]) -> FunctionType:
                 function(*args)
             except BaseException as error:  # raised at the end of the call
                 call.error = error
-        return _InterruptAgain() if call.is_interrupted else None
+        return _InterruptAgain() if call.is_interrupted or (call.error and call.is_main) else None
 
     return cast("FunctionType", guard)
 
@@ -89,12 +93,15 @@ def calling() -> Iterator[None]:
         BaseException: What the first of these raised that did, or what a signal's handler does.
     """
     before, is_main = _local.call, threading.current_thread() is threading.main_thread()
-    call = _Call(signal.getsignal(signal.SIGINT) if is_main else None)
+    call = _Call(is_main=is_main)
     try:
         if callable(call.handler):
             signal.signal(signal.SIGINT, call)
         _local.call = call
         yield
+    except KeyboardInterrupt:
+        if call.error is None:
+            raise
     finally:
         _local.call = before
         call.end()
@@ -102,3 +109,13 @@ def calling() -> Iterator[None]:
         call(signal.SIGINT, None)
     if call.error is not None:
         raise call.error
+
+
+def deliver_in_callback() -> None:
+    """End a wait within a function that compiled code has called, once there is an interrupt.
+
+    Raises:
+        KeyboardInterrupt: There is one; its handler is called when the compiled code is over.
+    """
+    if _local.call is not None and _local.call.is_interrupted:
+        raise KeyboardInterrupt

@@ -66,3 +66,7 @@ def symbol_of(function: str) -> str:
 
 #: On the declaration of what calls a C function: which target is called, with which attributes.
 CUSTOM_CALL_ATTRIBUTE = "mind.custom_call"
+
+#: What compiled code calls for collectives, with the arguments of a custom call; the runtime has it do them
+#: with the other ranks, wherever these run. And the target that stands for it until then.
+COLLECTIVE_SYMBOL, COLLECTIVE_TARGET = "mind_collective", "mind.collective"

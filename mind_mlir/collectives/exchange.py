@@ -1,0 +1,267 @@
+"""How the processes of a group do each collective: what they send one another, and what they make of it.
+
+A process holds some neighbours of the group. All that goes from one process to another goes through a
+`Channel`; where one process holds the whole group, there is none. `mind_mlir.collectives.traffic` says how
+many bytes that are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+
+from mind_mlir.collectives.tree import finish, joined, nodes_within
+from mind_mlir.support.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from mind_mlir.collectives.call import CollectiveCall
+    from mind_mlir.ir.attributes import Array
+
+#: For each process of a group in order, the arrays that go to it, or come from it; none for oneself.
+Messages: TypeAlias = "Sequence[Sequence[Array]]"
+
+#: Operands of no more bytes are sent whole to everyone, who all sum them: one message in place of two.
+SMALL = 4096
+
+
+class Channel(Protocol):
+    """What takes arrays between the processes of a group."""
+
+    def exchange(self, sends: Messages, receives: Messages) -> None:
+        """Send arrays, which are contiguous, and fill others with what is sent to this process.
+
+        Processes send as many to one another, and of the same sizes, as these are about to receive.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which ranks of a group the processes have.
+
+    Attributes:
+        count: How many ranks the group has.
+        processes: How many processes have some of them: each has as many, in order.
+        own: The number of this process among these.
+    """
+
+    count: int
+    processes: int
+    own: int
+
+    def places(self, process: int) -> range:
+        """Return the places in the group of the ranks that a process has."""
+        each = self.count // self.processes
+        return range(process * each, (process + 1) * each)
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A collective with what the ranks of this process bring and take, in the order of their places."""
+
+    call: CollectiveCall
+    group: tuple[int, ...]
+    share: Share
+    operands: Sequence[Array]
+    outs: Sequence[Array]
+
+    @property
+    def mine(self) -> range:
+        """Return the places of the ranks of this process."""
+        return self.share.places(self.share.own)
+
+
+def perform(meeting: Meeting, channel: Channel | None) -> None:
+    """Do a collective: write the results of this process's ranks."""
+    _RULES[meeting.call.opcode](meeting, channel)
+
+
+def _swap(channel: Channel | None, sends: Messages, receives: Messages) -> None:
+    if channel is not None:
+        channel.exchange(sends, receives)
+
+
+def _own_nodes(meeting: Meeting) -> dict[tuple[int, int], Array]:
+    """Return the nodes of the tree of a sum that this process can compute, as flat arrays."""
+    mine, kind = meeting.mine, meeting.call.attributes["kind"]
+    leaves = {
+        (place, place + 1): operand.reshape(-1) for place, operand in zip(mine, meeting.operands, strict=True)
+    }
+    nodes = nodes_within((0, meeting.share.count), mine.start, mine.stop)
+    return {node: joined(kind, leaves, node) for node in nodes}
+
+
+def nodes_of(share: Share, process: int) -> list[tuple[int, int]]:
+    """Return the nodes of the tree of a sum that a process can compute by itself."""
+    places = share.places(process)
+    return nodes_within((0, share.count), places.start, places.stop)
+
+
+def _all_reduce(meeting: Meeting, channel: Channel | None) -> None:
+    call, share, out = meeting.call, meeting.share, meeting.outs[0].reshape(-1)
+    kind, root = call.attributes["kind"], (0, share.count)
+    own, others = _own_nodes(meeting), range(share.processes)
+    if call.nbytes <= SMALL or share.processes == 1:
+        known = _collected(channel, share, own, [slice(None)] * share.processes)
+        joined(kind, known, root, out)
+        finish(kind, out, share.count)
+    else:
+        chunks = [slice(*chunk(out.size, share.processes, process)) for process in others]
+        mine = out[chunks[share.own]]
+        joined(kind, _collected(channel, share, own, chunks), root, mine)
+        finish(kind, mine, share.count)
+        sends = [[] if process == share.own else [mine] for process in others]
+        receives = [[] if process == share.own else [out[chunks[process]]] for process in others]
+        _swap(channel, sends, receives)
+    for other in meeting.outs[1:]:
+        np.copyto(other, meeting.outs[0])
+
+
+def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
+    """Return where a part of so many elements begins and ends."""
+    return size * part // parts, size * (part + 1) // parts
+
+
+def _collected(
+    channel: Channel | None, share: Share, own: Mapping[tuple[int, int], Array], pieces: Sequence[slice]
+) -> dict[tuple[int, int], Array]:
+    """Return a piece of all nodes that processes have computed; each process has a piece that is its own."""
+    known = {node: array[pieces[share.own]] for node, array in own.items()}
+    sends: list[list[Array]] = []
+    receives: list[list[Array]] = []
+    for process in range(share.processes):
+        if process == share.own:
+            sends.append([])
+            receives.append([])
+            continue
+        sends.append([array[pieces[process]] for array in own.values()])
+        like = next(iter(known.values()))
+        theirs = {node: np.empty_like(like) for node in nodes_of(share, process)}
+        receives.append(list(theirs.values()))
+        known.update(theirs)
+    _swap(channel, sends, receives)
+    return known
+
+
+def _reduce_scatter(meeting: Meeting, channel: Channel | None) -> None:
+    call, share = meeting.call, meeting.share
+    kind, axis = call.attributes["kind"], call.attributes["axis"]
+    own = {node: array.reshape(call.shape) for node, array in _own_nodes(meeting).items()}
+
+    def piece(array: Array, place: int) -> Array:
+        extent = call.result_shape[axis]
+        where = (slice(None),) * axis + (slice(place * extent, (place + 1) * extent),)
+        return np.ascontiguousarray(array[where])
+
+    sends: list[list[Array]] = []
+    receives: list[list[Array]] = []
+    known: list[dict[tuple[int, int], Array]] = [
+        {node: piece(array, place) for node, array in own.items()} for place in meeting.mine
+    ]
+    for process in range(share.processes):
+        if process == share.own:
+            sends.append([])
+            receives.append([])
+            continue
+        sends.append([piece(array, place) for array in own.values() for place in share.places(process)])
+        found: list[Array] = []
+        for node in nodes_of(share, process):
+            for each in known:
+                found.append(np.empty(call.result_shape, call.dtype.numpy))
+                each[node] = found[-1]
+        receives.append(found)
+    _swap(channel, sends, receives)
+    for each, out in zip(known, meeting.outs, strict=True):
+        joined(kind, each, (0, share.count), out)
+        finish(kind, out, share.count)
+
+
+def _all_gather(meeting: Meeting, channel: Channel | None) -> None:
+    call, share = meeting.call, meeting.share
+    parts: list[Array] = [
+        operand if place in meeting.mine else np.empty(call.shape, call.dtype.numpy)
+        for place, operand in _placed(meeting)
+    ]
+    others = range(share.processes)
+    sends = [[] if process == share.own else list(meeting.operands) for process in others]
+    receives = [[parts[place] for place in share.places(process)] for process in others]
+    receives[share.own] = []
+    _swap(channel, sends, receives)
+    np.concatenate(parts, axis=call.attributes["axis"], out=meeting.outs[0])
+    for other in meeting.outs[1:]:
+        np.copyto(other, meeting.outs[0])
+
+
+def _placed(meeting: Meeting) -> list[tuple[int, Array]]:
+    """Return each place of the group with the operand of this process there, or else any."""
+    mine, operands = meeting.mine, meeting.operands
+    return [
+        (place, operands[place - mine.start] if place in mine else operands[0])
+        for place in range(meeting.share.count)
+    ]
+
+
+def moves(call: CollectiveCall, count: int) -> list[tuple[int, int]]:
+    """Return the places of a group from which, and to which, operands go as they are."""
+    if call.opcode == "BroadcastFrom":
+        return [(call.attributes["root"], place) for place in range(count)]
+    return [(place, (place + call.attributes["offset"]) % count) for place in range(count)]
+
+
+def _moved(meeting: Meeting, channel: Channel | None) -> None:
+    """Write what goes from a place of a group to another; an array goes to a process once."""
+    share, mine = meeting.share, meeting.mine
+    pairs = moves(meeting.call, share.count)
+    each = share.count // share.processes
+    sends: list[list[Array]] = [[] for _ in range(share.processes)]
+    receives: list[list[Array]] = [[] for _ in range(share.processes)]
+    arrived: dict[int, Array] = {}
+    for source, process in dict.fromkeys((source, place // each) for source, place in pairs):
+        if source in mine and process != share.own:
+            sends[process].append(meeting.operands[source - mine.start])
+        elif source not in mine and process == share.own:
+            arrived[source] = np.empty(meeting.call.shape, meeting.call.dtype.numpy)
+            receives[source // each].append(arrived[source])
+    _swap(channel, sends, receives)
+    for source, place in pairs:
+        if place in mine:
+            found = meeting.operands[source - mine.start] if source in mine else arrived[source]
+            np.copyto(meeting.outs[place - mine.start], found)
+
+
+def _all_to_all(meeting: Meeting, channel: Channel | None) -> None:
+    call, share, mine = meeting.call, meeting.share, meeting.mine
+    split, concat = call.attributes["split_axis"], call.attributes["concat_axis"]
+    extent = call.shape[split] // share.count
+    shape = tuple([extent if axis == split else size for axis, size in enumerate(call.shape)])
+
+    def piece(operand: Array, place: int) -> Array:
+        where = (slice(None),) * split + (slice(place * extent, (place + 1) * extent),)
+        return np.ascontiguousarray(operand[where])
+
+    sends: list[list[Array]] = []
+    receives: list[list[Array]] = []
+    found: dict[tuple[int, int], Array] = {}
+    for process in range(share.processes):
+        theirs = share.places(process)
+        # Either side goes over the places that pieces come from first.
+        going = [piece(operand, place) for operand in meeting.operands for place in theirs]
+        pairs = [(source, place) for source in theirs for place in mine]
+        coming = going if process == share.own else [np.empty(shape, call.dtype.numpy) for _ in pairs]
+        found.update(zip(pairs, coming, strict=True))
+        sends.append([] if process == share.own else going)
+        receives.append([] if process == share.own else coming)
+    _swap(channel, sends, receives)
+    for place, out in zip(mine, meeting.outs, strict=True):
+        np.concatenate([found[source, place] for source in range(share.count)], axis=concat, out=out)
+
+
+_RULES: Mapping[str, Callable[[Meeting, Channel | None], None]] = {
+    "AllReduce": _all_reduce,
+    "ReduceScatter": _reduce_scatter,
+    "AllGather": _all_gather,
+    "AllToAll": _all_to_all,
+    "Shift": _moved,
+    "BroadcastFrom": _moved,
+}

@@ -1,0 +1,76 @@
+"""Sums over ranks in an order that depends on their number alone: a binary tree.
+
+The ranks of a group are the leaves, in order. A node of several leaves is the sum of two: of the greatest
+power of two of them that is not all, and of the rest. So whoever has all leaves below a node can compute it
+before any other rank is heard of, and the result is the same bits however ranks are spread over processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import Array
+
+    #: The leaves below a node: from the first up to, and without, the last.
+    Span: TypeAlias = tuple[int, int]
+
+#: What joins two nodes, by the kind of a reduction; a mean is a sum that is divided at the end.
+JOINS: Mapping[str, Callable[..., Array]] = {
+    "sum": np.add,
+    "mean": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+def halves(span: Span) -> tuple[Span, Span]:
+    """Return the two nodes that a node of several leaves is made of."""
+    first, last = span
+    middle = first + (1 << ((last - first - 1).bit_length() - 1))
+    return (first, middle), (middle, last)
+
+
+def nodes_within(span: Span, first: int, last: int) -> list[Span]:
+    """Return the fewest nodes, of those below ``span``, whose leaves are those from ``first`` to ``last``."""
+    if first <= span[0] and span[1] <= last:
+        return [span]
+    if span[1] <= first or last <= span[0]:
+        return []
+    return [node for half in halves(span) for node in nodes_within(half, first, last)]
+
+
+def joined(kind: str, known: Mapping[Span, Array], span: Span, out: Array | None = None) -> Array:
+    """Return the value of a node.
+
+    Args:
+        kind: One of `JOINS`.
+        known: Values of nodes below it, of arrays of one shape, which are not written to.
+        span: The node.
+        out: Takes the value, where it is given; it overlaps no other array.
+    """
+    found = known.get(span)
+    if found is not None:
+        if out is None:
+            return found
+        np.copyto(out, found)
+        return out
+    left, right = halves(span)
+    first = joined(kind, known, left)
+    second = joined(kind, known, right)
+    if out is None and left not in known:
+        out = first  # made here, and nobody else's
+    elif out is None and right not in known:
+        out = second
+    with np.errstate(all="ignore"):
+        return JOINS[kind](first, second, out=np.empty_like(first) if out is None else out)
+
+
+def finish(kind: str, total: Array, count: int) -> None:
+    """Make the root of a tree the result of a reduction over ``count`` ranks, in place."""
+    if kind == "mean":
+        with np.errstate(all="ignore"):
+            np.divide(total, np.asarray(count, total.dtype), out=total)
