@@ -18,9 +18,12 @@ from mind_mlir.support.loading import loading
 from mind_mlir.support.version import VERSION
 
 if TYPE_CHECKING:
+    from mind_mlir import distributed as distributed
     from mind_mlir import numpy as numpy
     from mind_mlir.builders.builder import Builder as Builder
     from mind_mlir.builders.function_builder import ModuleBuilder as ModuleBuilder
+    from mind_mlir.collectives.sharded_array import ShardedArray as ShardedArray
+    from mind_mlir.collectives.sharded_array import shard as shard
     from mind_mlir.conversion import Conversion as Conversion
     from mind_mlir.conversion import ConversionTarget as ConversionTarget
     from mind_mlir.conversion import check_program_legality as check_program_legality
@@ -46,10 +49,12 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import UnsupportedError as UnsupportedError
     from mind_mlir.diagnostics import VerificationError as VerificationError
     from mind_mlir.interpreter import interpret as interpret
+    from mind_mlir.ir.mesh import Mesh as Mesh
     from mind_mlir.ir.module import Block as Block
     from mind_mlir.ir.module import CoreOperation as CoreOperation
     from mind_mlir.ir.module import Function as Function
     from mind_mlir.ir.module import Module as Module
+    from mind_mlir.ir.sharding import Sharding as Sharding
     from mind_mlir.ir.types import DType as DType
     from mind_mlir.ir.types import TensorType as TensorType
     from mind_mlir.languages import ptir as ptir
@@ -105,14 +110,26 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.gradient_check import check_grad as check_grad
     from mind_mlir.tracing.jit import jit as jit
     from mind_mlir.tracing.printing import debug_print as debug_print
+    from mind_mlir.tracing.sharding import all_gather as all_gather
+    from mind_mlir.tracing.sharding import all_reduce as all_reduce
+    from mind_mlir.tracing.sharding import all_to_all as all_to_all
+    from mind_mlir.tracing.sharding import axis_index as axis_index
+    from mind_mlir.tracing.sharding import broadcast_from as broadcast_from
+    from mind_mlir.tracing.sharding import reduce_scatter as reduce_scatter
+    from mind_mlir.tracing.sharding import shard_map as shard_map
+    from mind_mlir.tracing.sharding import shift as shift
     from mind_mlir.tracing.transforms import grad as grad
     from mind_mlir.tracing.transforms import value_and_grad as value_and_grad
     from mind_mlir.tracing.transforms import vjp as vjp
 
 __version__ = VERSION
 
-#: Packages that are public names: functions of arrays, and the formats of PTIR.
-_PACKAGES = {"numpy": "mind_mlir.numpy", "ptir": "mind_mlir.languages.ptir"}
+#: Packages that are public names: processes, functions of arrays, and the formats of PTIR.
+_PACKAGES = {
+    "distributed": "mind_mlir.distributed",
+    "numpy": "mind_mlir.numpy",
+    "ptir": "mind_mlir.languages.ptir",
+}
 #: Modules, and the public names that each is the home of; those above for type checkers are the same.
 _NAMES = {
     "builders.builder": "Builder",
@@ -128,7 +145,9 @@ _NAMES = {
         "Location MindError NotFiniteError ParseError TracingError UnsupportedError VerificationError"
     ),
     "interpreter": "interpret",
+    "collectives.sharded_array": "ShardedArray shard",
     "ir.mesh": "Mesh",
+    "ir.sharding": "Sharding",
     "ir.module": "Block CoreOperation Function Module",
     "ir.types": "DType TensorType",
     "languages.core.printer": "print_module",
@@ -170,6 +189,9 @@ _NAMES = {
     "tracing.gradient_check": "check_grad",
     "tracing.jit": "jit",
     "tracing.printing": "debug_print",
+    "tracing.sharding": (
+        "all_gather all_reduce all_to_all axis_index broadcast_from reduce_scatter shard_map shift"
+    ),
     "tracing.transforms": "grad value_and_grad vjp",
 }
 _HOMES = {name: f"mind_mlir.{home}" for home, names in _NAMES.items() for name in names.split()}

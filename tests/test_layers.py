@@ -56,6 +56,7 @@ LAYERS = (
     "models.weights",
     "packaging",
     "tracing",
+    "distributed",
     "numpy",
     *("models", "models.functions"),
     *("models.onnx.graphs", "models.onnx.rules", "models.onnx"),

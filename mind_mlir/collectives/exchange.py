@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from mind_mlir.collectives.tree import finish, joined, nodes_within
+from mind_mlir.ir.sharding import sharding_of
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -114,8 +115,7 @@ def _all_reduce(meeting: Meeting, channel: Channel | None) -> None:
         sends = [[] if process == share.own else [mine] for process in others]
         receives = [[] if process == share.own else [out[chunks[process]]] for process in others]
         _swap(channel, sends, receives)
-    for other in meeting.outs[1:]:
-        np.copyto(other, meeting.outs[0])
+    _repeat(meeting)
 
 
 def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
@@ -178,28 +178,37 @@ def _reduce_scatter(meeting: Meeting, channel: Channel | None) -> None:
 
 
 def _all_gather(meeting: Meeting, channel: Channel | None) -> None:
-    call, share = meeting.call, meeting.share
-    parts: list[Array] = [
-        operand if place in meeting.mine else np.empty(call.shape, call.dtype.numpy)
-        for place, operand in _placed(meeting)
-    ]
-    others = range(share.processes)
-    sends = [[] if process == share.own else list(meeting.operands) for process in others]
-    receives = [[parts[place] for place in share.places(process)] for process in others]
-    receives[share.own] = []
-    _swap(channel, sends, receives)
+    call, parts = meeting.call, _everything(meeting, channel)
     np.concatenate(parts, axis=call.attributes["axis"], out=meeting.outs[0])
+    _repeat(meeting)
+
+
+def _join_parts(meeting: Meeting, channel: Channel | None) -> None:
+    """Put the parts of an array together that its dimensions have been divided into."""
+    call, out = meeting.call, meeting.outs[0]
+    sharding = sharding_of(call.attributes["sharding"])
+    for rank, part in zip(meeting.group, _everything(meeting, channel), strict=True):
+        out[sharding.part(call.mesh, rank, call.result_shape)] = part
+    _repeat(meeting)
+
+
+def _everything(meeting: Meeting, channel: Channel | None) -> list[Array]:
+    """Return the operands of all ranks of a group, in the order of their places."""
+    call, share = meeting.call, meeting.share
+    found = [
+        [np.empty(call.shape, call.dtype.numpy) for _ in share.places(process)]
+        for process in range(share.processes)
+    ]
+    found[share.own] = list(meeting.operands)
+    sends = [[] if process == share.own else found[share.own] for process in range(share.processes)]
+    _swap(channel, sends, [[] if process == share.own else each for process, each in enumerate(found)])
+    return [part for each in found for part in each]
+
+
+def _repeat(meeting: Meeting) -> None:
+    """Give all ranks of this process the result of the first one."""
     for other in meeting.outs[1:]:
         np.copyto(other, meeting.outs[0])
-
-
-def _placed(meeting: Meeting) -> list[tuple[int, Array]]:
-    """Return each place of the group with the operand of this process there, or else any."""
-    mine, operands = meeting.mine, meeting.operands
-    return [
-        (place, operands[place - mine.start] if place in mine else operands[0])
-        for place in range(meeting.share.count)
-    ]
 
 
 def moves(call: CollectiveCall, count: int) -> list[tuple[int, int]]:
@@ -262,6 +271,7 @@ _RULES: Mapping[str, Callable[[Meeting, Channel | None], None]] = {
     "ReduceScatter": _reduce_scatter,
     "AllGather": _all_gather,
     "AllToAll": _all_to_all,
+    "JoinParts": _join_parts,
     "Shift": _moved,
     "BroadcastFrom": _moved,
 }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.collectives.call import CollectiveCall
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.mesh import Mesh
+    from mind_mlir.ir.sharding import Sharding
 
 T = TypeVar("T")
 
@@ -190,6 +191,11 @@ def position(mesh: str, axes: str) -> int:
         ExecutionError: E6201, it runs none of that mesh.
     """
     return mesh_of(mesh).position(_member_of(mesh, "AxisIndex")[1], axes)
+
+
+def part(mesh: str, sharding: Sharding, shape: Sequence[int]) -> tuple[slice, ...]:
+    """Return which part of an array is that of the rank that this thread runs (E6201 as `position`)."""
+    return sharding.part(mesh_of(mesh), _member_of(mesh, "TakePart")[1], shape)
 
 
 def meet(call: CollectiveCall, operand: Array, out: Array) -> None:

@@ -63,6 +63,7 @@ _RULES: Mapping[str, Callable[[CollectiveCall, Share], int]] = {
     "ReduceScatter": _reduce_scatter,
     "AllGather": _all_gather,
     "AllToAll": _all_to_all,
+    "JoinParts": _all_gather,
     "Shift": _moved,
     "BroadcastFrom": _moved,
 }

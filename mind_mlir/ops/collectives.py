@@ -32,6 +32,7 @@ from mind_mlir.ops.opdef import (
     NotDifferentiable,
     OpDef,
     OperandDef,
+    mnemonic_of,
 )
 from mind_mlir.target.abi import COLLECTIVE_TARGET
 
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
-_SPEC = "ours: docs/distributed.md"
-_WHOLE = tuple(dtype for dtype in EVERY if dtype.bits != 4)
-_HALVES = (
+SPEC = "ours: docs/distributed.md"
+WHOLE = tuple(dtype for dtype in EVERY if dtype.bits != 4)
+HALVES = (
     (
         tuple(dtype for dtype in EVERY if dtype.bits == 4),
         "two of its elements share a byte, and messages are bytes: cast to 8 bits first",
@@ -160,29 +161,39 @@ def _normal(attributes: Mapping[str, AttributeValue], result: TensorType) -> Map
     return {**attributes, **{name: attributes[name] % result.rank for name in axes}}  # type: ignore[operator]  # axes are integers
 
 
-def _call_text(
+def call_text(
     opcode: str, attributes: Mapping[str, Any], operand: TensorType, result: TensorType, place: str
 ) -> str:
+    """Return what compiled code tells the runtime."""
     return written(opcode, _normal(attributes, result), operand.dtype, operand.extents, result.extents, place)
 
 
-def _evaluate(context: EvalContext) -> Array:
+def call_of(context: EvalContext, attributes: Mapping[str, Any]) -> CollectiveCall:
+    """Return what a numpy rule has the ranks do together."""
     (operand,), result = context.operands, context.result_type
     source = None if context.source is None else context.source.statement
     place = f"at {source}" if source is not None else f"which defines {context.label}"
     type_ = TensorType(result.dtype, operand.shape)
-    call = CollectiveCall(_call_text(context.opcode, context.attributes, type_, result, place))
-    out = np.empty(result.extents, result.dtype.numpy)
-    meet(call, np.ascontiguousarray(operand), out)
+    return CollectiveCall(call_text(context.opcode, attributes, type_, result, place))
+
+
+def _evaluate(context: EvalContext) -> Array:
+    out = np.empty(context.result_type.extents, context.result_type.dtype.numpy)
+    meet(call_of(context, context.attributes), np.ascontiguousarray(context.operands[0]), out)
     return out
+
+
+def place_of(context: LoweringContext) -> str:
+    """Return where the program has an operation, as messages say it."""
+    place = context.place()
+    return f"which defines {context.label}" if place is None else "at {}:{}:{}".format(*place)
 
 
 def _lower(context: LoweringContext) -> Any:
     """Append a call of the runtime, which does it with the other ranks."""
-    place = context.place()
-    where = f"which defines {context.label}" if place is None else "at {}:{}:{}".format(*place)
     operand = context.operand_types[0] if context.operand_types else context.result_type
-    text = _call_text(context.opcode, context.attributes, operand, context.result_type, where)
+    where = place_of(context)
+    text = call_text(context.opcode, context.attributes, operand, context.result_type, where)
     return call_foreign(context, COLLECTIVE_TARGET, text)
 
 
@@ -266,7 +277,7 @@ def _collective(
     type_rule: Callable[[TypeContext], TensorType],
     derivative: Callable[[VjpContext], Sequence[Value]],
     attributes: tuple[AttributeDef, ...] = (),
-    dtypes: DTypeSet = _WHOLE,
+    dtypes: DTypeSet = WHOLE,
     stablehlo: Callable[[Any], Any],
     choices: tuple[str, ...] = (),
     examples: tuple[Example, ...],
@@ -275,7 +286,7 @@ def _collective(
         opcode=opcode,
         summary=summary,
         description=f"{description} `mesh` has axes with sizes, and `axes` names some of them (E4312).",
-        spec=_SPEC,
+        spec=SPEC,
         operands=(OperandDef("input", dtypes),),
         attributes=(*_MESH, *attributes),
         type_rule=type_rule,
@@ -287,8 +298,9 @@ def _collective(
         normalize=_normal,
         runs_others=True,
         collective=True,
+        in_numpy=f"mind_mlir.{mnemonic_of(opcode)}",
         extension=True,
-        refused=_HALVES,
+        refused=HALVES,
         examples=examples,
     )
 
@@ -396,7 +408,7 @@ OPERATIONS = (
         summary="Gives the place of the rank in its group.",
         description="It counts from 0. `mesh` has axes with sizes, and `axes` names some of them (E4312), "
         "the outermost first.",
-        spec=_SPEC,
+        spec=SPEC,
         operands=(),
         attributes=_MESH,
         type_rule=lambda context: (_mesh(context), TensorType(DType.SI64))[1],
@@ -406,6 +418,7 @@ OPERATIONS = (
         stablehlo=hlo.axis_index,
         runs_others=True,
         collective=True,
+        in_numpy="mind_mlir.axis_index",
         extension=True,
         examples=(Example((), _EVEN), Example((), {"mesh": "a=2,b=3", "axes": "b,a"})),
     ),

@@ -74,6 +74,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "Shift",
         "AxisIndex",
     ),
+    "parts": ("TakePart", "JoinParts"),
     "control": ("Cond", "While", "Call"),
     "scan": ("Scan",),
 }

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.collectives.call import CollectiveCall
-from mind_mlir.collectives.team import meet, position
+from mind_mlir.collectives.team import meet, part, position
+from mind_mlir.ir.sharding import sharding_of
 from mind_mlir.support.callbacks import guarded
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ def _run(inputs: Any, outputs: Any, extents: Any, attrs: bytes) -> None:
     out = _array(outputs[0], call.dtype, call.result_shape)
     if call.opcode == "AxisIndex":
         out[...] = position(str(call.mesh), call.axes)
+        return
+    if call.opcode == "TakePart":
+        whole = _array(inputs[0], call.dtype, call.shape)
+        np.copyto(out, whole[part(str(call.mesh), sharding_of(call.attributes["sharding"]), call.shape)])
         return
     meet(call, _array(inputs[0], call.dtype, call.shape), out)
 

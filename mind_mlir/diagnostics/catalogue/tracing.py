@@ -109,6 +109,14 @@ ENTRIES = (
         good=_X + "mind_mlir.fori_loop(0, x.size, lambda i, s: s + i, x)\n",
     ),
     in_python(
+        "E2326: collective outside of shard_map",
+        "all_reduce and its like take the ranks of a mesh, and mind_mlir.shard_map says which: it runs a "
+        "function once for each of them.",
+        bad=_X + "mind_mlir.jit(lambda x: mind_mlir.all_reduce(x, 'data'))(x)\n",
+        good=_X + "mesh = mind_mlir.Mesh('data=2')\n"
+        "mind_mlir.shard_map(lambda x: mind_mlir.all_reduce(x, 'data'), mesh, '', '')(x)\n",
+    ),
+    in_python(
         "E5103: gradient of a function whose result is not one float",
         "grad and value_and_grad are of functions that return one floating-point scalar. For other "
         "results, vjp takes their cotangents.",

@@ -42,7 +42,7 @@ def builtins() -> Mapping[str, Builtin]:
 
 def _is_called(record: OpDef) -> bool:
     """Return whether a name calls the operation: the language has literals, branches, loops and calls."""
-    return record.in_dialect and not record.is_constant and not record.runs_others
+    return record.in_dialect and not record.is_constant and (record.collective or not record.runs_others)
 
 
 @dataclass(frozen=True, slots=True)
