@@ -833,4 +833,91 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @all_reduce {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    %attr_kind = irdl.base "#builtin.string"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes, "kind" = %attr_kind }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @reduce_scatter {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_kind = irdl.base "#builtin.string"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes, "axis" = %attr_axis, "kind" = %attr_kind }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @all_gather {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    %attr_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @all_to_all {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    %attr_split_axis = irdl.base "#builtin.integer"
+    %attr_concat_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes, "split_axis" = %attr_split_axis, "concat_axis" = %attr_concat_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @broadcast_from {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    %attr_root = irdl.base "#builtin.integer"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes, "root" = %attr_root }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @shift {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    %attr_offset = irdl.base "#builtin.integer"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes, "offset" = %attr_offset }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @axis_index {
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.string"
+    irdl.attributes { "mesh" = %attr_mesh, "axes" = %attr_axes }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @take_part {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_sharding = irdl.base "#builtin.string"
+    irdl.attributes { "mesh" = %attr_mesh, "sharding" = %attr_sharding }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @join_parts {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_sharding = irdl.base "#builtin.string"
+    irdl.attributes { "mesh" = %attr_mesh, "sharding" = %attr_sharding }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
 }

@@ -38,7 +38,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Spread:
     """Which ranks of a group the processes have.
 
     Attributes:
@@ -63,14 +63,14 @@ class Meeting:
 
     call: CollectiveCall
     group: tuple[int, ...]
-    share: Share
+    spread: Spread
     operands: Sequence[Array]
     outs: Sequence[Array]
 
     @property
     def mine(self) -> range:
         """Return the places of the ranks of this process."""
-        return self.share.places(self.share.own)
+        return self.spread.places(self.spread.own)
 
 
 def perform(meeting: Meeting, channel: Channel | None) -> None:
@@ -89,31 +89,31 @@ def _own_nodes(meeting: Meeting) -> dict[tuple[int, int], Array]:
     leaves = {
         (place, place + 1): operand.reshape(-1) for place, operand in zip(mine, meeting.operands, strict=True)
     }
-    nodes = nodes_within((0, meeting.share.count), mine.start, mine.stop)
+    nodes = nodes_within((0, meeting.spread.count), mine.start, mine.stop)
     return {node: joined(kind, leaves, node) for node in nodes}
 
 
-def nodes_of(share: Share, process: int) -> list[tuple[int, int]]:
+def nodes_of(spread: Spread, process: int) -> list[tuple[int, int]]:
     """Return the nodes of the tree of a sum that a process can compute by itself."""
-    places = share.places(process)
-    return nodes_within((0, share.count), places.start, places.stop)
+    places = spread.places(process)
+    return nodes_within((0, spread.count), places.start, places.stop)
 
 
 def _all_reduce(meeting: Meeting, channel: Channel | None) -> None:
-    call, share, out = meeting.call, meeting.share, meeting.outs[0].reshape(-1)
-    kind, root = call.attributes["kind"], (0, share.count)
-    own, others = _own_nodes(meeting), range(share.processes)
-    if call.nbytes <= SMALL or share.processes == 1:
-        known = _collected(channel, share, own, [slice(None)] * share.processes)
+    call, spread, out = meeting.call, meeting.spread, meeting.outs[0].reshape(-1)
+    kind, root = call.attributes["kind"], (0, spread.count)
+    own, others = _own_nodes(meeting), range(spread.processes)
+    if call.nbytes <= SMALL or spread.processes == 1:
+        known = _collected(channel, spread, own, [slice(None)] * spread.processes)
         joined(kind, known, root, out)
-        finish(kind, out, share.count)
+        finish(kind, out, spread.count)
     else:
-        chunks = [slice(*chunk(out.size, share.processes, process)) for process in others]
-        mine = out[chunks[share.own]]
-        joined(kind, _collected(channel, share, own, chunks), root, mine)
-        finish(kind, mine, share.count)
-        sends = [[] if process == share.own else [mine] for process in others]
-        receives = [[] if process == share.own else [out[chunks[process]]] for process in others]
+        chunks = [slice(*chunk(out.size, spread.processes, process)) for process in others]
+        mine = out[chunks[spread.own]]
+        joined(kind, _collected(channel, spread, own, chunks), root, mine)
+        finish(kind, mine, spread.count)
+        sends = [[] if process == spread.own else [mine] for process in others]
+        receives = [[] if process == spread.own else [out[chunks[process]]] for process in others]
         _swap(channel, sends, receives)
     _repeat(meeting)
 
@@ -124,20 +124,20 @@ def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
 
 
 def _collected(
-    channel: Channel | None, share: Share, own: Mapping[tuple[int, int], Array], pieces: Sequence[slice]
+    channel: Channel | None, spread: Spread, own: Mapping[tuple[int, int], Array], pieces: Sequence[slice]
 ) -> dict[tuple[int, int], Array]:
     """Return a piece of all nodes that processes have computed; each process has a piece that is its own."""
-    known = {node: array[pieces[share.own]] for node, array in own.items()}
+    known = {node: array[pieces[spread.own]] for node, array in own.items()}
     sends: list[list[Array]] = []
     receives: list[list[Array]] = []
-    for process in range(share.processes):
-        if process == share.own:
+    for process in range(spread.processes):
+        if process == spread.own:
             sends.append([])
             receives.append([])
             continue
         sends.append([array[pieces[process]] for array in own.values()])
         like = next(iter(known.values()))
-        theirs = {node: np.empty_like(like) for node in nodes_of(share, process)}
+        theirs = {node: np.empty_like(like) for node in nodes_of(spread, process)}
         receives.append(list(theirs.values()))
         known.update(theirs)
     _swap(channel, sends, receives)
@@ -145,7 +145,7 @@ def _collected(
 
 
 def _reduce_scatter(meeting: Meeting, channel: Channel | None) -> None:
-    call, share = meeting.call, meeting.share
+    call, spread = meeting.call, meeting.spread
     kind, axis = call.attributes["kind"], call.attributes["axis"]
     own = {node: array.reshape(call.shape) for node, array in _own_nodes(meeting).items()}
 
@@ -159,22 +159,22 @@ def _reduce_scatter(meeting: Meeting, channel: Channel | None) -> None:
     known: list[dict[tuple[int, int], Array]] = [
         {node: piece(array, place) for node, array in own.items()} for place in meeting.mine
     ]
-    for process in range(share.processes):
-        if process == share.own:
+    for process in range(spread.processes):
+        if process == spread.own:
             sends.append([])
             receives.append([])
             continue
-        sends.append([piece(array, place) for array in own.values() for place in share.places(process)])
+        sends.append([piece(array, place) for array in own.values() for place in spread.places(process)])
         found: list[Array] = []
-        for node in nodes_of(share, process):
+        for node in nodes_of(spread, process):
             for each in known:
                 found.append(np.empty(call.result_shape, call.dtype.numpy))
                 each[node] = found[-1]
         receives.append(found)
     _swap(channel, sends, receives)
     for each, out in zip(known, meeting.outs, strict=True):
-        joined(kind, each, (0, share.count), out)
-        finish(kind, out, share.count)
+        joined(kind, each, (0, spread.count), out)
+        finish(kind, out, spread.count)
 
 
 def _all_gather(meeting: Meeting, channel: Channel | None) -> None:
@@ -194,14 +194,14 @@ def _join_parts(meeting: Meeting, channel: Channel | None) -> None:
 
 def _everything(meeting: Meeting, channel: Channel | None) -> list[Array]:
     """Return the operands of all ranks of a group, in the order of their places."""
-    call, share = meeting.call, meeting.share
+    call, spread = meeting.call, meeting.spread
     found = [
-        [np.empty(call.shape, call.dtype.numpy) for _ in share.places(process)]
-        for process in range(share.processes)
+        [np.empty(call.shape, call.dtype.numpy) for _ in spread.places(process)]
+        for process in range(spread.processes)
     ]
-    found[share.own] = list(meeting.operands)
-    sends = [[] if process == share.own else found[share.own] for process in range(share.processes)]
-    _swap(channel, sends, [[] if process == share.own else each for process, each in enumerate(found)])
+    found[spread.own] = list(meeting.operands)
+    sends = [[] if process == spread.own else found[spread.own] for process in range(spread.processes)]
+    _swap(channel, sends, [[] if process == spread.own else each for process, each in enumerate(found)])
     return [part for each in found for part in each]
 
 
@@ -220,16 +220,16 @@ def moves(call: CollectiveCall, count: int) -> list[tuple[int, int]]:
 
 def _moved(meeting: Meeting, channel: Channel | None) -> None:
     """Write what goes from a place of a group to another; an array goes to a process once."""
-    share, mine = meeting.share, meeting.mine
-    pairs = moves(meeting.call, share.count)
-    each = share.count // share.processes
-    sends: list[list[Array]] = [[] for _ in range(share.processes)]
-    receives: list[list[Array]] = [[] for _ in range(share.processes)]
+    spread, mine = meeting.spread, meeting.mine
+    pairs = moves(meeting.call, spread.count)
+    each = spread.count // spread.processes
+    sends: list[list[Array]] = [[] for _ in range(spread.processes)]
+    receives: list[list[Array]] = [[] for _ in range(spread.processes)]
     arrived: dict[int, Array] = {}
     for source, process in dict.fromkeys((source, place // each) for source, place in pairs):
-        if source in mine and process != share.own:
+        if source in mine and process != spread.own:
             sends[process].append(meeting.operands[source - mine.start])
-        elif source not in mine and process == share.own:
+        elif source not in mine and process == spread.own:
             arrived[source] = np.empty(meeting.call.shape, meeting.call.dtype.numpy)
             receives[source // each].append(arrived[source])
     _swap(channel, sends, receives)
@@ -240,9 +240,9 @@ def _moved(meeting: Meeting, channel: Channel | None) -> None:
 
 
 def _all_to_all(meeting: Meeting, channel: Channel | None) -> None:
-    call, share, mine = meeting.call, meeting.share, meeting.mine
+    call, spread, mine = meeting.call, meeting.spread, meeting.mine
     split, concat = call.attributes["split_axis"], call.attributes["concat_axis"]
-    extent = call.shape[split] // share.count
+    extent = call.shape[split] // spread.count
     shape = tuple([extent if axis == split else size for axis, size in enumerate(call.shape)])
 
     def piece(operand: Array, place: int) -> Array:
@@ -252,18 +252,18 @@ def _all_to_all(meeting: Meeting, channel: Channel | None) -> None:
     sends: list[list[Array]] = []
     receives: list[list[Array]] = []
     found: dict[tuple[int, int], Array] = {}
-    for process in range(share.processes):
-        theirs = share.places(process)
+    for process in range(spread.processes):
+        theirs = spread.places(process)
         # Either side goes over the places that pieces come from first.
         going = [piece(operand, place) for operand in meeting.operands for place in theirs]
         pairs = [(source, place) for source in theirs for place in mine]
-        coming = going if process == share.own else [np.empty(shape, call.dtype.numpy) for _ in pairs]
+        coming = going if process == spread.own else [np.empty(shape, call.dtype.numpy) for _ in pairs]
         found.update(zip(pairs, coming, strict=True))
-        sends.append([] if process == share.own else going)
-        receives.append([] if process == share.own else coming)
+        sends.append([] if process == spread.own else going)
+        receives.append([] if process == spread.own else coming)
     _swap(channel, sends, receives)
     for place, out in zip(mine, meeting.outs, strict=True):
-        np.concatenate([found[source, place] for source in range(share.count)], axis=concat, out=out)
+        np.concatenate([found[source, place] for source in range(spread.count)], axis=concat, out=out)
 
 
 _RULES: Mapping[str, Callable[[Meeting, Channel | None], None]] = {

@@ -3,7 +3,7 @@
 Arrays go as messages of their own between the processes of a group, in the order of the program; a tag keeps
 groups apart. Each collective begins with a short message to all others that says which one it is: so ranks
 that disagree are told, and nobody reads what was meant otherwise. Nobody waits without looking now and then
-whether that is still worth while (`mind_mlir.collectives.watch`).
+whether that is still worth while (`mind_mlir.collectives.lookout`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from mpi4py import MPI
 
 from mind_mlir.collectives.exchange import Messages, perform
+from mind_mlir.collectives.lookout import Lookout
 from mind_mlir.collectives.problems import disagreement
-from mind_mlir.collectives.watch import Watch
 from mind_mlir.support.callbacks import deliver_in_callback
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class MpiWorld:
         self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
         self.sent = 0
         self._lock = threading.Lock()
-        self.watch = Watch(self.comm.Dup())
+        self.lookout = Lookout(self.comm.Dup())
 
     def perform(self, meeting: Meeting, processes: tuple[int, ...]) -> None:
         """Do a collective of a group that these processes have the ranks of."""
@@ -76,13 +76,13 @@ class MpiWorld:
     def wait(self, requests: list[Any], what: str, missing: Callable[[], list[int]]) -> None:
         """Wait until messages are through, as long as the processes that are ``missing`` may still come."""
         begun = time.monotonic()
-        while (elapsed := time.monotonic() - begun) < self.watch.patience:
+        while (elapsed := time.monotonic() - begun) < self.lookout.patience:
             if MPI.Request.Testall(requests):
                 return
             deliver_in_callback()
             if elapsed > _SPIN:
                 time.sleep(_NAP)
-        with self.watch.waiting(what, missing) as wait:
+        with self.lookout.waiting(what, missing) as wait:
             while not MPI.Request.Testall(requests):
                 deliver_in_callback()
                 time.sleep(_NAP * 10)
@@ -94,7 +94,7 @@ class _Channel:
 
     def __init__(self, world: MpiWorld, meeting: Meeting, processes: Sequence[int]) -> None:
         call = meeting.call
-        self._world, self._call, self._processes, self._own = world, call, processes, meeting.share.own
+        self._world, self._call, self._processes, self._own = world, call, processes, meeting.spread.own
         group = f"{call.mesh} {call.axes} {processes} {meeting.group}"
         top = world.comm.Get_attr(MPI.TAG_UB) or 32767
         self._tag = int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "little") % top

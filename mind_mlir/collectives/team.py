@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.collectives.exchange import Meeting
 from mind_mlir.collectives.problems import deadlock, disagreement, failed
-from mind_mlir.collectives.world import current_world, ranks_here, run_more, share_of
+from mind_mlir.collectives.world import current_world, ranks_here, run_more, spread_of
 from mind_mlir.ir.mesh import mesh_of
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ class Team:
 
     def _perform(self, group: tuple[int, ...], own: Sequence[int], gathering: _Gathering) -> None:
         world = current_world()
-        share, processes = share_of(self.mesh, group, world)
+        spread, processes = spread_of(self.mesh, group, world)
         pairs = [gathering.arrived[rank] for rank in own]
         meeting = Meeting(
-            gathering.call, group, share, [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            gathering.call, group, spread, [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         )
         world.perform(meeting, processes)
 

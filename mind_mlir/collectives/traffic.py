@@ -10,47 +10,47 @@ from mind_mlir.collectives.exchange import SMALL, chunk, moves, nodes_of
 
 if TYPE_CHECKING:
     from mind_mlir.collectives.call import CollectiveCall
-    from mind_mlir.collectives.exchange import Share
+    from mind_mlir.collectives.exchange import Spread
 
 
-def traffic(call: CollectiveCall, share: Share) -> int:
+def traffic(call: CollectiveCall, spread: Spread) -> int:
     """Return how many bytes this process sends to the others of its group in a collective.
 
     Args:
         call: The collective.
-        share: How the ranks of the group are spread over processes, and which of these this one is.
+        spread: How the ranks of the group are spread over processes, and which of these this one is.
     """
-    return _RULES[call.opcode](call, share)
+    return _RULES[call.opcode](call, spread)
 
 
-def _all_reduce(call: CollectiveCall, share: Share) -> int:
-    nodes, others = len(nodes_of(share, share.own)), share.processes - 1
+def _all_reduce(call: CollectiveCall, spread: Spread) -> int:
+    nodes, others = len(nodes_of(spread, spread.own)), spread.processes - 1
     if call.nbytes <= SMALL or not others:
         return nodes * call.nbytes * others
     width = call.dtype.numpy.itemsize
-    first, last = chunk(call.nbytes // width, share.processes, share.own)
+    first, last = chunk(call.nbytes // width, spread.processes, spread.own)
     own = (last - first) * width
     return nodes * (call.nbytes - own) + own * others
 
 
-def _reduce_scatter(call: CollectiveCall, share: Share) -> int:
-    elsewhere = share.count - len(share.places(share.own))
-    return len(nodes_of(share, share.own)) * _result_bytes(call) * elsewhere
+def _reduce_scatter(call: CollectiveCall, spread: Spread) -> int:
+    elsewhere = spread.count - len(spread.places(spread.own))
+    return len(nodes_of(spread, spread.own)) * _result_bytes(call) * elsewhere
 
 
-def _all_gather(call: CollectiveCall, share: Share) -> int:
-    return len(share.places(share.own)) * call.nbytes * (share.processes - 1)
+def _all_gather(call: CollectiveCall, spread: Spread) -> int:
+    return len(spread.places(spread.own)) * call.nbytes * (spread.processes - 1)
 
 
-def _all_to_all(call: CollectiveCall, share: Share) -> int:
-    mine = len(share.places(share.own))
-    return mine * (share.count - mine) * (call.nbytes // share.count)
+def _all_to_all(call: CollectiveCall, spread: Spread) -> int:
+    mine = len(spread.places(spread.own))
+    return mine * (spread.count - mine) * (call.nbytes // spread.count)
 
 
-def _moved(call: CollectiveCall, share: Share) -> int:
-    each = share.count // share.processes
-    routes = {(source, place // each) for source, place in moves(call, share.count)}
-    leaving = [each for each in routes if each[0] in share.places(share.own) and each[1] != share.own]
+def _moved(call: CollectiveCall, spread: Spread) -> int:
+    each = spread.count // spread.processes
+    routes = {(source, place // each) for source, place in moves(call, spread.count)}
+    leaving = [each for each in routes if each[0] in spread.places(spread.own) and each[1] != spread.own]
     return len(leaving) * call.nbytes
 
 
@@ -58,7 +58,7 @@ def _result_bytes(call: CollectiveCall) -> int:
     return math.prod(call.result_shape) * call.dtype.numpy.itemsize
 
 
-_RULES: Mapping[str, Callable[[CollectiveCall, Share], int]] = {
+_RULES: Mapping[str, Callable[[CollectiveCall, Spread], int]] = {
     "AllReduce": _all_reduce,
     "ReduceScatter": _reduce_scatter,
     "AllGather": _all_gather,

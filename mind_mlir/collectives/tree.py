@@ -8,6 +8,7 @@ before any other rank is heard of, and the result is the same bits however ranks
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -18,12 +19,24 @@ if TYPE_CHECKING:
     #: The leaves below a node: from the first up to, and without, the last.
     Span: TypeAlias = tuple[int, int]
 
+
+def _extreme(join: Callable[..., Array], negative: bool, left: Array, right: Array, out: Array) -> Array:
+    """Join two nodes; of two zeros, -0.0 is the lesser, whereas numpy's functions give either."""
+    zeros = (left == 0) & (right == 0) if out.dtype.kind not in "biu" else None
+    if zeros is None or not zeros.any():
+        return join(left, right, out=out)
+    signs = (np.signbit(left) | np.signbit(right)) if negative else (np.signbit(left) & np.signbit(right))
+    join(left, right, out=out)
+    out[zeros] = np.where(signs[zeros], -0.0, 0.0).astype(out.dtype)
+    return out
+
+
 #: What joins two nodes, by the kind of a reduction; a mean is a sum that is divided at the end.
 JOINS: Mapping[str, Callable[..., Array]] = {
     "sum": np.add,
     "mean": np.add,
-    "max": np.maximum,
-    "min": np.minimum,
+    "max": partial(_extreme, np.maximum, False),
+    "min": partial(_extreme, np.minimum, True),
 }
 
 

@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Protocol
 
-from mind_mlir.collectives.exchange import Meeting, Share, perform
+from mind_mlir.collectives.exchange import Meeting, Spread, perform
 from mind_mlir.collectives.problems import failed
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def is_even(mesh: Mesh, processes: int) -> bool:
     return processes == 1
 
 
-def share_of(mesh: Mesh, group: tuple[int, ...], world: World) -> tuple[Share, tuple[int, ...]]:
+def spread_of(mesh: Mesh, group: tuple[int, ...], world: World) -> tuple[Spread, tuple[int, ...]]:
     """Return how the ranks of a group are spread, and the numbers of the processes that have some."""
     each = mesh.size // world.size
     processes = tuple(dict.fromkeys(rank // each for rank in group))
-    return Share(len(group), len(processes), processes.index(world.rank)), processes
+    return Spread(len(group), len(processes), processes.index(world.rank)), processes

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
-SPEC = "ours: docs/distributed.md"
+SPEC = "docs/distributed.md, Collectives"
 WHOLE = tuple(dtype for dtype in EVERY if dtype.bits != 4)
 HALVES = (
     (
@@ -212,8 +212,10 @@ def _ranks(context: VjpContext) -> int:
 def _is_best(context: VjpContext, found: Value) -> Value:
     """Append the part of what flows back to each element: those as large as the result share it."""
     (x,), dtype = context.operands, context.result.type.dtype
-    best = context.cast(context.emit("Compare", x, found, cmp="Eq"), dtype)
-    return context.emit("Div", best, _together(context, "AllReduce", best, kind="sum"))
+    equal = context.emit("Compare", x, found, op="Equal")
+    best = context.cast(context.emit("Or", equal, context.emit("Compare", x, x, op="NotEqual")), dtype)
+    count = _together(context, "AllReduce", best, kind="sum")
+    return context.emit("Mul", best, context.emit("Reciprocal", count))
 
 
 def _reduced_vjp(context: VjpContext) -> Sequence[Value]:
@@ -228,7 +230,7 @@ def _scattered_vjp(context: VjpContext) -> Sequence[Value]:
     kind, axis = context.attributes["kind"], context.attributes["axis"]
     back = _together(context, "AllGather", context.cotangent, axis=axis)
     if kind == "mean":
-        return [context.emit("Div", back, _full(context, _ranks(context), back))]
+        return [context.emit("Mul", back, _full(context, 1 / _ranks(context), back))]
     if kind != "sum":
         whole = _together(context, "AllGather", context.result, axis=axis)
         back = context.emit("Mul", back, _is_best(context, whole))
@@ -255,7 +257,7 @@ def _sent_vjp(context: VjpContext) -> Sequence[Value]:
     total = _together(context, "AllReduce", context.cotangent, kind="sum")
     here = context.emit("AxisIndex", **mesh)
     root = context.builder.constant(context.attributes["root"], DType.SI64)
-    is_root = context.emit("Compare", here, root, cmp="Eq")
+    is_root = context.emit("Compare", here, root, op="Equal")
     zero = context.zeros(total.type)
     if total.shape:
         is_root = context.emit("BroadcastTo", is_root, result_shape=total.shape)
@@ -266,7 +268,11 @@ def _shifted_vjp(context: VjpContext) -> Sequence[Value]:
     return [_together(context, "Shift", context.cotangent, offset=-context.attributes["offset"])]
 
 
-_EVEN: dict[str, AttributeValue] = {"mesh": "data=2", "axes": "data"}
+_GRID = "data=2,model=2"
+_EVEN: dict[str, AttributeValue] = {"mesh": _GRID, "axes": "data"}
+_INNER: dict[str, AttributeValue] = {"mesh": _GRID, "axes": "model"}
+_BOTH: dict[str, AttributeValue] = {"mesh": _GRID, "axes": "data,model"}
+_SWAPPED: dict[str, AttributeValue] = {"mesh": _GRID, "axes": "model,data"}
 
 
 def _collective(
@@ -320,9 +326,9 @@ OPERATIONS = (
         choices=(_ORDER,),
         examples=(
             Example(("T[3, 37]",), {**_EVEN, "kind": "sum"}),
-            Example(("f32[5]",), {"mesh": "data=3,model=2", "axes": "data,model", "kind": "mean"}),
-            Example(("f64[4]",), {"mesh": "data=4", "axes": "data", "kind": "max"}),
-            Example(("i32[]",), {"mesh": "a=2,b=2", "axes": "b", "kind": "min"}),
+            Example(("f32[5]",), {**_BOTH, "kind": "mean"}),
+            Example(("f64[4]",), {**_SWAPPED, "kind": "max"}),
+            Example(("i32[]",), {**_INNER, "kind": "min"}),
             Example(("f32[0, 3]",), _EVEN, "empty"),
         ),
     ),
@@ -339,8 +345,8 @@ OPERATIONS = (
         choices=(_ORDER, NEGATIVE_AXIS),
         examples=(
             Example(("T[4, 3]",), {**_EVEN, "axis": 0}),
-            Example(("f32[3, 6]",), {"mesh": "data=3", "axes": "data", "axis": -1, "kind": "mean"}),
-            Example(("f64[8]",), {"mesh": "a=2,b=2", "axes": "a,b", "axis": 0, "kind": "max"}),
+            Example(("f32[3, 8]",), {**_SWAPPED, "axis": -1, "kind": "mean"}),
+            Example(("f64[8]",), {**_BOTH, "axis": 0, "kind": "max"}),
         ),
     ),
     _collective(
@@ -354,7 +360,7 @@ OPERATIONS = (
         choices=(NEGATIVE_AXIS,),
         examples=(
             Example(("T[2, 3]",), {**_EVEN, "axis": 0}),
-            Example(("f32[2, 5]",), {"mesh": "data=3", "axes": "data", "axis": -1}),
+            Example(("f32[2, 5]",), {**_SWAPPED, "axis": -1}),
             Example(("i64[0, 2]",), {**_EVEN, "axis": 1}, "empty"),
         ),
     ),
@@ -374,7 +380,7 @@ OPERATIONS = (
         choices=(NEGATIVE_AXIS,),
         examples=(
             Example(("T[4, 3]",), {**_EVEN, "split_axis": 0, "concat_axis": 1}),
-            Example(("f32[3, 2]",), {"mesh": "data=3", "axes": "data", "split_axis": 0, "concat_axis": 0}),
+            Example(("f32[4, 2]",), {**_SWAPPED, "split_axis": 0, "concat_axis": 0}),
         ),
     ),
     _collective(
@@ -387,7 +393,7 @@ OPERATIONS = (
         stablehlo=hlo.broadcast_from,
         examples=(
             Example(("T[2, 3]",), {**_EVEN, "root": 1}),
-            Example(("f32[]",), {"mesh": "a=2,b=2", "axes": "a"}),
+            Example(("f32[]",), _INNER),
         ),
     ),
     _collective(
@@ -400,7 +406,7 @@ OPERATIONS = (
         stablehlo=hlo.shift,
         examples=(
             Example(("T[2, 3]",), _EVEN),
-            Example(("f32[7]",), {"mesh": "data=3", "axes": "data", "offset": -1}),
+            Example(("f32[7]",), {**_BOTH, "offset": -1}),
         ),
     ),
     OpDef(
@@ -420,6 +426,6 @@ OPERATIONS = (
         collective=True,
         in_numpy="mind_mlir.axis_index",
         extension=True,
-        examples=(Example((), _EVEN), Example((), {"mesh": "a=2,b=3", "axes": "b,a"})),
+        examples=(Example((), _EVEN), Example((), _SWAPPED)),
     ),
 )

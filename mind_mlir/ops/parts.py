@@ -132,9 +132,9 @@ def _whole_vjp(context: VjpContext) -> Sequence[Value]:
     return [context.emit("Mul", back, scalar)]
 
 
-_EXAMPLE: dict[str, AttributeValue] = {"mesh": "data=2", "sharding": "data"}
-_NONE: dict[str, AttributeValue] = {"mesh": "a=2"}
-_GRID: dict[str, AttributeValue] = {"mesh": "data=2,model=3", "sharding": "model,data"}
+_EXAMPLE: dict[str, AttributeValue] = {"mesh": "data=2,model=2", "sharding": "data"}
+_NONE: dict[str, AttributeValue] = {"mesh": "data=2,model=2"}
+_GRID: dict[str, AttributeValue] = {"mesh": "data=2,model=2", "sharding": "model,data"}
 
 OPERATIONS = tuple(
     OpDef(
@@ -166,7 +166,7 @@ OPERATIONS = tuple(
             _part_vjp,
             (
                 Example(("T[4, 3]",), _EXAMPLE),
-                Example(("f32[3, 4]",), _GRID),
+                Example(("f32[4, 6]",), _GRID),
                 Example(("f64[]",), _NONE),
             ),
         ),

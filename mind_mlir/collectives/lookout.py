@@ -1,4 +1,4 @@
-"""`Watch`: whether a process that waits for others may still be served by them.
+"""`Lookout`: whether a process that waits for others may still be served by them.
 
 A thread of each process answers questions: where it waits, and for whom. Who has waited for a while asks
 those that it waits for, those that they wait for, and so on. Where none of them runs, nobody can go on, and
@@ -36,7 +36,7 @@ _SILENCE = 60.0
 LOST = 75
 
 
-class Watch:
+class Lookout:
     """What a process says of itself, and finds out about others.
 
     Attributes:
@@ -59,7 +59,7 @@ class Watch:
             for rank, each in enumerate(comm.allgather(mine))
             if each[0] == mine[0] and rank != self.rank
         }
-        threading.Thread(target=self._serve, name="mind_mlir.watch", daemon=True).start()
+        threading.Thread(target=self._serve, name="mind_mlir.lookout", daemon=True).start()
         atexit.register(self._end)
         self._hook, sys.excepthook = sys.excepthook, self._raised
 
@@ -156,7 +156,7 @@ class Wait:
         others: The processes that were missing when that was last looked at.
     """
 
-    def __init__(self, watch: Watch, what: str, missing: Callable[[], list[int]]) -> None:
+    def __init__(self, watch: Lookout, what: str, missing: Callable[[], list[int]]) -> None:
         self._watch, self.what, self._missing = watch, what, missing
         self.others = missing()
         self._next, self._times = 0.0, 0
