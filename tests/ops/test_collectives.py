@@ -1,7 +1,8 @@
-"""What each collective computes, of different operands in each rank: interpreted, compiled, and differentiated."""
+"""What each collective computes of different operands in each rank: interpreted, compiled, differentiated."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -80,16 +81,18 @@ def _one(opcode: str, attributes: Any, operands: Sequence[Array], place: int) ->
         total = joined(attributes["kind"], operands)
         if attributes["kind"] == "mean":
             total = np.asarray(total / np.asarray(count, total.dtype), total.dtype)
-        return total if opcode == "AllReduce" else np.split(total, count, attributes["axis"])[place]
+        return (
+            total if opcode == "AllReduce" else np.asarray(np.split(total, count, attributes["axis"])[place])
+        )
     if opcode == "AllGather":
-        return np.concatenate(operands, attributes["axis"])
+        return np.asarray(np.concatenate(operands, attributes["axis"]))
     if opcode == "AllToAll":
         parts = [np.split(each, count, attributes["split_axis"])[place] for each in operands]
-        return np.concatenate(parts, attributes["concat_axis"])
+        return np.asarray(np.concatenate(parts, attributes["concat_axis"]))
     if opcode == "BroadcastFrom":
-        return operands[attributes["root"]]
+        return np.asarray(operands[attributes["root"]])
     assert opcode == "Shift"
-    return operands[(place - attributes["offset"]) % count]
+    return np.asarray(operands[(place - attributes["offset"]) % count])
 
 
 def _parts(
@@ -138,8 +141,8 @@ def test_compiled_and_interpreted_ranks_have_what_the_documents_say(
             for rank in range(mesh.size):
                 for found in (results[rank][number], again[rank][number]):
                     assert found.dtype == wanted[rank].dtype
-                    both = [widened(each) for each in (found, wanted[rank])]
-                    np.testing.assert_array_equal(*both, err_msg=f"rank {rank} of {use}")
+                    words = f"rank {rank} of {use}"
+                    np.testing.assert_array_equal(widened(found), widened(wanted[rank]), words)
 
 
 def test_empty_operands_meet_as_others_do() -> None:
@@ -184,7 +187,7 @@ def test_derivatives_are_those_of_the_sum_over_ranks(record: OpDef) -> None:
             run(operands)[0].shape, [0] * mesh.size if record.opcode == "JoinParts" else range(mesh.size)
         )
         given = [{"x0_0": x, "cotangent_0": w} for x, w in zip(operands, weights, strict=True)]
-        slopes = each_rank(mesh, lambda arguments, back=back: back(**arguments)[1], given)
+        slopes = [results[1] for results in each_rank(mesh, partial(_called, back), given)]
         found = [float((g * d).sum()) for g, d in zip(slopes, directions, strict=True)]
         ends = []
         for step in (1e-6, -1e-6):
@@ -195,6 +198,10 @@ def test_derivatives_are_those_of_the_sum_over_ranks(record: OpDef) -> None:
         total = sum(found[one_rank] if record.opcode == "TakePart" else found)
         expected_total = sum(wanted[one_rank] if record.opcode == "JoinParts" else wanted)
         assert total == pytest.approx(expected_total, rel=1e-6, abs=1e-7), str(use)
+
+
+def _called(executable: mind_mlir.Executable, arguments: dict[str, Array]) -> Any:
+    return executable(**arguments)
 
 
 def _alike(opcode: str, mesh: Mesh, use: Use) -> list[int]:

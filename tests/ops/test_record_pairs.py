@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef
 
 RECORDS = [
-    record for record in all_ops() if record.examples and record.operands and record.opcode != "CustomCall"
+    record
+    for record in all_ops()
+    if record.examples and record.operands and record.opcode != "CustomCall" and not record.collective
 ]
 
 

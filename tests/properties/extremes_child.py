@@ -116,7 +116,10 @@ def main(seed: int, count: int) -> None:
     records = [
         record
         for record in all_ops()
-        if record.operands and record.examples and record.opcode not in CORE_V1.refused
+        if record.operands
+        and record.examples
+        and not record.collective
+        and record.opcode not in CORE_V1.refused
     ]
     done = 0
     while done < count:
