@@ -43,18 +43,23 @@ class Spread:
 
     Attributes:
         count: How many ranks the group has.
-        processes: How many processes have some of them: each has as many, in order.
+        processes: How many processes have some of them, each as many.
         own: The number of this process among these.
+        owners: The process that has the rank at each place; neighbours one after the other unless given.
     """
 
     count: int
     processes: int
     own: int
+    owners: tuple[int, ...] = ()
 
-    def places(self, process: int) -> range:
-        """Return the places in the group of the ranks that a process has."""
-        each = self.count // self.processes
-        return range(process * each, (process + 1) * each)
+    def owner(self, place: int) -> int:
+        """Return which process has the rank at a place of the group."""
+        return self.owners[place] if self.owners else place * self.processes // self.count
+
+    def places(self, process: int) -> tuple[int, ...]:
+        """Return the places in the group of the ranks that a process has, in order."""
+        return tuple([place for place in range(self.count) if self.owner(place) == process])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class Meeting:
     outs: Sequence[Array]
 
     @property
-    def mine(self) -> range:
+    def mine(self) -> tuple[int, ...]:
         """Return the places of the ranks of this process."""
         return self.spread.places(self.spread.own)
 
@@ -89,14 +94,13 @@ def _own_nodes(meeting: Meeting) -> dict[tuple[int, int], Array]:
     leaves = {
         (place, place + 1): operand.reshape(-1) for place, operand in zip(mine, meeting.operands, strict=True)
     }
-    nodes = nodes_within((0, meeting.spread.count), mine.start, mine.stop)
+    nodes = nodes_within((0, meeting.spread.count), frozenset(mine))
     return {node: joined(kind, leaves, node) for node in nodes}
 
 
 def nodes_of(spread: Spread, process: int) -> list[tuple[int, int]]:
     """Return the nodes of the tree of a sum that a process can compute by itself."""
-    places = spread.places(process)
-    return nodes_within((0, spread.count), places.start, places.stop)
+    return nodes_within((0, spread.count), frozenset(spread.places(process)))
 
 
 def _all_reduce(meeting: Meeting, channel: Channel | None) -> None:
@@ -202,7 +206,8 @@ def _everything(meeting: Meeting, channel: Channel | None) -> list[Array]:
     found[spread.own] = list(meeting.operands)
     sends = [[] if process == spread.own else found[spread.own] for process in range(spread.processes)]
     _swap(channel, sends, [[] if process == spread.own else each for process, each in enumerate(found)])
-    return [part for each in found for part in each]
+    arrived = [iter(each) for each in found]
+    return [next(arrived[spread.owner(place)]) for place in range(spread.count)]
 
 
 def _repeat(meeting: Meeting) -> None:
@@ -222,21 +227,20 @@ def _moved(meeting: Meeting, channel: Channel | None) -> None:
     """Write what goes from a place of a group to another; an array goes to a process once."""
     spread, mine = meeting.spread, meeting.mine
     pairs = moves(meeting.call, spread.count)
-    each = spread.count // spread.processes
+    given = dict(zip(mine, zip(meeting.operands, meeting.outs, strict=True), strict=True))
     sends: list[list[Array]] = [[] for _ in range(spread.processes)]
     receives: list[list[Array]] = [[] for _ in range(spread.processes)]
     arrived: dict[int, Array] = {}
-    for source, process in dict.fromkeys((source, place // each) for source, place in pairs):
-        if source in mine and process != spread.own:
-            sends[process].append(meeting.operands[source - mine.start])
-        elif source not in mine and process == spread.own:
+    for source, process in dict.fromkeys((source, spread.owner(place)) for source, place in pairs):
+        if source in given and process != spread.own:
+            sends[process].append(given[source][0])
+        elif source not in given and process == spread.own:
             arrived[source] = np.empty(meeting.call.shape, meeting.call.dtype.numpy)
-            receives[source // each].append(arrived[source])
+            receives[spread.owner(source)].append(arrived[source])
     _swap(channel, sends, receives)
     for source, place in pairs:
-        if place in mine:
-            found = meeting.operands[source - mine.start] if source in mine else arrived[source]
-            np.copyto(meeting.outs[place - mine.start], found)
+        if place in given:
+            np.copyto(given[place][1], given[source][0] if source in given else arrived[source])
 
 
 def _all_to_all(meeting: Meeting, channel: Channel | None) -> None:

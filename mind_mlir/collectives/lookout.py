@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from mpi4py import MPI
 
-from mind_mlir.collectives.problems import deadlock, failed
+from mind_mlir.collectives.problems import ENDED, deadlock, failed
 from mind_mlir.collectives.world import is_busy
 from mind_mlir.support.callbacks import deliver_in_callback
 
@@ -194,7 +194,7 @@ def _described(found: Mapping[int, Mapping[str, Any]]) -> list[str]:
     words = []
     for rank, status in found.items():
         if status["over"]:
-            words.append(f"process {rank} has ended")
+            words.append(f"process {rank} {ENDED}")
         for what, missing in [] if status["over"] else status["waits"]:
             names = ", ".join(map(str, missing))
             words.append(f"process {rank} waits at {what} for process {names}")

@@ -48,8 +48,7 @@ def _all_to_all(call: CollectiveCall, spread: Spread) -> int:
 
 
 def _moved(call: CollectiveCall, spread: Spread) -> int:
-    each = spread.count // spread.processes
-    routes = {(source, place // each) for source, place in moves(call, spread.count)}
+    routes = {(source, spread.owner(place)) for source, place in moves(call, spread.count)}
     leaving = [each for each in routes if each[0] in spread.places(spread.own) and each[1] != spread.own]
     return len(leaving) * call.nbytes
 

@@ -7,7 +7,7 @@ before any other rank is heard of, and the result is the same bits however ranks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -47,13 +47,12 @@ def halves(span: Span) -> tuple[Span, Span]:
     return (first, middle), (middle, last)
 
 
-def nodes_within(span: Span, first: int, last: int) -> list[Span]:
-    """Return the fewest nodes, of those below ``span``, whose leaves are those from ``first`` to ``last``."""
-    if first <= span[0] and span[1] <= last:
+def nodes_within(span: Span, leaves: Collection[int]) -> list[Span]:
+    """Return the fewest nodes, of those below ``span``, that have these leaves below them and no others."""
+    inside = sum(1 for leaf in range(*span) if leaf in leaves)
+    if inside == span[1] - span[0]:
         return [span]
-    if span[1] <= first or last <= span[0]:
-        return []
-    return [node for half in halves(span) for node in nodes_within(half, first, last)]
+    return [node for half in halves(span) for node in nodes_within(half, leaves)] if inside else []
 
 
 def joined(kind: str, known: Mapping[Span, Array], span: Span, out: Array | None = None) -> Array:

@@ -141,5 +141,7 @@ def is_even(mesh: Mesh, processes: int) -> bool:
 def spread_of(mesh: Mesh, group: tuple[int, ...], world: World) -> tuple[Spread, tuple[int, ...]]:
     """Return how the ranks of a group are spread, and the numbers of the processes that have some."""
     each = mesh.size // world.size
-    processes = tuple(dict.fromkeys(rank // each for rank in group))
-    return Spread(len(group), len(processes), processes.index(world.rank)), processes
+    processes = tuple(sorted({rank // each for rank in group}))
+    numbers = {process: number for number, process in enumerate(processes)}
+    owners = tuple([numbers[rank // each] for rank in group])
+    return Spread(len(group), len(processes), numbers[world.rank], owners), processes

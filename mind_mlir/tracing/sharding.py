@@ -301,4 +301,4 @@ def shard_map(
     def run(*args: Any) -> Any:
         return mapped(*args)
 
-    return cast("Callable[P, R]", run)
+    return cast("Callable[P, R]", public(run))
