@@ -69,6 +69,8 @@ def _of_stage(stage: Stage) -> ConversionTarget:
 
 
 def _rule_of_c(record: OpDef) -> OperationRule:
+    if record.collective:
+        return OperationRule((), "C code has no other ranks to do it with")
     if record.opcode == CUSTOM_CALL:
         return OperationRule((), "C functions of this process are not part of the text")
     return OperationRule(DTYPES)

@@ -43,6 +43,8 @@ def support(record: OpDef, dtype: DType) -> tuple[str, str]:
             codes.append(_code(record, types, attributes))
     if YES in codes:
         return YES, ""
+    if not (codes or record.examples[0].operands):
+        return "E2005", reason
     return (codes or [_code(record, *_retyped(record.examples[0], dtype))])[0], reason
 
 
@@ -81,7 +83,8 @@ def _is_of(
     literal = attributes.get("value")
     if isinstance(literal, TensorLiteral):
         return literal.type.dtype is dtype
-    return dtype is attributes.get("dtype", types[0].dtype if types else None)
+    # What has neither operands nor a dtype gives a number of a rank, which is an index.
+    return dtype is attributes.get("dtype", types[0].dtype if types else DType.SI64)
 
 
 def _type(text: str, dtype: DType) -> TensorType:

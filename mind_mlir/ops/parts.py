@@ -17,10 +17,11 @@ from mind_mlir.collectives.sharded_array import JOIN
 from mind_mlir.collectives.team import meet, part
 from mind_mlir.ir.mesh import Mesh, MeshError, mesh_of
 from mind_mlir.ir.sharding import Sharding, sharding_of
+from mind_mlir.ops import stablehlo_collectives as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.collectives import HALVES, SPEC, WHOLE, call_of, call_text, place_of
 from mind_mlir.ops.foreign_calls import call_foreign
-from mind_mlir.ops.opdef import AttributeDef, Example, NotInStablehlo, OpDef, OperandDef
+from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.target.abi import COLLECTIVE_TARGET
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ OPERATIONS = tuple(
         evaluate=evaluate,
         derivative=derivative,
         lower=_lower,
-        stablehlo=NotInStablehlo("it has no operation that is the border of a part of several ranks"),
+        stablehlo=stablehlo,
         runs_others=True,
         collective=True,
         in_numpy="mind_mlir.shard_map",
@@ -156,7 +157,7 @@ OPERATIONS = tuple(
         refused=HALVES,
         examples=examples,
     )
-    for opcode, summary, description, type_rule, evaluate, derivative, examples in (
+    for opcode, summary, description, type_rule, evaluate, derivative, stablehlo, examples in (
         (
             "TakePart",
             "Gives each rank its part of an array that all have.",
@@ -164,6 +165,7 @@ OPERATIONS = tuple(
             _part_type,
             _part_of,
             _part_vjp,
+            hlo.take_part,
             (
                 Example(("T[4, 3]",), _EXAMPLE),
                 Example(("f32[4, 6]",), _GRID),
@@ -178,6 +180,7 @@ OPERATIONS = tuple(
             _whole_type,
             _whole_of,
             _whole_vjp,
+            hlo.join_parts,
             (
                 Example(("T[2, 3]",), _EXAMPLE),
                 Example(("f32[1, 2]",), _GRID),

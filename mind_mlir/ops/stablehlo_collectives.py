@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.mesh import mesh_of
+from mind_mlir.ir.sharding import sharding_of
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
@@ -19,19 +21,17 @@ def _groups(context: StablehloContext) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(mesh.group(rank, axes) for rank in range(mesh.size)))
 
 
-def _attributes(context: StablehloContext, **more: Any) -> dict[str, Any]:
-    groups = _groups(context)
+def _channel(
+    context: StablehloContext, groups: Sequence[Sequence[int]] | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return the attributes of what partitions do together, rather than replicas."""
+    groups = _groups(context) if groups is None else groups
     rows = ", ".join(f"[{', '.join(map(str, group))}]" for group in groups)
     return {
         "replica_groups": context.attribute(f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"),
+        "channel_handle": context.attribute("#stablehlo.channel_handle<handle = 1, type = 1>"),
         **more,
     }
-
-
-def _channel(context: StablehloContext, **more: Any) -> dict[str, Any]:
-    """Return the attributes of what partitions do together, rather than replicas."""
-    handle = context.attribute("#stablehlo.channel_handle<handle = 1, type = 1>")
-    return _attributes(context, channel_handle=handle, **more)
 
 
 def _joined(context: StablehloContext, name: str, type_: TensorType, **attributes: Any) -> HloValue:
@@ -79,15 +79,8 @@ def broadcast_from(context: StablehloContext) -> HloValue:
     """Append `stablehlo.collective_broadcast`, whose groups begin with the rank that has the operand."""
     root = context.attributes["root"]
     groups = [(group[root], *group[:root], *group[root + 1 :]) for group in _groups(context)]
-    rows = ", ".join(f"[{', '.join(map(str, group))}]" for group in groups)
-    type_ = f"tensor<{len(groups)}x{len(groups[0])}xi64>"
-    return context.emit(
-        "collective_broadcast",
-        context.operands,
-        context.result_type,
-        replica_groups=context.attribute(f"dense<[{rows}]> : {type_}"),
-        channel_handle=context.attribute("#stablehlo.channel_handle<handle = 1, type = 1>"),
-    )
+    attributes = _channel(context, groups)
+    return context.emit("collective_broadcast", context.operands, context.result_type, **attributes)
 
 
 def shift(context: StablehloContext) -> HloValue:
@@ -108,13 +101,42 @@ def shift(context: StablehloContext) -> HloValue:
 
 
 def axis_index(context: StablehloContext) -> HloValue:
-    """Append what `stablehlo.partition_id` says of the place of a rank in its group: a table of all ranks."""
+    """Append the place of a rank in its group."""
     mesh, axes = mesh_of(context.attributes["mesh"]), context.attributes["axes"]
-    places = [mesh.position(rank, axes) for rank in range(mesh.size)]
-    table = context.array(places, DType.SI64)
-    rank = context.emit("partition_id", (), TensorType(DType.UI32))
-    start = context.convert(rank, DType.SI64)
-    part = context.emit(
-        "dynamic_slice", (table, start), TensorType(DType.SI64, (1,)), slice_sizes=context.integers([1])
-    )
-    return context.reshape(part, ())
+    return _of_rank(context, [mesh.position(rank, axes) for rank in range(mesh.size)])
+
+
+def _of_rank(context: StablehloContext, numbers: Sequence[int]) -> HloValue:
+    """Append what a table has for the rank, which `stablehlo.partition_id` tells."""
+    table, type_ = context.array(numbers, DType.SI64), TensorType(DType.SI64, (1,))
+    rank = context.convert(context.emit("partition_id", (), TensorType(DType.UI32)), DType.SI64)
+    found = context.emit("dynamic_slice", (table, rank), type_, slice_sizes=context.integers([1]))
+    return context.reshape(found, ())
+
+
+def take_part(context: StablehloContext) -> HloValue:
+    """Append the part of a rank, as `stablehlo.dynamic_slice`."""
+    mesh, sharding = mesh_of(context.attributes["mesh"]), sharding_of(context.attributes["sharding"])
+    (operand,), type_ = context.operands, context.result_type
+    parts = [sharding.part(mesh, rank, operand.shape) for rank in range(mesh.size)]
+    starts = [_of_rank(context, [part[axis].start for part in parts]) for axis in range(operand.rank)]
+    sizes = context.integers(type_.extents)
+    return context.emit("dynamic_slice", (operand, *starts), type_, slice_sizes=sizes) if starts else operand
+
+
+def join_parts(context: StablehloContext) -> HloValue:
+    """Append an `all_gather` for each dimension that is divided."""
+    mesh, sharding = mesh_of(context.attributes["mesh"]), sharding_of(context.attributes["sharding"])
+    (value,) = context.operands
+    for axis in range(value.rank):
+        axes = ",".join(sharding.of(axis))
+        if not axes:
+            continue
+        extent = context.result_type.extents[axis]
+        type_ = value.type.with_shape((*value.shape[:axis], extent, *value.shape[axis + 1 :]))
+        groups = list(dict.fromkeys(mesh.group(rank, axes) for rank in range(mesh.size)))
+        attributes = _channel(context, groups, all_gather_dim=context.integer(axis))
+        value = context.emit(
+            "all_gather", (value,), type_, use_global_device_ids=context.attribute("unit"), **attributes
+        )
+    return value

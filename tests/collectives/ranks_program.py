@@ -52,7 +52,11 @@ def main() -> None:
     given = RNG.standard_normal((8 * 1201, 3)).astype(np.float32)
     for array in shard_map(everything, MESH, "data+model", SPECS)(given):
         digest.update(np.ascontiguousarray(array).tobytes())
-    facts = {"digest": digest.hexdigest(), "sent": distributed.bytes_sent(), "of": distributed.process_count()}
+    facts = {
+        "digest": digest.hexdigest(),
+        "sent": distributed.bytes_sent(),
+        "of": distributed.process_count(),
+    }
     print(json.dumps(facts), flush=True)
 
 

@@ -51,5 +51,8 @@ def test_any_number_of_processes_computes_the_same_bits(count: int, alone: Any) 
 def test_ranks_that_cannot_be_spread_are_told() -> None:
     ended = run(3, PROGRAM)
     assert ended.returncode != 0
-    assert "error[E6201]: the 8 ranks of the mesh data=4,model=2 cannot be spread over 3 processes" in ended.stderr
+    assert (
+        "error[E6201]: the 8 ranks of the mesh data=4,model=2 cannot be spread over 3 processes"
+        in ended.stderr
+    )
     assert "start 1, 2, 4, 8 processes" in ended.stderr

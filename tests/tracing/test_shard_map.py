@@ -74,7 +74,9 @@ def test_loops_and_scans_meet_in_each_step() -> None:
         total, moved = mind_mlir.fori_loop(
             0, 4, lambda _, s: (s[0] + s[1], mind_mlir.shift(s[1], "ring")), (x * 0.0, x)
         )
-        last, _ = mind_mlir.scan(lambda s, _: (mind_mlir.all_reduce(s, "ring", "mean"), s), moved, None, length=2)
+        last, _ = mind_mlir.scan(
+            lambda s, _: (mind_mlir.all_reduce(s, "ring", "mean"), s), moved, None, length=2
+        )
         return total, last
 
     x = np.arange(8.0)
