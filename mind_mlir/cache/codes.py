@@ -3,9 +3,10 @@
     content ::= digest 32 bytes, zeros up to `ALIGNMENT`, code
     code    ::= a program as `CompiledCode.to_parts` writes it, or an ELF object that programs are linked with
 
-The checks of code tell what a program calls its values and where it has them (`diagnostics.checks`), which is
-no part of a key: equal programs of different texts have one code. Code with checks is for one text alone; the
-digest, that of `labels_digest`, says for which. It is zero where there are no checks.
+The checks of code tell what a program calls its values and where it has them (`diagnostics.checks`), and so
+do its collectives; that is no part of a key: equal programs of different texts have one code. Code with checks
+or collectives is for one text alone; the digest, that of `labels_digest`, says for which, and is zero for other
+code.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def keep_code(store: Store, key: str, labels: Callable[[], bytes], code: Compile
     """
     if not is_as_loaded():
         return False
-    digest = labels() if any(entry.checks for entry in code.entries) else _ANY
+    digest = labels() if any(entry.checks or entry.mesh for entry in code.entries) else _ANY
     if digest != _ANY:
         first = store.get(key)
         if first is not None and bytes(first[:_DIGEST_BYTES]) != digest:

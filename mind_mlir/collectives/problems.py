@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 
-
 #: How a note about a process that will never come ends.
 ENDED = "has ended"
 

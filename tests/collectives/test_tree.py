@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def test_whoever_computes_its_nodes_gets_the_same_bits(count: int, kind: str) ->
         ends = [count * part // parts for part in range(parts + 1)]
         known = {
             node: joined(kind, leaves, node)
-            for first, last in zip(ends, ends[1:], strict=False)
+            for first, last in itertools.pairwise(ends)
             for node in nodes_within((0, count), range(first, last))
         }
         out = np.empty(31)
