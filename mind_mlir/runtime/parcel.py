@@ -6,7 +6,9 @@
     code    ::= a program as `CompiledCode.to_parts` writes it, without its data; empty where none can travel
     module  ::= a pickle of the module, whose large literals are pieces
     image   ::= machine code of the runtime itself that calls need
-    piece   ::= a large constant, which stands here once, whoever refers to it
+    piece   ::= a large constant as it is, which stands here once, whoever refers to it
+
+Code, module and images are compressed, to a third: schedulers send them with each call.
 
 Who unpickles one reads nothing of it before it is used: the code then, and the module where somebody asks for
 that. Who hands it on, as a scheduler does, never looks inside.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+import zlib
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 _KEY = digest_of(b"mind_mlir parcel").hexdigest()
 #: The first protocol of pickles that hands large buffers to others.
 _OUT_OF_BAND = 5
+#: Of zlib's levels, the one that is quick: others gain a tenth.
+_LEVEL = 1
 
 
 class _Pickled:
@@ -148,7 +153,7 @@ class ReceivedParcel(_Pickled):
         """Return the module, as it was given."""
         literals = [self._parts[5][place] for place in self._facts["literals"]]
         try:
-            module: Module = pickle.loads(self._parts[3], buffers=literals)  # noqa: S301 -- a pickle held it
+            module: Module = pickle.loads(_unpacked(self._parts[3]), buffers=literals)  # noqa: S301 -- a pickle held it
         except Exception as error:
             if self._facts["release"] == VERSION:
                 raise
@@ -167,14 +172,15 @@ class ReceivedParcel(_Pickled):
         if facts["release"] != VERSION:
             raise self._of_another_release()
         try:
-            code = CompiledCode.from_bytes(written, [memoryview(pieces[place]) for place in facts["data"]])
+            data = [memoryview(pieces[place]) for place in facts["data"]]
+            code = CompiledCode.from_bytes(_unpacked(written), data)
             if code.image.machine != host_machine():
                 raise _foreign(f"the machine {code.image.machine}", f"this machine is {host_machine()}")
             if missing := missing_features(code.features):
                 refused = refused_features() if any(name.startswith("amx") for name in missing) else ""
                 lacking = "; ".join(filter(None, (f"this one lacks {', '.join(missing)}", refused)))
                 raise _foreign(f"a processor with {', '.join(missing)}", lacking)
-            accept_images(dict(zip(facts["images"], images, strict=True)))
+            accept_images(dict(zip(facts["images"], map(_unpacked, images), strict=True)))
         except CodeError as error:
             raise _damaged(str(error)) from None
         return code
@@ -203,8 +209,8 @@ def _parts(module: Module, options: CompileOptions, entry: str | None, code: Com
         "images": list(images),
     }
     text = json.dumps(facts, separators=(",", ":")).encode()
-    program = b"" if code is None else b"".join(code.to_parts(with_data=False))
-    parts = text, program, written, tuple(images.values()), tuple(pieces.found)
+    program = b"" if code is None else _packed(b"".join(code.to_parts(with_data=False)))
+    parts = text, program, _packed(written), tuple(map(_packed, images.values())), tuple(pieces.found)
     return (_header(*parts), *parts)
 
 
@@ -236,6 +242,17 @@ def _header(
     facts: bytes, code: bytes, module: bytes, images: Sequence[bytes], pieces: Sequence[Part]
 ) -> bytes:
     return header(_KEY, [facts, code, module, *images, *pieces])
+
+
+def _packed(data: bytes) -> bytes:
+    return zlib.compress(data, _LEVEL)
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise _damaged(str(error)) from None
 
 
 def _plain(value: Any) -> Any:

@@ -26,6 +26,10 @@ class ReceivedParcels(Generic[T]):
         self._bytes = 0
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        """Return of how many parcels there is something."""
+        return len(self._all)
+
     def get(self, parcel: ReceivedParcel, make: Callable[[ReceivedParcel], T]) -> T:
         """Return what there is of a parcel of the same digest, or what ``make`` makes of this one."""
         digest = parcel.digest

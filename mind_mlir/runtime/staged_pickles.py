@@ -7,10 +7,11 @@ static arguments, containers of a class that no module has by its name, and prog
 from __future__ import annotations
 
 import importlib
+import pickle
 import sys
 from collections.abc import Hashable, Iterable, Sequence
 from enum import Enum
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,13 @@ def travels(form: Form) -> bool:
     )
 
 
+def _classes(form: Form) -> set[type]:
+    """Return the classes that a form refers to."""
+    values = [value if isinstance(value, type) else type(value) for _, value in form.fixed]
+    own = {form.container.cls, *values} if form.container else set()
+    return own.union(*map(_classes, form.parts))
+
+
 def _is_known(cls: type) -> bool:
     return cls is type(None) or found(cls.__module__, cls.__qualname__) is cls
 
@@ -68,10 +76,27 @@ def _is_plain(value: object) -> bool:
 def signatures(programs: Iterable[StagedProgram]) -> list[tuple[Any, ...]]:
     """Return the programs that travel, as a pickle holds them."""
     return [
-        (each.arguments, each.types, each.returned, each.executable)
+        (each.signature, each.executable)
         for each in programs
-        if each.reads is None and travels(each.arguments) and travels(each.returned)
+        if each.reads is None and (each.signature is not None or _sign(each))
     ]
+
+
+def _sign(program: StagedProgram) -> bool:
+    """Write down the signature of a program, if it travels: schedulers pickle a function for each call."""
+    facts = program.arguments, program.types, program.returned
+    if not (travels(program.arguments) and travels(program.returned)):
+        return False
+    # Pickles of classes of `__main__` are the business of who makes them.
+    is_shared = not any(cls.__module__ == "__main__" for form in facts[::2] for cls in _classes(form))
+    program.signature = pickle.dumps(facts) if is_shared else facts
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _read(signature: bytes) -> tuple[Any, ...]:
+    facts: tuple[Any, ...] = pickle.loads(signature)  # noqa: S301 -- a pickle held it
+    return facts
 
 
 def kinds_of(types: Sequence[TensorType]) -> tuple[Hashable, ...]:
@@ -83,6 +108,7 @@ def take_signatures(
     programs: BindingCache[Hashable, list[StagedProgram]], given: Iterable[tuple[Any, ...]]
 ) -> None:
     """Add programs that came with a pickle, for signatures that have none yet."""
-    for arguments, types, returned, executable in given:
-        made = [StagedProgram(executable, arguments, types, returned)]
+    for signature, executable in given:
+        arguments, types, returned = _read(signature) if isinstance(signature, bytes) else signature
+        made = [StagedProgram(executable, arguments, types, returned, None, signature)]
         programs.get((arguments, kinds_of(types)), partial(list, made))
