@@ -86,8 +86,8 @@ def measure(calls: int) -> Report:
             row["compilations on workers"] = sum(count for count, _ in found)
             row["MLIR loaded there"] = sum(loaded for _, loaded in found)
     notes = [
-        f"{_WORKERS} workers; a round trip is a call that is sent and run, and its result; map sends many at once",
-        "times are medians; numpy's function is called by turns with ours; ratio: the median of ours / numpy's",
+        f"{_WORKERS} workers; a round trip is one call, sent alone, and its result; map sends many at once",
+        "times are medians; numpy's function is called by turns with ours; ratios: medians of ours / numpy's",
     ]
     return Report("calls on Dask's workers", rows, notes)
 

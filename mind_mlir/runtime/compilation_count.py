@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.support.compilations import noted_compilations
 
 
+@public
 def compilation_count() -> int:
     """Return how often this process has compiled something so far, the runtime's own code included.
 

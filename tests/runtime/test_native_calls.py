@@ -355,6 +355,7 @@ def test_the_process_ends_while_functions_run() -> None:
 def test_a_python_that_hides_its_functions_is_called_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: list[str] = []
     monkeypatch.setattr(call._NativeCalls, "available", None)
+    monkeypatch.setattr(call._NativeCalls, "image", None)
     monkeypatch.setattr(call, "_is_exported", hidden.append)
     assert not call.enable()
     assert hidden == ["PyErr_Clear"]
