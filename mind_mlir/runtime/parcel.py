@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 _KEY = digest_of(b"mind_mlir parcel").hexdigest()
 #: The first protocol of pickles that hands large buffers to others.
 _OUT_OF_BAND = 5
+#: The types of the parts.
+_KINDS = [bytes, bytes, bytes, bytes, tuple, tuple]
 #: Of zlib's levels, the one that is quick: others gain a tenth.
 _LEVEL = 1
 
@@ -99,7 +101,9 @@ class ReceivedParcel(_Pickled):
     """
 
     def __init__(self, parts: Parts) -> None:
-        """Hold the parts; nothing is read yet."""
+        """Hold the parts; nothing is read yet (E6501: they are those of no parcel)."""
+        if [type(each) for each in parts] != _KINDS:
+            raise _damaged("it has another form than this release writes")
         self._parts = parts
         self.lock = threading.RLock()
 
@@ -268,7 +272,7 @@ def _damaged(reason: str) -> ArtefactError:
         Diagnostic(
             "E6501",
             f"cannot load a pickled executable: {clipped(reason)}",
-            help="pickle it again; what sends pickles is to leave their bytes as they are",
+            help="pickle it again, with the same release of mind_mlir, and send its bytes as they are",
             context={"path": "a pickle", "reason": reason},
         )
     )

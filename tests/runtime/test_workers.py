@@ -116,6 +116,20 @@ def test_damaged_pickles_are_refused(part: int) -> None:
     assert make(*parts)(np.ones((part + 4, 3), np.float32), 1)[0].tolist() == [1, 1, 1]
 
 
+def test_parts_of_something_else_are_refused() -> None:
+    make, parts = sent(mind_mlir.compile(mind_mlir.parse(functions.CORE)))
+    for others in (parts[:-1], [*parts, 1], [parts[0], 5, *parts[2:]], [[], *parts[1:]], ["x"]):
+        with pytest.raises(ArtefactError, match=r"E6501.*another form"):
+            make(*others)
+
+
+def test_results_are_watched_on_workers(workers: ProcessPoolExecutor) -> None:
+    checked = jit(functions.plain, check_nan=True)
+    check(workers, checked, X)
+    with pytest.raises(mind_mlir.NotFiniteError, match="E6006"):
+        workers.submit(checked, np.full_like(X, 1e9)).result()
+
+
 def test_code_for_another_processor_or_release(monkeypatch: pytest.MonkeyPatch) -> None:
     executable = mind_mlir.compile(mind_mlir.parse(functions.CORE.replace("f32", "f64")))
     x = np.ones((4, 3))
