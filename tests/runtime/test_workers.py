@@ -18,8 +18,9 @@ import worker_functions as functions
 
 import mind_mlir
 from mind_mlir import ArtefactError, UnsupportedError, jit
-from mind_mlir.runtime import parcel
+from mind_mlir.runtime import parcel, threads
 from mind_mlir.runtime.executable import _RECEIVED
+from mind_mlir.target.abi import PARALLEL_SYMBOL
 
 X, PARAMS = functions.X, functions.PARAMS
 
@@ -69,6 +70,14 @@ def test_functions_of_python(workers: ProcessPoolExecutor) -> None:
     check(workers, functions.scaled, X, 3)
     check(workers, jit(functions.plain), X)
     check(workers, functions.normed, X)
+
+
+def test_loops_that_threads_share(workers: ProcessPoolExecutor) -> None:
+    module = mind_mlir.parse(functions.SHARED)
+    executable = mind_mlir.compile(module)
+    imports = [each.symbol for each in executable._parcel._made[3].image.imports]
+    assert (PARALLEL_SYMBOL in imports) == threads.is_available()
+    check(workers, executable, np.linspace(-1, 1, 1 << 20, dtype=np.float32))
 
 
 def test_vector_jacobian_products(workers: ProcessPoolExecutor) -> None:

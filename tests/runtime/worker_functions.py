@@ -50,6 +50,11 @@ fn mean_square(x: Tensor<f32, [n]>) -> f32 {
     mean(x * x, axes = [0])
 }
 """
+SHARED = """\
+%x = Input {name="x"} : tensor<f32[1048576]>
+%y = Exp (%x) : tensor<f32[1048576]>
+outputs: %y
+"""
 PTIR = """\
 spec_version "ptir.v0.4"
 func @main(%x: tensor<f32, ?B>, %y: tensor<f32, ?B>) -> tensor<f32, ?B> {
