@@ -18,7 +18,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-browser test-notebooks test-torch pyright onnx stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers models unseen test-browser test-notebooks test-torch test-workers pyright onnx stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -92,6 +92,13 @@ test-notebooks: $(VENV)/.notebooks ## run the notebook of the examples, and inte
 
 $(VENV)/.notebooks: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'
+	@touch $@
+
+test-workers: $(VENV)/.workers ## run compiled functions on workers of joblib, Dask and Ray
+	$(CLEAN) $(BIN)/python -m pytest tests/workers
+
+$(VENV)/.workers: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[distributed,ray]'
 	@touch $@
 
 pyright: $(READY) ## check with pyright what type checkers see of compiled functions; it needs npx

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from mind_mlir.quantization.report import QuantizedLayer as QuantizedLayer
     from mind_mlir.quantization.report import QuantizedModel as QuantizedModel
     from mind_mlir.runtime.compilation import compile as compile
+    from mind_mlir.runtime.compilation_count import compilation_count as compilation_count
     from mind_mlir.runtime.executable import Executable as Executable
     from mind_mlir.runtime.function import BoundFunction as BoundFunction
     from mind_mlir.runtime.function import CompiledFunction as CompiledFunction
@@ -175,6 +176,7 @@ _NAMES = {
     "quantization.model": "quantize",
     "quantization.report": "QuantizedLayer QuantizedModel",
     "runtime.compilation": "compile",
+    "runtime.compilation_count": "compilation_count",
     "runtime.executable": "Executable",
     "runtime.function": "BoundFunction CompiledFunction",
     "runtime.lowered": "Lowered",

@@ -196,6 +196,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "sweep",
         "traced",
         "winograd",
+        "workers",
     }  # or says what to measure
     assert modules - helpers - takes_long == set(ALL)
 

@@ -126,7 +126,7 @@ def test_executables(copied: Callable[[Any], Any]) -> None:
 
 def test_executables_pickle_small() -> None:
     executable = mind_mlir.compile(Module.flat([], []))
-    assert len(pickle.dumps(executable)) < 1000
+    assert len(pickle.dumps(executable)) < 16_000  # pages of code, and what calls it
 
 
 @pytest.mark.parametrize("change", ["clear", "pop", "popitem", "setdefault", "update"])

@@ -20,6 +20,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/numpy.md",
         "docs/random.md",
         "docs/notebooks.md",
+        "docs/workers.md",
         "docs/custom_calls.md",
         "docs/torch.md",
         "docs/onnx.md",

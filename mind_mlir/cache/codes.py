@@ -4,9 +4,8 @@
     code    ::= a program as `CompiledCode.to_parts` writes it, or an ELF object that programs are linked with
 
 The checks of code tell what a program calls its values and where it has them (`diagnostics.checks`), and so
-do its collectives; that is no part of a key: equal programs of different texts have one code. Code with checks
-or collectives is for one text alone; the digest, that of `labels_digest`, says for which, and is zero for other
-code.
+do its collectives; that is no part of a key: equal programs of different texts have one code. Code with
+either is for one text alone; the digest, that of `labels_digest`, says for which, and is zero for other code.
 """
 
 from __future__ import annotations

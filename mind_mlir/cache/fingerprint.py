@@ -157,6 +157,11 @@ def _bindings(seen: Seen) -> tuple[str, list[str], list[tuple[str, int, int]]]:
     return name, _installed(name, seen), found
 
 
+def has_bindings() -> bool:
+    """Return whether there are bindings of MLIR that programs could be compiled with."""
+    return bool(_folders(os.environ.get(_BINDINGS, _DEFAULT_BINDINGS)))
+
+
 def _installed(package: str, seen: Seen) -> list[str]:
     """Return what an installer calls the release of a package, which is not loaded for that."""
     return [name for folder in _folders(package) for name in _releases(folder, seen)]

@@ -21,6 +21,7 @@ from mind_mlir.mlir.references import References
 from mind_mlir.passes.forms import described, reducible
 from mind_mlir.support import progress
 from mind_mlir.support.interrupts import deliver, held
+from mind_mlir.target import required_features
 from mind_mlir.target.abi import symbol_of
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ def compile_module(
             )
         lowering.timings["codegen"] = time.perf_counter() - start
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"
-    features = tuple(each.removeprefix("+") for each in target.features)
-    code = CompiledCode(made.image, entries_of(lowering, made.signatures), made.data, features)
+    entries = entries_of(lowering, made.signatures)
+    code = CompiledCode(made.image, entries, made.data, required_features(target))
     return Compilation(code, lowering.canonical, lowering.timings)
 
 

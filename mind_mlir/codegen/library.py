@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from mind_mlir.codegen.ahead import making
 from mind_mlir.codegen.engines import Making
 from mind_mlir.image.linking import link
+from mind_mlir.lowering.to_llvm import target_attributes
 from mind_mlir.mlir.bindings import ir, llvm, new_context
+from mind_mlir.support.compilations import note_compilation
 from mind_mlir.support.interrupts import held
+from mind_mlir.target import least_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +60,7 @@ class NativeCode:
 
 
 @held()
-def begin(text: str, *, opt_level: int = 2) -> NativeCode:
+def begin(text: str, *, opt_level: int = 2, anywhere: bool = False) -> NativeCode:
     """Begin to make the code of a text, operations of the LLVM dialect, or return it if that has been done.
 
     Its functions are C functions of the types that the text says. It is compiled once in a process; any
@@ -66,6 +69,7 @@ def begin(text: str, *, opt_level: int = 2) -> NativeCode:
     Args:
         text: The operations.
         opt_level: LLVM's optimisation level; the first call decides.
+        anywhere: As `compile_text` takes it.
 
     Raises:
         MLIRError: MLIR does not take the text.
@@ -73,29 +77,38 @@ def begin(text: str, *, opt_level: int = 2) -> NativeCode:
     """
     with making:
         if text not in _begun:
-            _begun[text] = _begin_text(text, opt_level=opt_level)
+            _begun[text] = _begin_text(text, opt_level, anywhere=anywhere)
         return _begun[text]
 
 
 @held()
-def compile_text(text: str, *, opt_level: int = 2) -> Image:
+def compile_text(text: str, *, opt_level: int = 2, anywhere: bool = False) -> Image:
     """Return the image of a text, operations of the LLVM dialect.
 
     Args:
         text: The operations. Half of LLVM's time goes to its passes: with ``opt_level`` 0 there are none but
             the inlining of functions that are ``always_inline``.
         opt_level: LLVM's optimisation level, 0 to 3.
+        anywhere: Whether any processor of the architecture at hand runs the code; else this one does.
 
     Raises:
         MLIRError: MLIR does not take the text.
         InternalError: LLVM does not.
     """
-    return _begin_text(text, opt_level=opt_level).image()
+    return _begin_text(text, opt_level, anywhere=anywhere).image()
 
 
-def _begin_text(text: str, *, opt_level: int) -> NativeCode:
+def _begin_text(text: str, opt_level: int, *, anywhere: bool) -> NativeCode:
+    note_compilation()
+    least = least_target() if anywhere else None
     with new_context(("llvm",)), ir.Location.unknown():
-        return NativeCode(ir.Module.parse(text), opt_level=opt_level)
+        module = ir.Module.parse(text)
+        attributes = {} if least is None else target_attributes(least)
+        for op in module.body.operations if attributes else ():
+            if op.operation.name == "llvm.func" and op.regions[0].blocks:
+                for name, value in attributes.items():
+                    op.attributes[name] = value
+        return NativeCode(module, opt_level=opt_level)
 
 
 def hide_functions(module: Module) -> list[str]:

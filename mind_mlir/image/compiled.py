@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class CompiledCode:
         image: The code.
         entries: The functions that callers see.
         data: Large literals, which the image imports.
-        features: What the processor has to have, as Linux calls it.
+        features: What the processor has to have, as LLVM calls it.
     """
 
     image: Image
@@ -54,12 +54,12 @@ class CompiledCode:
     data: tuple[Data, ...] = ()
     features: tuple[str, ...] = ()
 
-    def to_parts(self) -> list[bytes | memoryview]:
-        """Return the code as bytes, in parts that stand one behind the other."""
+    def to_parts(self, *, with_data: bool = True) -> list[bytes | memoryview]:
+        """Return the code as bytes, with its `data` or without, in parts that stand one behind the other."""
         image = self.image
         pieces: list[bytes | memoryview] = [image.memory, image.rebased.tobytes()]
         pieces += [each.places.tobytes() for each in image.imports]
-        pieces += [each.data for each in self.data]
+        pieces += [each.data for each in self.data] if with_data else []
         header = {
             "version": _VERSION,
             "machine": image.machine,
@@ -80,8 +80,12 @@ class CompiledCode:
         return parts
 
     @classmethod
-    def from_bytes(cls, data: bytes | memoryview) -> CompiledCode:
+    def from_bytes(
+        cls, data: bytes | memoryview, kept: Sequence[bytes | memoryview] | None = None
+    ) -> CompiledCode:
         """Return what `to_parts` made ``data`` of; it refers to these bytes.
+
+        Where its `data` is not among them, that is ``kept``.
 
         Raises:
             CodeError: It made something else.
@@ -98,11 +102,18 @@ class CompiledCode:
             raise CodeError("the code is of another version")
         pieces = _Pieces(view, 8 + length)
         image = _image(header, pieces)
-        kept = tuple(_data(each, pieces) for each in items(header, "data"))
+        rows = items(header, "data")
+        if kept is None:
+            found = tuple(_data(each, pieces.next) for each in rows)
+        elif len(kept) != len(rows):
+            raise CodeError(f"there are {len(kept)} constants instead of {len(rows)}")
+        else:
+            rest = iter(kept)
+            found = tuple(_data(each, lambda _: memoryview(next(rest)).cast("B")) for each in rows)
         entries = tuple(Entry.from_json(each) for each in items(header, "entries"))
         check_entries(entries, image)
         features = tuple(_text(each) for each in items(header, "features"))
-        return cls(image, entries, kept, features)
+        return cls(image, entries, found, features)
 
 
 class _Pieces:
@@ -135,9 +146,12 @@ def _image(header: object, pieces: _Pieces) -> Image:
     return Image(item(header, "machine", str), memory, text, constants, size, rebased, imports, symbols)
 
 
-def _data(row: object, pieces: _Pieces) -> Data:
+def _data(row: object, taken: Callable[[int], memoryview]) -> Data:
     symbol, size, aligned = _row(row, str, int, bool)
-    return Data(symbol, pieces.next(size), aligned)
+    data = taken(size)
+    if len(data) != size:
+        raise CodeError(f"a constant has {len(data)} bytes instead of {size}")
+    return Data(symbol, data, aligned)
 
 
 def _row(row: object, *kinds: type) -> Sequence[Any]:

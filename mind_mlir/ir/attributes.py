@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -35,6 +36,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 #: Of a byte, what says which integer of 4 bits it holds.
 _LOWER_HALF = bytes(byte & 15 for byte in range(256))
+#: Of so many bytes, a literal is a buffer of its own in pickles, which are sent without copies.
+_LARGE = 1 << 16
 #: Elements that the `repr` of a literal shows.
 _SHOWN_ELEMENTS = 8
 
@@ -61,6 +64,10 @@ class TensorLiteral:
             raise ValueError(f"data must be the {size} bytes of a {self.type}, not {len(self.data)}")
         if self.type.dtype.bits == 4:
             object.__setattr__(self, "data", self.data.translate(_LOWER_HALF))
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        is_buffer = protocol >= 5 and len(self.data) >= _LARGE
+        return _unpickled, (self.type, PickleBuffer(self.data) if is_buffer else self.data)
 
     @classmethod
     def from_array(cls, array: Array) -> TensorLiteral:
@@ -113,6 +120,10 @@ class TensorLiteral:
 
 
 @lru_cache(maxsize=1024)
+def _unpickled(type_: TensorType, data: Any) -> TensorLiteral:
+    return TensorLiteral(type_, bytes(data))
+
+
 def _type(dtype: DType, shape: tuple[int, ...]) -> TensorType:
     return TensorType(dtype, shape)
 

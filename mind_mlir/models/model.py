@@ -344,7 +344,7 @@ class Model:
         key = (form, self._static, self._known)
         if programs:
             self._layouts[key] = programs[-1]
-        return _Compiled(self._layouts[key], made[0].made.module, made[1], shared=True)
+        return _Compiled(self._layouts[key], made[0].executable.module, made[1], shared=True)
 
     def _open_extents(self, form: pytrees.Form) -> list[OpenExtent]:
         """Return the extents that the model leaves open, of inputs that are tensors, but for settled ones."""

@@ -106,7 +106,7 @@ class OpenPrograms:
         def make() -> OpenProgram | str:
             try:
                 made = ranges.module(lambda extents: _module(trace(self._with(shapes, extents))))
-                return OpenProgram(made, self._options, constants())
+                return OpenProgram.of(made, self._options, constants())
             except NotOpen as reason:
                 return reason.full
             except MindError as error:  # of an extent that nobody may ever ask for

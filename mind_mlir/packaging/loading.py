@@ -166,12 +166,11 @@ def _callable(
     entry: Entry, native: NativeModule, path: str, weights: Mapping[str, Array]
 ) -> CompiledFunction:
     """Return a function of a bundle, which takes what are no weights."""
-    places = [None] * len(entry.checks)
     fixed = fixed_for(entry, weights)
     code = native_function(native, entry, fixed)
     rest = tuple([each for place, each in enumerate(entry.parameters) if place not in fixed])
     taken = replace(entry, parameters=rest)
-    return CompiledFunction(taken, code, places, (_function, (path, entry.name)))
+    return CompiledFunction(taken, code, lambda _: None, (_function, (path, entry.name)))
 
 
 def _function(path: str, name: str) -> CompiledFunction:

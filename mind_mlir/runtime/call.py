@@ -100,6 +100,8 @@ class _NativeCalls:
     available: bool | None = None
     #: Where the native method is, once there is one.
     address: int | None = None
+    #: Its code, once that is at hand.
+    image: Image | None = None
 
 
 @held()
@@ -113,12 +115,12 @@ def enable() -> bool:
             environment is wrong. Calls go on in Python, and this may be called again.
     """
     if _NativeCalls.available is None:
-        offsets, text = layout(), runtime_text(*_TEXTS)
-        if offsets is None or not all(map(_is_exported, re.findall(r"@(Py\w+)", text))):
+        text = _text()
+        if text is None:
             _NativeCalls.available = False
             return False
         try:
-            address = _load(Template(text).substitute(WORDS, **offsets))
+            address = _load(text)
         except ImportError:  # without the bindings, as where bundles are run, calls go on in Python
             _NativeCalls.available = False
             return False
@@ -133,12 +135,37 @@ def _is_exported(name: str) -> bool:
     return hasattr(ctypes.pythonapi, name)
 
 
+def own_image() -> tuple[str, Image] | None:
+    """Return the text of the native method in this process, and its code; None where calls stay in Python.
+
+    Raises:
+        Exception: As `enable`; ImportError where the code is not at hand, and there are no bindings.
+    """
+    text = _text()
+    return None if text is None else (text, _image(text))
+
+
+def _text() -> str | None:
+    """Return the text of the native method, or None where this interpreter does not have what it takes."""
+    offsets, text = layout(), runtime_text(*_TEXTS)
+    if offsets is None or not all(map(_is_exported, re.findall(r"@(Py\w+)", text))):
+        return None
+    return Template(text).substitute(WORDS, **offsets)
+
+
+def _image(text: str) -> Image:
+    if _NativeCalls.image is None:
+        image = find_image(text, None)
+        if image is None:
+            image = _compile(text)
+            keep_image(text, None, image)
+        _NativeCalls.image = image
+    return _NativeCalls.image
+
+
 def _load(text: str) -> int:
     """Return the address of the native method."""
-    image = find_image(text, None)
-    if image is None:
-        image = _compile(text)
-        keep_image(text, None, image)
+    image = _image(text)
     objects = {**addresses(), "mind.python_method": id(for_ever(sys.intern(_PYTHON_METHOD)))}
     return for_ever(Loaded(image, lambda name: objects.get(name) or _function(name))).address_of("mind_call")
 
@@ -152,7 +179,8 @@ def _compile(text: str) -> Image:
         module = ir.Module.parse(text)
         run_passes(module, _PASSES)
         # A fifth is saved without LLVM's passes, and calls are as quick: MLIR has inlined everything.
-        return compile_text("\n".join(map(str, module.body.operations)), opt_level=0)
+        text = "\n".join(map(str, module.body.operations))
+        return compile_text(text, opt_level=0, anywhere=True)
 
 
 def _function(name: str) -> int | None:

@@ -32,7 +32,7 @@ _DATA, _RANK, _SHAPE, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 
 #: Entries of numpy's table: the version of the table itself, the class of arrays, what makes an array.
-_API_VERSION, _API_NDARRAY, _API_NEW_FROM_DESCR = 0, 2, 94
+_API_VERSION, _API_NDARRAY, _API_NEW_FROM_DESCR, _API_EQUIVALENT_TYPES = 0, 2, 94, 182
 _NUMPY_2 = 0x02000000
 
 _WORD = 8
@@ -91,6 +91,7 @@ def addresses() -> Mapping[str, int]:
         "mind.ndarray": id(np.ndarray),
         "mind.tuple": id(tuple),
         "mind.memory_error": id(MemoryError),
+        "mind.equivalent_types": table[_API_EQUIVALENT_TYPES],
         "mind.new_from_descr": table[_API_NEW_FROM_DESCR],
     }
 
@@ -120,7 +121,7 @@ def _numpy_table() -> ctypes.Array[ctypes.c_size_t] | None:
     )(capsule, None)
     if not pointer:
         return None
-    table = (ctypes.c_size_t * (_API_NEW_FROM_DESCR + 1)).from_address(pointer)
+    table = (ctypes.c_size_t * (_API_EQUIVALENT_TYPES + 1)).from_address(pointer)
     version = ctypes.PYFUNCTYPE(ctypes.c_uint)(table[_API_VERSION])()
     return table if version == _NUMPY_2 and table[_API_NDARRAY] == id(np.ndarray) else None
 

@@ -16,11 +16,12 @@ func.func private @PyUnicode_Compare(!llvm.ptr, !llvm.ptr) -> i32
 func.func private @Py_DecRef(!llvm.ptr)
 func.func private @Py_IncRef(!llvm.ptr)
 
-// Objects of this process, and numpy's function that makes arrays: the loader puts their addresses in.
+// Objects of this process, and numpy's functions that make arrays and compare dtypes: the loader puts their addresses in.
 llvm.mlir.global external @"mind.ndarray"() : i8
 llvm.mlir.global external @"mind.tuple"() : i8
 llvm.mlir.global external @"mind.memory_error"() : i8
 llvm.mlir.global external @"mind.python_method"() : i8
+llvm.func @"mind.equivalent_types"(!llvm.ptr, !llvm.ptr) -> i8
 llvm.func @"mind.new_from_descr"(!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> !llvm.ptr
 
 // ---- memory ----
@@ -113,15 +114,30 @@ func.func private @fits(%object: !llvm.ptr, %description: !llvm.ptr, %flags: i32
     %found_dtype = llvm.load %dtype_place : !llvm.ptr -> i64
     %dtype_at = arith.constant $dtype : i64
     %dtype = func.call @word(%description, %dtype_at) : (!llvm.ptr, i64) -> i64
-    %has_dtype = arith.cmpi eq, %found_dtype, %dtype : i64
+    %same_dtype = arith.cmpi eq, %found_dtype, %dtype : i64
     %rank_place = llvm.getelementptr %object[$array_rank] : (!llvm.ptr) -> !llvm.ptr, i8
     %found_rank = llvm.load %rank_place : !llvm.ptr -> i32
     %rank_at = arith.constant $rank : i64
     %rank = func.call @word(%description, %rank_at) : (!llvm.ptr, i64) -> i64
     %wide_rank = arith.extsi %found_rank : i32 to i64
     %has_rank = arith.cmpi eq, %wide_rank, %rank : i64
-    %has_two = arith.andi %has_flags, %has_dtype : i1
-    %has_three = arith.andi %has_two, %has_rank : i1
+    %has_two = arith.andi %has_flags, %has_rank : i1
+    %has_three = scf.if %has_two -> i1 {
+      %has_dtype = scf.if %same_dtype -> i1 {
+        %true = arith.constant true
+        scf.yield %true : i1
+      } else {  // arrays that were unpickled have dtypes of their own
+        %one = llvm.inttoptr %found_dtype : i64 to !llvm.ptr
+        %other = llvm.inttoptr %dtype : i64 to !llvm.ptr
+        %equal = llvm.call @"mind.equivalent_types"(%one, %other) : (!llvm.ptr, !llvm.ptr) -> i8
+        %zero = arith.constant 0 : i8
+        %is_equal = arith.cmpi ne, %equal, %zero : i8
+        scf.yield %is_equal : i1
+      }
+      scf.yield %has_dtype : i1
+    } else {
+      scf.yield %false : i1
+    }
     %has_all = scf.if %has_three -> i1 {
       %shape_place = llvm.getelementptr %object[$array_shape] : (!llvm.ptr) -> !llvm.ptr, i8
       %found_shape = llvm.load %shape_place : !llvm.ptr -> !llvm.ptr

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.cache.codes import find_code, keep_code
 from mind_mlir.cache.directory import store_for
+from mind_mlir.cache.fingerprint import has_bindings
 from mind_mlir.cache.key import key_of, labels_digest
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.image.compiled import Compilation, CompiledCode
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.forms import FrontHalf, reducible, timed
 from mind_mlir.runtime.native import has_python_functions
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
+from mind_mlir.support.compilations import note_compilation
 from mind_mlir.support.float_mode import fixed
 from mind_mlir.support.loading import loading
 from mind_mlir.support.resources import usable_cores
@@ -85,6 +89,9 @@ def _compiled(
     observer: Observer | None = None,
     stamps: Stamps | None = None,
 ) -> Compilation:
+    if not has_bindings():
+        raise UnsupportedError(_no_bindings(module))
+    note_compilation()
     with loading():
         attempted(lambda: begin_pool(threads))
         from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
@@ -100,6 +107,17 @@ def _compiled(
         evaluate=evaluation(options),
         stamps=stamps,
         polls=has_python_functions(),
+    )
+
+
+def _no_bindings(module: Module) -> Diagnostic:
+    shown = brief(", ".join(str(interface_of(each)) for each in exported(module)))
+    return Diagnostic(
+        "E7003",
+        f"{shown} must be compiled here, and the MLIR bindings are not installed",
+        help="install torch-mlir; a worker without it runs what was compiled before it was sent, for "
+        "arguments of the same dtypes and shapes",
+        context={"program": shown},
     )
 
 

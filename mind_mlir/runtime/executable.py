@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import InternalError, Location
+from mind_mlir.cache.fingerprint import has_bindings
+from mind_mlir.diagnostics import ArtefactError, InternalError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.entry import Entry
 from mind_mlir.image.errors import LoadingError
-from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.effects import printing_functions
 from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.analysis.restriction import restricted
-from mind_mlir.ir.entry import default_entry, entry_function, exported
+from mind_mlir.ir.entry import DEFAULT_ENTRY, entry_function, exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.passes.verify import verify
+from mind_mlir.runtime.call import Called
+from mind_mlir.runtime.check_places import CheckPlaces
 from mind_mlir.runtime.compiled_code import code_of
 from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.options import checked_options, interprets
+from mind_mlir.runtime.parcel import Parcel, ReceivedParcel
+from mind_mlir.runtime.received_parcels import ReceivedParcels
 from mind_mlir.runtime.threads import NoPoolError, loop_threads
 from mind_mlir.runtime.watched import WatchedCalls
 from mind_mlir.support import argument_checks
@@ -36,8 +40,7 @@ from mind_mlir.support.stages import FORMS, Observer
 from mind_mlir.target import TARGETS, Target, runnable_target
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics.checks import Check, Place
-    from mind_mlir.image.compiled import Compilation
+    from mind_mlir.image.compiled import Compilation, CompiledCode
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.lowering.profiling.stamps import Stamps
@@ -51,8 +54,8 @@ class Executable(FunctionSet):
 
     Called, it is its function ``main``, or the only one; ``executable["f"]`` is any of them. Calls check
     their arguments, never write to them, and return fresh arrays. The interpreter lock is released while
-    native code runs, and any number of threads may call one Executable at the same time. It pickles as its
-    module, which is compiled again where it is loaded; a copy is the same object.
+    native code runs, and any number of threads may call one Executable at the same time. It pickles with its
+    machine code and its module (`mind_mlir.runtime.parcel`); a copy is the same object.
 
     Attributes:
         functions: The exported functions by name, in the module's order.
@@ -104,6 +107,7 @@ class Executable(FunctionSet):
     ) -> None:
         """Compile what has been checked, and load it."""
         self.module, self.options, self._named_entry = module, options, entry
+        self._parcel: Parcel | ReceivedParcel = Parcel(module, options, entry)
         self._printing = printing_functions(module.functions)
         if interprets(options) and stamps is None:
             super().__init__(*self._uncompiled(verify(module), entry))
@@ -112,20 +116,67 @@ class Executable(FunctionSet):
         limit, machine = loop_threads(options.threads), _machine(options.target)
         found = code_of(module, options, target=machine, threads=limit, observer=observer, stamps=stamps)
         try:
-            functions = FrozenDict(self._load(found))
+            functions = self._made(found)
         except NoPoolError:  # one thread runs its loops then, with the same results
             found = code_of(module, options, target=machine, threads=1)
-            functions = FrozenDict(self._load(found))
+            functions = self._made(found)
         except LoadingError as error:
             if "codegen" in found.timings:
                 raise InternalError("codegen", str(error), str(module)) from error
             # It was kept, and refers to what this process does not have.
             again = replace(options, cache=False)
             found = code_of(module, again, target=machine, threads=limit, observer=observer)
-            functions = FrozenDict(self._load(found))
-        super().__init__(functions, _chosen(functions, module, entry))
+            functions = self._made(found)
+        super().__init__(functions, _chosen(functions, entry))
         self.timings = MappingProxyType(dict(found.timings))
         pool.leftover = True
+
+    @classmethod
+    def _received(cls, parcel: ReceivedParcel) -> Executable:
+        """Return the executable of a parcel, which is opened when the executable is first used."""
+        made = cls.__new__(cls)
+        Called.__init__(made)
+        made._parcel = parcel
+        return made
+
+    if not TYPE_CHECKING:  # its attributes are those that a compilation sets
+
+        def __getattr__(self, name: str) -> object:
+            """Return what an executable that came with a pickle does not have before it is used."""
+            parcel = self.__dict__.get("_parcel")
+            if name not in _OPENED or not isinstance(parcel, ReceivedParcel):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if name == "module":
+                self.module = parcel.module
+            else:
+                self._open(parcel)
+            return self.__dict__[name]
+
+    def _open(self, parcel: ReceivedParcel) -> None:
+        """Load the code of a parcel; compile its module where this process cannot run that.
+
+        Raises:
+            ArtefactError: E6501, the parcel is damaged; E6502, the code is for another machine or release,
+                and there is no MLIR to compile the module with.
+        """
+        with parcel.lock:
+            if "functions" in self.__dict__:
+                return
+            try:
+                self.options, self._named_entry = parcel.options, parcel.entry
+                self._printing = set()  # what prints does not travel
+                code = parcel.code()
+                functions = None if code is None else self._load(code)
+            except (ArtefactError, LoadingError, NoPoolError) as error:
+                if isinstance(error, ArtefactError) and (error.code == "E6501" or not has_bindings()):
+                    _RECEIVED.forget(parcel.digest)
+                    raise
+                functions = None
+            if functions is None:
+                self._compile(parcel.module, parcel.options, parcel.entry)
+                return
+            self.timings = MappingProxyType({})
+            super().__init__(functions, _chosen(functions, parcel.entry))
 
     def _uncompiled(
         self, module: Module, entry: str | None
@@ -136,12 +187,13 @@ class Executable(FunctionSet):
             face = interface_of(function)
             shown = Entry(function.name, "", face.parameters, face.outputs, (), 0, mesh)
             functions[function.name] = CompiledFunction(
-                shown, None, (), self._reload(function.name), self._watched(function.name, face.parameters)
+                shown,
+                None,
+                lambda _: None,
+                (_function_of, (self._parcel, function.name)),
+                self._watched(function.name, face.parameters),
             )
-        return FrozenDict(functions), _chosen(functions, module, entry)
-
-    def _reload(self, name: str) -> tuple[Callable[..., CompiledFunction], tuple[object, ...]]:
-        return _recompile_function, (self.module, self.options, name)
+        return FrozenDict(functions), _chosen(functions, entry)
 
     def _watched(self, name: str, parameters: Sequence[Parameter]) -> WatchedCalls | None:
         """Return how calls of a function are watched, if they are."""
@@ -156,22 +208,27 @@ class Executable(FunctionSet):
         """Return whether calls of the function that a call runs may be native."""
         return self._called().may_be_native
 
+    def _made(self, found: Compilation) -> Mapping[str, CompiledFunction]:
+        """Return the compiled functions by name, of code that has been made or found here."""
+        self._parcel = Parcel(self.module, self.options, self._named_entry, found.code)
+        return self._load(found.code)
+
     @held()
-    def _load(self, found: Compilation) -> dict[str, CompiledFunction]:
+    def _load(self, code: CompiledCode) -> Mapping[str, CompiledFunction]:
         """Return the compiled functions by name, ready to be called."""
-        native = NativeModule(found.code.image, found.code.data)
-        places = _Places(found.canonical) if any(entry.checks for entry in found.code.entries) else None
+        native = NativeModule(code.image, code.data)
+        parcel = self._parcel
+        places = CheckPlaces(lambda: parcel.module)
         functions = {}
-        for entry in found.code.entries:
-            locations = [None if places is None else places.of(check) for check in entry.checks]
+        for entry in code.entries:
             functions[entry.name] = CompiledFunction(
                 entry,
                 native_function(native, entry),
-                locations,
-                self._reload(entry.name),
+                places.of,
+                (_function_of, (parcel, entry.name)),
                 self._watched(entry.name, entry.parameters),
             )
-        return functions
+        return FrozenDict(functions)
 
     def __str__(self) -> str:
         return str(self.module)
@@ -179,8 +236,8 @@ class Executable(FunctionSet):
     def __repr__(self) -> str:
         return f"<Executable {brief(str(self.default or f'of {self._names()}'))}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Executable], tuple[object, ...]]:
-        return _recompile, (self.module, self.options, self._named_entry)
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return self._parcel.__reduce_ex__(protocol)
 
     def staged_words(self, *, single: bool) -> Array:
         """Return a native record of the function that a call runs, for a `StagedFunction` that calls it."""
@@ -246,46 +303,27 @@ class Executable(FunctionSet):
         return stage_text(self.module, stage, self.options)
 
 
-def _chosen(
-    functions: Mapping[str, CompiledFunction], module: Module, entry: str | None
-) -> CompiledFunction | None:
+def _chosen(functions: Mapping[str, CompiledFunction], entry: str | None) -> CompiledFunction | None:
     """Return the function that a call runs: the one that is named, or else that which is meant, if any."""
-    default = default_entry(module)
-    name = default.name if entry is None and default is not None else entry
-    return None if name is None else functions[name]
+    alone = next(iter(functions.values())) if len(functions) == 1 else None
+    return functions.get(DEFAULT_ENTRY, alone) if entry is None else functions[entry]
 
 
-def _recompile(module: Module, options: CompileOptions, entry: str | None) -> Executable:
-    """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
-    return Executable(module, options, entry=entry)
+def received(*parts: Any) -> Executable:
+    """Return what a pickled executable stands for: the one that there is of these parts, or a new one."""
+    return _RECEIVED.get(ReceivedParcel(parts), Executable._received)
 
 
-def _recompile_function(module: Module, options: CompileOptions, name: str) -> CompiledFunction:
+def _function_of(executable: Executable, name: str) -> CompiledFunction:
     """Return what a pickled function stands for."""
-    return Executable(module, options, function=name)[name]
+    return executable[name]
+
+
+#: What an executable that came with a pickle has once it is used.
+_OPENED = frozenset(("module", "options", "functions", "default", "timings", "_named_entry"))
+_RECEIVED: ReceivedParcels[Executable] = ReceivedParcels()
 
 
 def _machine(name: object) -> Target:
     """Return the target that a caller names, or else the environment; this machine runs its code."""
     return runnable_target(None if name is None else argument_checks.choice(name, TARGETS, "target"))
-
-
-class _Places:
-    """The places of all operations of a module, those in regions included.
-
-    What a check knows of its operation has been through MLIR: what the program calls its value, and file,
-    line and column of its statement. Values of different functions may have one name.
-    """
-
-    def __init__(self, module: Module) -> None:
-        self._locations: dict[tuple[str, Place | None], Location] = {}
-        for function in module.functions:
-            for operation in operations_of(function.blocks):
-                location = operation.location
-                if location is not None:
-                    place = (location.source.name, location.line, location.column)
-                    self._locations.setdefault((operation.label, place), location)
-
-    def of(self, check: Check) -> Location | None:
-        """Return where the operation of ``check`` was written, where that is known."""
-        return self._locations.get((check.label, check.place))

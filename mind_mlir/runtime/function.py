@@ -31,6 +31,7 @@ from mind_mlir.support.callbacks import calling
 from mind_mlir.support.notebooks import shown_by
 
 if TYPE_CHECKING:
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
 
 
@@ -66,11 +67,11 @@ class CompiledFunction(Called):
         self,
         entry: Entry,
         native: NativeFunction | None,
-        locations: Sequence[Location | None],
+        place_of: Callable[[Check], Location | None],
         reload: tuple[Callable[..., CompiledFunction], tuple[object, ...]],
         watched: WatchedCalls | None = None,
     ) -> None:
-        """Hold what has been compiled: where what checks look at is written, and how a pickle is made anew.
+        """Hold what has been compiled: what says where checks look, and what a pickle is made of.
 
         Calls that are ``watched`` stay in Python; there is no code where these run operations one by one.
 
@@ -89,7 +90,7 @@ class CompiledFunction(Called):
         self._interface = Interface(entry.name, entry.parameters, entry.outputs)
         self.result_names = self._interface.output_names
         self._code, self._watched, self._mesh = native, watched, entry.mesh
-        self._checks = tuple(zip(entry.checks, locations, strict=True))
+        self._checks, self._place_of = entry.checks, place_of
         self._reload = reload
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
@@ -313,14 +314,15 @@ class CompiledFunction(Called):
         single: bool = False,
     ) -> CallRecord:
         inputs = [(parameter.name, parameter.type) for parameter in self.parameters]
-        ranges = [check.allowed for check, _ in self._checks]
+        ranges = [check.allowed for check in self._checks]
         return CallRecord(self._native, inputs, self.results, ranges, bound, staged=staged, single=single)
 
     def _raise_for(self, status: Sequence[int]) -> None:
         ends = zip(status[::2], status[1::2], strict=True)
         judged = (
-            check.judge(smallest, largest, location)
-            for (check, location), (smallest, largest) in zip(self._checks, ends, strict=True)
+            check.judge(smallest, largest, self._place_of(check))
+            for check, (smallest, largest) in zip(self._checks, ends, strict=True)
+            if check.judge(smallest, largest) is not None
         )
         # What is printed has been computed twice, and checked so.
         different = {(each.code, each.message, each.location): each for each in judged if each is not None}

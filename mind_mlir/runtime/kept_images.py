@@ -1,4 +1,7 @@
-"""Machine code of the runtime's own texts (`*.mlir`), kept in the cache: MLIR makes it once on a machine."""
+"""Machine code of the runtime's own texts (`*.mlir`), kept in the cache: MLIR makes it once on a machine.
+
+Where a process is sent compiled code, it comes along with that (`carried_images`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mind_mlir.cache.envelope import digest_of
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.outputs.errors import refused
 from mind_mlir.support.speed_ups import attempted
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from mind_mlir.image.image import Image
 
 _FOLDER = Path(__file__).parent
+#: Images that came with pickles, by the digests of their texts.
+_received: dict[str, Image] = {}
 
 
 @functools.cache
@@ -40,7 +46,18 @@ def runtime_text(*names: str) -> str:
 
 def find_image(text: str, cache: Choice) -> Image | None:
     """Return the image of a text, with what else its code depends on, or None; nothing here raises."""
-    return attempted(lambda: _find(text, cache))
+    found = _received.get(text_digest(text)) if _received else None
+    return found if found is not None else attempted(lambda: _find(text, cache))
+
+
+def receive_image(digest: str, image: Image) -> None:
+    """Take the image of the text of a digest, so that `find_image` finds it in this process."""
+    _received.setdefault(digest, image)
+
+
+def text_digest(text: str) -> str:
+    """Return the digest of a text."""
+    return digest_of(text.encode()).hexdigest()
 
 
 def keep_image(text: str, cache: Choice, image: Image) -> None:

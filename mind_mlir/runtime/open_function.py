@@ -20,6 +20,7 @@ from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.open_program import ExtentRanges, OpenProgram
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_arguments import as_arrays
+from mind_mlir.runtime.staged_pickles import found, travels, with_state
 from mind_mlir.runtime.staged_values import StagedValue
 from mind_mlir.support import argument_checks
 from mind_mlir.support.frozen import FrozenDict
@@ -66,7 +67,7 @@ class OpenFunction(Generic[P, R]):
         self.buckets = FrozenDict(checked_buckets(buckets, axes))
         functools.update_wrapper(self, function, updated=())
         self.__signature__ = function.__signature__
-        self._programs: BindingCache[Hashable, tuple[OpenProgram, Form]] = BindingCache(
+        self._programs: BindingCache[tuple[Any, ...], tuple[OpenProgram, Form]] = BindingCache(
             function.max_signatures
         )
         #: What calls of the shapes that came last run.
@@ -80,11 +81,30 @@ class OpenFunction(Generic[P, R]):
         return self if instance is None else functools.partial(cast("Any", self), instance)
 
     def __reduce__(self) -> Any:
-        """Pickle it as what its module calls it, as functions are; else as what it is made of."""
-        name = getattr(self, "__qualname__", None)
-        if isinstance(name, str):
-            return name
-        return OpenFunction, (self.function, dict(self.dynamic), dict(self.buckets))
+        """Pickle it as what its module calls it, as functions are; else as what it is made of.
+
+        The programs that there are for ranges of extents go along.
+        """
+        name, module = str(getattr(self, "__qualname__", "")), self.__module__
+        made: Any = name
+        if module == "__main__" or found(module, name) is not self:
+            made = OpenFunction, (self.function, dict(self.dynamic), dict(self.buckets))
+        kept = [
+            (form, alike, ranges, program, returned)
+            for (form, alike, ranges), (program, returned) in self._programs.items()
+            if travels(form) and travels(returned)
+        ]
+        return with_state(self, made, kept)
+
+    def __setstate__(self, programs: Any) -> None:
+        """Take the programs that came with a pickle."""
+        for *key, program, returned in programs:
+            self._programs.get(tuple(key), functools.partial(_pair, program, returned))
+
+    @property
+    def plain_function(self) -> Any:
+        """Return what pickles have in the place of a plain function (`mind_mlir.tracing.pickling`)."""
+        return getattr(self.function, "plain_function")  # noqa: B009 -- functions of other languages have none
 
     @public
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -95,8 +115,8 @@ class OpenFunction(Generic[P, R]):
                 lacks an axis that is named; and as there.
             UnsupportedError: E7001, the function has no program for a range of extents.
         """
-        found: R = self._run(args, kwargs)
-        return found
+        results: R = self._run(args, kwargs)
+        return results
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         leaves, form = self.function.flatten(args, kwargs)
@@ -184,7 +204,7 @@ class OpenFunction(Generic[P, R]):
 
         def make() -> tuple[OpenProgram, Form]:
             made, returned = self._lowered(form, self.function.types_of(form, leaves), names, ranges)
-            return OpenProgram(made, self.function.options), returned
+            return OpenProgram.of(made, self.function.options), returned
 
         program, returned = self._programs.get((form, alike, tuple(ranges.ranges.values())), make)
         return program.bound([bound[name] for name in ranges.moved]), returned
@@ -219,6 +239,10 @@ class OpenFunction(Generic[P, R]):
             ]
             found[place] = found[place].with_shape(tuple(shape))
         return tuple(found)
+
+
+def _pair(program: OpenProgram, returned: Form) -> tuple[OpenProgram, Form]:
+    return program, returned
 
 
 # Mistakes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,34 +66,44 @@ class OpenProgram:
     """The program of a range of extents.
 
     Attributes:
-        made: It, and the axes of its parameters and results.
         executable: What runs it.
+        parameters: The axes of its parameters.
+        results: The axes of its results.
     """
 
     def __init__(
-        self, made: OpenModule, options: CompileOptions, constants: Mapping[str, Array] | None = None
+        self,
+        executable: Executable,
+        parameters: Sequence[tuple[Axis, ...]],
+        results: Sequence[tuple[Axis, ...]],
     ) -> None:
-        """Compile it; the parameters that ``constants`` names become part of the code."""
-        if constants:
-            given = zip(made.parameters, _names(made.module), strict=False)
-            parameters = [axes for axes, name in given if name not in constants]
-            made = made._replace(module=with_constants(made.module, constants), parameters=tuple(parameters))
-        self.made = made
-        self.executable = Executable(made.module, options)
+        """Hold a program that has been compiled."""
+        self.executable, self.parameters, self.results = executable, parameters, results
         #: Arrays of parameters that no call uses at present, by place: fresh memory takes longer to write.
         self._free: dict[int, deque[Array]] = {
-            place: deque(maxlen=_KEPT)
-            for place, axes in enumerate(made.parameters)
-            if any(map(is_open, axes))
+            place: deque(maxlen=_KEPT) for place, axes in enumerate(parameters) if any(map(is_open, axes))
         }
+
+    @classmethod
+    def of(
+        cls, made: OpenModule, options: CompileOptions, constants: Mapping[str, Array] | None = None
+    ) -> OpenProgram:
+        """Compile a program; the parameters that ``constants`` names become part of the code."""
+        module, parameters = made.module, made.parameters
+        if constants:
+            given = zip(parameters, _names(module), strict=False)
+            parameters = tuple([axes for axes, name in given if name not in constants])
+            module = with_constants(module, constants)
+        return cls(Executable(module, options), parameters, made.results)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OpenProgram, (self.executable, self.parameters, self.results)
 
     def bound(self, extents: Sequence[int]) -> Callable[..., list[Array]]:
         """Return the program for the extents of the dimensions that are open, as a function of arrays."""
         counts = [np.array(extent, np.int64) for extent in extents]  # numbers are looked at with more care
-        parts = [_part_of(axes, extents) for axes in self.made.results]
-        pads = [
-            (place, free, _Pad(self.made.parameters[place], extents)) for place, free in self._free.items()
-        ]
+        parts = [_part_of(axes, extents) for axes in self.results]
+        pads = [(place, free, _Pad(self.parameters[place], extents)) for place, free in self._free.items()]
 
         def run(*arrays: Array) -> list[Array]:
             given = list(arrays)

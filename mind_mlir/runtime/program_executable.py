@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.arguments.programs import ProgramArguments
@@ -53,7 +54,7 @@ class ProgramExecutable:
     to the extent that its arguments have there, 0 or more, and compiles the function for that binding the
     first time; `bindings` says for which it is compiled. What does not depend on symbols is compiled at once.
     Tuples are given and returned as tuples of Python. Any number of threads may call one at the same time. It
-    pickles as its program.
+    pickles as its program, with the code of its bindings.
 
     Attributes:
         program: The program, with those of its symbols bound that were bound when it was compiled.
@@ -61,13 +62,22 @@ class ProgramExecutable:
     """
 
     def __init__(
-        self, program: Program, options: CompileOptions, *, observer: Observer | None, max_bindings: int
+        self,
+        program: Program,
+        options: CompileOptions,
+        *,
+        observer: Observer | None,
+        max_bindings: int,
+        compiled: Iterable[tuple[tuple[str, tuple[int, ...]], Executable]] = (),
     ) -> None:
+        """Compile what does not depend on symbols; there is code already of the bindings in ``compiled``."""
         self.program = argument_checks.expect(program, Program, "program", "a Program")
         self._options = argument_checks.expect(options, CompileOptions, "options", "CompileOptions")
         self._observer = observer
         self._max_bindings = max_bindings = argument_checks.integer(max_bindings, "max_bindings")
         self._cache: BindingCache[tuple[str, tuple[int, ...]], Executable] = BindingCache(max_bindings)
+        for key, executable in compiled:
+            self._cache.get(key, partial(_given, executable))
         if symbols_of(program):  # else it is verified where it is compiled
             verify(program)
         self.functions: Mapping[str, ProgramFunction] = FrozenDict(
@@ -81,7 +91,7 @@ class ProgramExecutable:
         return f"<ProgramExecutable {brief(', '.join(self.functions))}, {len(self._cache.items())} bindings>"
 
     def __reduce__(self) -> tuple[Callable[..., ProgramExecutable], tuple[object, ...]]:
-        return _recompile, (self.program, self._options, self._max_bindings)
+        return _again, (self.program, self._options, self._max_bindings, self._cache.items())
 
     def __copy__(self) -> ProgramExecutable:
         return self  # nothing about it can be changed
@@ -205,9 +215,15 @@ class ProgramFunction:
         return Executable(converted.module, whole._options, observer=whole._observer)
 
 
-def _recompile(program: Program, options: CompileOptions, max_bindings: int) -> ProgramExecutable:
+def _given(executable: Executable) -> Executable:
+    return executable
+
+
+def _again(
+    program: Program, options: CompileOptions, max_bindings: int, compiled: list[Any]
+) -> ProgramExecutable:
     """Return what a pickled executable stands for."""
-    return ProgramExecutable(program, options, observer=None, max_bindings=max_bindings)
+    return ProgramExecutable(program, options, observer=None, max_bindings=max_bindings, compiled=compiled)
 
 
 def needs_program(program: Program) -> bool:

@@ -27,6 +27,7 @@ from mind_mlir.runtime.options import checked_options, interprets
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, leaked, type_of
 from mind_mlir.runtime.staged_calls import StagedProgram
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
+from mind_mlir.runtime.staged_pickles import kinds_of, signatures, take_signatures, with_state
 from mind_mlir.runtime.staged_reads import Mismatch, Reads
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.support import argument_checks, pytrees
@@ -327,7 +328,7 @@ class StagedFunction(Called):
     @public
     def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:
         """Compile it now for arguments of a form and of types, so that a call need not."""
-        self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
+        self._program(form, types, kinds_of(types))
 
     def programs(self) -> list[StagedProgram]:
         """Return the programs that there are now, the one that was used least recently first."""
@@ -364,8 +365,16 @@ class StagedFunction(Called):
         return self._pulling
 
     def __reduce__(self) -> Any:
-        """Pickle it as what its module calls it, as functions are."""
+        """Pickle it as what it is made of, with the code of the signatures that there is code for."""
+        return with_state(self, self._made_of(), signatures(self.programs()))
+
+    def _made_of(self) -> Any:
+        """Return what makes this function anew, as `__reduce__` does."""
         return str(getattr(self, "__qualname__", self.name))
+
+    def __setstate__(self, programs: Any) -> None:
+        """Take the code of signatures that came with a pickle."""
+        take_signatures(self._programs, programs)
 
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
         """Return the types of the leaves of arguments (E2305: one is no array)."""

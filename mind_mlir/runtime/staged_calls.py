@@ -56,6 +56,7 @@ class StagedProgram:
         types: The types of their leaves.
         returned: The form of its result.
         reads: What it reads of objects.
+        signature: Arguments, types and returned form as pickles hold them, once that has been written.
     """
 
     executable: Executable
@@ -63,6 +64,7 @@ class StagedProgram:
     types: tuple[TensorType, ...]
     returned: Form
     reads: Reads | None = None
+    signature: Any = None
     _words: Array | None = None
     _call: Callable[[Sequence[Any]], Any] | None = None
 

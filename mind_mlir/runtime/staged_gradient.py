@@ -70,7 +70,7 @@ class GradientFunction(StagedFunction, Generic[P, R]):
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
             """Return the gradients (see `StagedFunction.__call__`)."""
 
-    def __reduce__(self) -> Any:
+    def _made_of(self) -> Any:
         argnums = tuple([name if place is None else place for place, name in self.paths])
         return _gradient, (self.function, argnums if self.several else argnums[0], self.with_value)
 
@@ -169,6 +169,9 @@ class PullbackFunction(StagedFunction):
         kind = _KINDS.POSITIONAL_ONLY
         signature = inspect.Signature([_KINDS(name, kind) for name in ("cotangent", "args", "kwargs")])
         super().__init__(f"vjp_{function.name}", signature, function.options)
+
+    def _made_of(self) -> Any:
+        return StagedFunction.pulling, (self.function,)
 
     def steps(self) -> Callable[[StagedFunction, Form, Sequence[Any]], Any] | None:
         """Return what runs it operation by operation, as it does the function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from mind_mlir.languages.staging import Instance, Unit
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
+
+
+#: So many functions that came with pickles are kept for those that come again.
+_KEPT = 64
 
 
 class SurfaceFunction(StagedFunction):
@@ -73,8 +78,9 @@ class SurfaceFunction(StagedFunction):
     def __str__(self) -> str:
         return self.program.source.text[slice(*self._node.head)].rstrip()
 
-    def __reduce__(self) -> tuple[Callable[..., SurfaceFunction], tuple[object, ...]]:
-        return _again, (self.program, self.name, self.options, self.bindings, self.max_signatures)
+    def _made_of(self) -> tuple[Callable[..., SurfaceFunction], tuple[object, ...]]:
+        shown = self.program.source.name  # which equal programs may have different ones of
+        return _again, (self.program, shown, self.name, self.options, self.bindings, self.max_signatures)
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and their form; numbers take the declared dtypes."""
@@ -193,7 +199,14 @@ def surface_function(
     return SurfaceFunction(program, name, options, bindings=given, max_signatures=most)
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def _again(
-    program: SurfaceProgram, name: str, options: CompileOptions, bindings: Mapping[str, int], most: int
+    program: SurfaceProgram,
+    shown: str,
+    name: str,
+    options: CompileOptions,
+    bindings: Mapping[str, int],
+    most: int,
 ) -> SurfaceFunction:
+    """Return a function that has been pickled: checking a program takes milliseconds, once for each."""
     return SurfaceFunction(program, name, options, bindings=bindings, max_signatures=most)

@@ -84,7 +84,7 @@ class _PoolState:
     lock = threading.RLock()
     setting: int | None = None
     pool: _Pool | None = None
-    #: Its code, where that has been kept.
+    #: Its code, where that is at hand.
     image: Image | None = None
 
 
@@ -190,7 +190,7 @@ def _made_pool() -> int:
     # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
     found = _kept()
     if found is None:
-        found = _begin().image()
+        found = _PoolState.image = _begin().image()
         keep_image(_text(), None, found)
     with _PoolState.lock:
         return _use(partial(_loaded, found))
@@ -232,7 +232,13 @@ def _use(make: Callable[[], _Pool]) -> int:
 def _begin() -> NativeCode:
     from mind_mlir.codegen.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
-    return begin(_text(), opt_level=0)
+    return begin(_text(), opt_level=0, anywhere=True)
+
+
+def own_image() -> tuple[str, Image] | None:
+    """Return the text of the pool of this process, and its code; None where there is none."""
+    found = _kept() if is_available() else None
+    return None if found is None else (_text(), found)
 
 
 def _kept() -> Image | None:

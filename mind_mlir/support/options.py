@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, fields
+from typing import Any
 
 from mind_mlir.support.lazy_dataclass import dataclass
 
@@ -46,6 +47,15 @@ class CompileOptions:
     cache: bool | str | None = field(default=None, metadata=_NOT_IN_KEY)
     check_nan: bool = field(default=False, metadata=_NOT_IN_KEY)
     interpret: bool | None = field(default=None, metadata=_NOT_IN_KEY)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Sets have no order of their own, and pickles are to be the same in each process.
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return _again, ({**given, "disabled_passes": sorted(self.disabled_passes)},)
+
+
+def _again(given: dict[str, Any]) -> CompileOptions:
+    return CompileOptions(**{**given, "disabled_passes": frozenset(given["disabled_passes"])})
 
 
 #: The options that code depends on by themselves, which make a part of its key.

@@ -95,6 +95,12 @@ def processor_target(name: str) -> Target:
     return made(base, processor.features, "" if name in LEVELS[processor.machine] else name)
 
 
+def least_target() -> Target | None:
+    """Return the target that every processor of this machine's architecture is; None of an unknown one."""
+    levels = LEVELS.get(host_architecture())
+    return processor_target(levels[0]) if levels else None
+
+
 def made(like: Target, features: frozenset[str], tune: str) -> Target:
     """Return a target that says all its features: those of the highest level that it has, and others.
 

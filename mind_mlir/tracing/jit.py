@@ -37,7 +37,7 @@ from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.pytrees import Form, stood_for
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value, node_of
-from mind_mlir.tracing.pickling import copy_of, reduced
+from mind_mlir.tracing.pickling import copy_of, made_of
 from mind_mlir.tracing.places import location_of, refuse
 from mind_mlir.tracing.subjects import ObjectReads, is_plain
 from mind_mlir.tracing.trace import Trace
@@ -115,8 +115,8 @@ class JitFunction(StagedFunction, Generic[P, R]):
         """Return a copy of a plain function that is compiled, for pickles (`mind_mlir.tracing.pickling`)."""
         return copy_of(self, cast("FunctionType", self._function))
 
-    def __reduce__(self) -> Any:
-        return reduced(self, self._function, promotes=self._promotes)
+    def _made_of(self) -> Any:
+        return made_of(self, self._function, promotes=self._promotes)
 
     def watches(self, cls: type) -> bool | None:
         """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""

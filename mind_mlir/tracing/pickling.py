@@ -8,10 +8,11 @@ attribute.
 
 from __future__ import annotations
 
-import sys
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from mind_mlir.runtime.staged_pickles import found
 
 if TYPE_CHECKING:
     from mind_mlir.tracing.jit import JitFunction
@@ -23,14 +24,14 @@ ATTRIBUTE = "plain_function"
 _OWNERS: WeakKeyDictionary[Any, JitFunction[..., Any]] = WeakKeyDictionary()
 
 
-def reduced(function: JitFunction[..., Any], wrapped: Any, *, promotes: bool | None) -> Any:
-    """Return what `JitFunction.__reduce__` does."""
+def made_of(function: JitFunction[..., Any], wrapped: Any, *, promotes: bool | None) -> Any:
+    """Return what makes a function anew, as its `__reduce__` does."""
     name = str(getattr(function, "__qualname__", function.name))
     module = getattr(function, "__module__", None)
-    if module != "__main__" and _found(module, name) is function:
+    if module != "__main__" and found(module, name) is function:
         return name
     is_named = (
-        isinstance(wrapped, FunctionType) and _found(wrapped.__module__, wrapped.__qualname__) is wrapped
+        isinstance(wrapped, FunctionType) and found(wrapped.__module__, wrapped.__qualname__) is wrapped
     )
     plain = function.plain_function if isinstance(wrapped, FunctionType) and not is_named else wrapped
     return restored, (
@@ -66,10 +67,3 @@ def restored(
     if isinstance(plain, FunctionType):
         plain.__qualname__ = plain.__qualname__.removesuffix(f".{ATTRIBUTE}")
     return JitFunction(plain, options, static=static, max_signatures=max_signatures, promotes=promotes)
-
-
-def _found(module: str | None, name: str) -> object:
-    found: object = sys.modules.get(module or "")
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found

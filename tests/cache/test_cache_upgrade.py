@@ -166,6 +166,7 @@ def other_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.setattr(threads._PoolState, "pool", None)
     monkeypatch.setattr(threads._PoolState, "image", None)
     monkeypatch.setattr(call._NativeCalls, "available", None)
+    monkeypatch.setattr(call._NativeCalls, "image", None)
     monkeypatch.setattr(call._NativeCalls, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
     kept_images.runtime_text.cache_clear()
     yield

@@ -186,9 +186,9 @@ def main(seed: str, count: int) -> None:
         made: list[CompiledCode] = []
         keep = Executable._load
 
-        def load_and_tell(self: Executable, found: Any) -> Any:
-            made.append(found.code)
-            return keep(self, found)
+        def load_and_tell(self: Executable, code: CompiledCode) -> Any:
+            made.append(code)
+            return keep(self, code)
 
         Executable._load = load_and_tell  # type: ignore[method-assign] # to see the code
         mind_mlir.compile(module, cache=False)

@@ -77,6 +77,7 @@ NATIVE: dict[str, Callable[[Executable], tuple[Array, ...]]] = {
     "by name": lambda f: f(x=X, y=Y),
     "both": lambda f: f(X, y=Y),
     "names that are other objects": lambda f: f(**{"".join(["x"]): X, "".join(["y", ""]): Y}),
+    "unpickled": lambda f: f(pickle.loads(pickle.dumps(X)), Y),  # noqa: S301 -- our own; of a dtype of its own
     "read-only": lambda f: f(np.frombuffer(X.tobytes(), np.float32), Y),
     "out": lambda f: f(X, Y, out=np.empty(4, np.float32)),
     "out in a tuple, by name": lambda f: f(x=X, y=Y, out=(np.empty(4, np.float32),)),
@@ -354,6 +355,7 @@ def test_the_process_ends_while_functions_run() -> None:
 def test_a_python_that_hides_its_functions_is_called_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: list[str] = []
     monkeypatch.setattr(call._NativeCalls, "available", None)
+    monkeypatch.setattr(call._NativeCalls, "image", None)
     monkeypatch.setattr(call, "_is_exported", hidden.append)
     assert not call.enable()
     assert hidden == ["PyErr_Clear"]

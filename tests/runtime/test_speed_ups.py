@@ -91,6 +91,7 @@ def anew(monkeypatch: pytest.MonkeyPatch) -> None:
         if "_call_python" in vars(kind):
             monkeypatch.setattr(kind, "__call__", vars(kind)["_call_python"])
     monkeypatch.setattr(call._NativeCalls, "available", None)
+    monkeypatch.setattr(call._NativeCalls, "image", None)
     monkeypatch.setattr(call._NativeCalls, "address", None)
     monkeypatch.setattr(call._NativeCalls, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
 

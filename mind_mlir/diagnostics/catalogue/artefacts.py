@@ -56,7 +56,8 @@ ENTRIES = (
         "E6501: a file that is damaged, or no bundle",
         "A bundle is a directory with a manifest, which says what is in each file. Nothing of a bundle "
         "is used where a file is missing, or has another byte than when it was written, or where the "
-        "manifest is of another format. Write the bundle again with mind-mlir compile --emit=bundle.",
+        "manifest is of another format. Write the bundle again with mind-mlir compile --emit=bundle. "
+        "The same goes for a pickled executable: send it again.",
         context=("path", "reason"),
         bad=_BUNDLE + "    (path / 'sums.o').write_bytes(b'')\n" + _LOADED,
         good=_BUNDLE + _LOADED,
@@ -65,7 +66,9 @@ ENTRIES = (
         "E6502: code for another machine or processor",
         "Code is for one kind of machine, and uses instructions that its target has: those of the "
         "machine that it was compiled on, unless --target and --target-cpu said otherwise. It is not run "
-        "where the processor lacks some. Compile it for the least processor that is to run it.",
+        "where the processor lacks some. Compile it for the least processor that is to run it. A pickled "
+        "executable is compiled anew where MLIR is there; else the same holds, and the same release is "
+        "needed at both ends.",
         context=("path", "needed", "found"),
         bad=_BUNDLE.replace("threads=1", "target='aarch64-linux'") + _LOADED,
         good=_BUNDLE + _LOADED,

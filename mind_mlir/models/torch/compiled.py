@@ -198,7 +198,7 @@ class CompiledGraph:
         module: Module | None
         run: Callable[..., Sequence[Array]] | None
         if opened is not None and shapes is not None:
-            module, run = opened[0].made.module, opened[1]
+            module, run = opened[0].executable.module, opened[1]
             dtypes = [each.dtype for each in opened[0].executable.results]
             numbers = numbers_of(self.graph, self._number_outputs, self._stand_ins(shapes))
         else:
