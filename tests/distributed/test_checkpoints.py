@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
+from mpi_harness import launch
 
 import mind_mlir
 from mind_mlir import ArtefactError, Mesh, ShardedArray, UnsupportedError, shard
 from mind_mlir.distributed import latest_step, load_checkpoint, save_checkpoint
 from mind_mlir.distributed.checkpoint_parts import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MESH = Mesh("data=2,model=4")
 WHOLE = np.arange(96, dtype=np.float32).reshape(8, 12)
@@ -243,16 +244,7 @@ tell(lambda: save_checkpoint(folder, given, step=2))
 def test_two_processes_save_and_one_loads(tmp_path: Path) -> None:
     program, folder = tmp_path / "two.py", tmp_path / "saved"
     program.write_text(TWO)
-    launcher = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if launcher is None:
-        pytest.skip("there is no mpiexec")
-    done = subprocess.run(
-        [launcher, "-n", "2", sys.executable, str(program), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = launch(2, str(program), str(folder))
     assert done.returncode == 0, done.stderr
     for process, where in ((0, " (in process 1)"), (1, "")):
         assert f"{process}: error[E6202]: the processes save different checkpoints" in done.stdout
