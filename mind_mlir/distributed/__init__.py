@@ -11,6 +11,7 @@ from __future__ import annotations
 from mind_mlir.collectives.world import current_world
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.distributed.checkpoints import Checkpoint, latest_step, load_checkpoint, save_checkpoint
+from mind_mlir.tracing.places import here
 
 __all__ = (
     "Checkpoint",
@@ -43,7 +44,7 @@ def barrier() -> None:
     Raises:
         ExecutionError: E6203, one never will; E6204, one has ended.
     """
-    current_world().barrier()
+    current_world().barrier(here("a barrier"))
 
 
 @public

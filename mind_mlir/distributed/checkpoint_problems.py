@@ -42,8 +42,14 @@ def unreadable(path: str, problem: CheckpointProblem) -> ArtefactError:
     return ArtefactError(Diagnostic(problem.code, message, help=_HELP[problem.code], context=facts))
 
 
-def together(world: World, path: str, action: Callable[[], Any]) -> list[Any]:
+def together(world: World, what: str, path: str, action: Callable[[], Any]) -> list[Any]:
     """Return what ``action``, which makes a value of JSON, has made in each process.
+
+    Args:
+        world: The processes.
+        what: What they do together, for messages.
+        path: What it is about.
+        action: What each does.
 
     Raises:
         MindError: It failed in one of them: then all of them raise what the first of these met.
@@ -59,7 +65,7 @@ def together(world: World, path: str, action: Callable[[], Any]) -> list[Any]:
         }
     except CheckpointProblem as problem:
         said |= {"path": path, "code": problem.code, "why": str(problem)}
-    found = [json.loads(each) for each in world.gathered(json.dumps(said).encode())]
+    found = [json.loads(each) for each in world.gathered(json.dumps(said).encode(), what)]
     for process, each in enumerate(found):
         if "why" in each:
             raise _told(each, "" if process == world.rank else f" (in process {process})")

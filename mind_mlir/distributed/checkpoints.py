@@ -25,6 +25,7 @@ from mind_mlir.distributed.checkpoint_tree import (
     rebuilt,
 )
 from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.tracing.places import here
 
 if TYPE_CHECKING:
     import os
@@ -71,7 +72,7 @@ def save_checkpoint(
     most = None if keep is None else argument_checks.integer(keep, "keep")
     if most is not None and most < 1:
         argument_checks.refuse(f"keep must be at least 1, not {most}")
-    world = current_world()
+    world, what = current_world(), here(f"save_checkpoint of step {number}")
     leaves, form = leaves_of(tree)
     plan = Plan(leaves, world)
     described = plan.described()
@@ -82,7 +83,7 @@ def save_checkpoint(
             is_first = world.rank == 0
             return key, str(until_saved.enter_context(hidden(folder, number))) if is_first else ""
 
-        begun = together(world, str(folder), begin)
+        begun = together(world, what, str(folder), begin)
         if any(theirs != key for theirs, _ in begun):
             raise failed(
                 "E6202",
@@ -91,14 +92,14 @@ def save_checkpoint(
                 "and numbers of Python are equal",
             )
         temporary = Path(begun[0][1])
-        digests = together(world, str(temporary), lambda: plan.write(temporary))
+        digests = together(world, what, str(temporary), lambda: plan.write(temporary))
 
         def end() -> None:
             if world.rank == 0:
                 facts = {"tree": form, "leaves": plan.described(digests)}
                 finish(temporary, number, facts, most)
 
-        together(world, str(folder), end)
+        together(world, what, str(folder), end)
 
 
 @public
@@ -125,16 +126,17 @@ def load_checkpoint(
         ExecutionError: E6201, a mesh does not fit the processes; E6203 and E6204, one does not come.
     """
     folder, world = Path(argument_checks.path(directory, "directory")), current_world()
+    what = here("load_checkpoint")
     wanted = None if step is None else _step(step)
     alike = None if like is None else leaves_of(like)[0]
     before = wanted
     while True:
-        found = together(world, str(folder), lambda: max(steps_of(folder), default=None))[0]
+        found = together(world, what, str(folder), lambda: max(steps_of(folder), default=None))[0]
         found = found if wanted is None else wanted
         if found is None:
             raise unreadable(str(folder), CheckpointProblem("there is none"))
         try:
-            tree = _read_together(place_of(folder, found), alike, world)
+            tree = _read_together(place_of(folder, found), alike, world, what)
         except ArtefactError:
             # Who saves may have removed it meanwhile; then there is another one.
             if found == before:
@@ -161,10 +163,10 @@ def _step(value: object) -> int:
     return number
 
 
-def _read_together(place: Path, like: Mapping[str, Leaf] | None, world: World) -> Any:
+def _read_together(place: Path, like: Mapping[str, Leaf] | None, world: World, what: str) -> Any:
     """Return the tree of a checkpoint, or its leaves in the order of those of ``like``."""
     found: list[Any] = []
-    together(world, str(place), lambda: found.append(_read(place, like, world)))
+    together(world, what, str(place), lambda: found.append(_read(place, like, world)))
     return found[0]
 
 
