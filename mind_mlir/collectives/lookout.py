@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import socket
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
@@ -28,10 +29,12 @@ from mind_mlir.support.callbacks import deliver_in_callback
 
 #: How often the thread looks, and the tags of questions and answers.
 _PERIOD, _ASK, _ANSWER = 0.05, 1, 2
-#: Processes that none could go on have been seen so often, without a step of any of them.
+#: That none can go on has been seen so often, without a step of any of them.
 _TIMES = 4
 #: So long may a process take to answer: the interpreter lock may be held for a while, as by a compilation.
 _SILENCE = 60.0
+#: Launchers that end all may not pass on what was written just before, in seconds.
+_PASSED_ON = 0.1
 #: The code that a process ends with whose fellow is gone.
 LOST = 75
 
@@ -64,9 +67,12 @@ class Lookout:
         self._hook, sys.excepthook = sys.excepthook, self._raised
 
     @contextmanager
-    def waiting(self, what: str, missing: Callable[[], list[int]]) -> Iterator[Wait]:
-        """Say in the block that this thread waits at ``what`` for the processes that are ``missing``."""
-        wait = Wait(self, what, missing)
+    def waiting(self, what: str, missing: Callable[[], list[int]], met: str) -> Iterator[Wait]:
+        """Say in the block that this thread waits at ``what`` for the processes that are ``missing``.
+
+        Where these wait for one another with the same text ``met``, they wait for messages on their way.
+        """
+        wait = Wait(self, what, missing, met)
         with self._lock:
             self._waits[id(wait)] = wait
         try:
@@ -79,9 +85,11 @@ class Lookout:
     def status(self) -> dict[str, Any]:
         """Return what this process tells others that ask."""
         with self._lock:
-            waits = [[each.what, each.others] for each in self._waits.values()]
+            waits = [[each.what, each.others, each.met] for each in self._waits.values()]
             steps, over = self._steps, self._ending
-        return {"over": over, "runs": not waits or is_busy(), "steps": steps, "waits": waits}
+            looks = sum(each.looks for each in self._waits.values())
+        runs = not waits or is_busy()
+        return {"over": over, "runs": runs, "steps": steps, "waits": waits, "looks": looks}
 
     def ask(self, rank: int) -> dict[str, Any]:
         """Return what another process says of itself.
@@ -110,7 +118,11 @@ class Lookout:
 
     def _serve(self) -> None:
         """Answer questions, and look after the processes of this machine, until the process ends."""
-        state = MPI.Status()
+        state, poll = MPI.Status(), select.poll()
+        fellows = {rank: (pid, _descriptor(pid)) for rank, pid in self._fellows.items()}
+        for _, descriptor in fellows.values():
+            if descriptor != -1:
+                poll.register(descriptor, select.POLLIN)
         while not self._over:
             try:
                 while self._comm.Iprobe(tag=_ASK, status=state):
@@ -118,10 +130,10 @@ class Lookout:
                     self._comm.send(self.status(), dest=rank, tag=_ANSWER + number % 1000)
             except MPI.Exception:
                 return
-            for rank, pid in self._fellows.items():
-                if not _is_there(pid):
+            ended = dict(poll.poll(1e3 * _PERIOD))
+            for rank, (pid, descriptor) in fellows.items():
+                if descriptor in ended or descriptor == -1:
                     self._lose(rank, pid)
-            time.sleep(_PERIOD)
 
     def _lose(self, rank: int, pid: int) -> None:
         sys.stderr.write(
@@ -133,9 +145,13 @@ class Lookout:
 
     def _raised(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """Show what nobody has caught, and end all processes: others would wait for this one."""
-        self._hook(kind, error, trace)
+        if self._hook is sys.__excepthook__:  # which writes it in pieces, between those of others
+            sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
+        else:
+            self._hook(kind, error, trace)
         sys.stderr.write(f"process {self.rank} of {self.size} ends by this, and all others with it\n")
         sys.stderr.flush()
+        time.sleep(_PASSED_ON)
         MPI.COMM_WORLD.Abort(1)
 
     def _end(self) -> None:
@@ -154,13 +170,17 @@ class Wait:
     Attributes:
         what: The collective.
         others: The processes that were missing when that was last looked at.
+        met: Says what they have met at, where they have; else it is empty.
+        looks: How often this was looked at.
     """
 
-    def __init__(self, watch: Lookout, what: str, missing: Callable[[], list[int]]) -> None:
-        self._watch, self.what, self._missing = watch, what, missing
+    def __init__(self, watch: Lookout, what: str, missing: Callable[[], list[int]], met: str) -> None:
+        self._watch, self.what, self._missing, self.met = watch, what, missing, met
         self.others = missing()
+        self.looks = 0
         self._next, self._times = 0.0, 0
-        self._seen: dict[int, dict[str, Any]] | None = None
+        self._seen: dict[int, dict[str, Any]] = {}
+        self._looks: dict[int, int] = {}
 
     def look(self) -> None:
         """Ask now and then whether those who are missing may still come.
@@ -168,6 +188,7 @@ class Wait:
         Raises:
             ExecutionError: E6203, they never will.
         """
+        self.looks += 1
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + 0.1
@@ -177,16 +198,34 @@ class Wait:
         for rank in asked:
             found[rank] = status = self._watch.ask(rank)
             if status["runs"] and not status["over"]:
-                self._seen = None
+                self._seen = {}
                 return
             if not status["over"]:
-                others = [other for _, missing in status["waits"] for other in missing]
+                others = [other for _, missing, _ in status["waits"] for other in missing]
                 asked += [other for other in dict.fromkeys(others) if other not in asked]
+        if _are_served(found) or not self.others:
+            self._seen = {}
+            return
+        # One that has not looked since may find that what it waits for is there.
+        looks = {rank: status.pop("looks") for rank, status in found.items()}
         if found != self._seen:
-            self._seen, self._times = found, 0
-        self._times += 1
-        if self._times >= _TIMES and self.others:
+            self._seen, self._looks, self._times = found, looks, 0
+        elif all(found[rank]["over"] or looks[rank] > self._looks[rank] for rank in found):
+            self._looks = looks
+            self._times += 1
+        if self._times >= _TIMES:
             raise deadlock(_described(found))
+
+
+def _are_served(found: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Return whether one of these processes waits for others that have met it, and so goes on."""
+    met = {rank: {each for _, _, each in status["waits"]} for rank, status in found.items()}
+    return any(
+        each and others and all(each in met[other] for other in others)
+        for status in found.values()
+        for _, others, each in status["waits"]
+        if not status["over"]
+    )
 
 
 def _described(found: Mapping[int, Mapping[str, Any]]) -> list[str]:
@@ -195,16 +234,15 @@ def _described(found: Mapping[int, Mapping[str, Any]]) -> list[str]:
     for rank, status in found.items():
         if status["over"]:
             words.append(f"process {rank} {ENDED}")
-        for what, missing in [] if status["over"] else status["waits"]:
+        for what, missing, _ in [] if status["over"] else status["waits"]:
             names = ", ".join(map(str, missing))
             words.append(f"process {rank} waits at {what} for process {names}")
     return words
 
 
-def _is_there(pid: int) -> bool:
-    """Return whether a process of this machine runs: one that waits for its parent does no more."""
+def _descriptor(pid: int) -> int:
+    """Return what can be read from once a process of this machine has ended; -1 where it has."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in (b"Z", b"X")
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return -1

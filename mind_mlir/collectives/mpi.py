@@ -53,28 +53,35 @@ class MpiWorld:
         channel.agree()
         perform(meeting, channel)
 
-    def barrier(self) -> None:
+    def barrier(self, what: str) -> None:
         """Wait until all processes have come here."""
-        self.wait([self.comm.Ibarrier()], "a barrier", list)
+        self.wait([self.comm.Ibarrier()], what, self._others, "barrier")
 
-    def gathered(self, value: bytes) -> list[bytes]:
+    def gathered(self, value: bytes, what: str) -> list[bytes]:
         """Return what each process gives, in order."""
         sizes = np.zeros(self.size, np.int64)
-        self.wait([self.comm.Iallgather(np.asarray(len(value)), sizes)], "an exchange", list)
+        self.wait([self.comm.Iallgather(np.asarray(len(value)), sizes)], what, self._others, "sizes")
         whole = np.empty(int(sizes.sum()), np.uint8)
         ends = np.cumsum(sizes)
         places = [*sizes.tolist()], [*(ends - sizes).tolist()]
         request = self.comm.Iallgatherv(np.frombuffer(value, np.uint8), [whole, places, MPI.BYTE])
-        self.wait([request], "an exchange", list)
+        self.wait([request], what, self._others, "values")
         return [whole[end - size : end].tobytes() for size, end in zip(sizes, ends, strict=True)]
+
+    def _others(self) -> list[int]:
+        """Return all other processes: of what all do together nobody knows who is missing."""
+        return [rank for rank in range(self.size) if rank != self.rank]
 
     def count(self, sent: int) -> None:
         """Add to the bytes that have been sent."""
         with self._lock:
             self.sent += sent
 
-    def wait(self, requests: list[Any], what: str, missing: Callable[[], list[int]]) -> None:
-        """Wait until messages are through, as long as the processes that are ``missing`` may still come."""
+    def wait(self, requests: list[Any], what: str, missing: Callable[[], list[int]], met: str) -> None:
+        """Wait until messages are through, as long as the processes that are ``missing`` may still come.
+
+        Where these wait for one another with the same text ``met``, which is not empty, they have come.
+        """
         begun = time.monotonic()
         while (elapsed := time.monotonic() - begun) < self.lookout.patience:
             if MPI.Request.Testall(requests):
@@ -82,7 +89,7 @@ class MpiWorld:
             deliver_in_callback()
             if elapsed > _SPIN:
                 time.sleep(_NAP)
-        with self.lookout.waiting(what, missing) as wait:
+        with self.lookout.waiting(what, missing, met) as wait:
             while not MPI.Request.Testall(requests):
                 deliver_in_callback()
                 time.sleep(_NAP * 10)
@@ -114,6 +121,7 @@ class _Channel:
         self._swap(
             [[own] if place in found else [] for place in counts],
             [[found[place]] if place in found else [] for place in counts],
+            met="",
         )
         for place, theirs in found.items():
             if theirs[:_DIGEST].tobytes() != header[:_DIGEST]:
@@ -124,9 +132,9 @@ class _Channel:
     def exchange(self, sends: Messages, receives: Messages) -> None:
         """Send arrays, and fill others with what is sent to this process."""
         self._world.count(sum(array.nbytes for each in sends for array in each))
-        self._swap(sends, receives)
+        self._swap(sends, receives, met=f"{self._tag} {self._call.key}")
 
-    def _swap(self, sends: Messages, receives: Messages) -> None:
+    def _swap(self, sends: Messages, receives: Messages, met: str) -> None:
         comm, tag = self._world.comm, self._tag
         coming: list[tuple[int, Any]] = []
         for process, arrays in zip(self._processes, receives, strict=True):
@@ -141,7 +149,7 @@ class _Channel:
         def missing() -> list[int]:
             return list(dict.fromkeys(process for process, request in coming if not request.Test()))
 
-        self._world.wait([*requests, *going], str(self._call), missing)
+        self._world.wait([*requests, *going], str(self._call), missing, met)
 
 
 def _bytes(array: Array) -> Array:

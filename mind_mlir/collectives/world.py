@@ -34,11 +34,11 @@ class World(Protocol):
     def perform(self, meeting: Meeting, processes: tuple[int, ...]) -> None:
         """Do a collective of a group that these processes have the ranks of."""
 
-    def barrier(self) -> None:
-        """Wait until all processes have come here."""
+    def barrier(self, what: str) -> None:
+        """Wait until all processes have come here; ``what`` says where, for messages."""
 
-    def gathered(self, value: bytes) -> list[bytes]:
-        """Return what each process gives, in order."""
+    def gathered(self, value: bytes, what: str) -> list[bytes]:
+        """Return what each process gives, in order; ``what`` says where, for messages."""
 
 
 class SingleWorld:
@@ -53,10 +53,10 @@ class SingleWorld:
         """Do a collective within this process."""
         perform(meeting, None)
 
-    def barrier(self) -> None:
+    def barrier(self, what: str) -> None:
         """Return at once."""
 
-    def gathered(self, value: bytes) -> list[bytes]:
+    def gathered(self, value: bytes, what: str) -> list[bytes]:
         """Return what this process gives."""
         return [value]
 

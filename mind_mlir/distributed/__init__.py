@@ -10,8 +10,19 @@ from __future__ import annotations
 
 from mind_mlir.collectives.world import current_world
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.distributed.checkpoints import Checkpoint, latest_step, load_checkpoint, save_checkpoint
+from mind_mlir.tracing.places import here
 
-__all__ = ("barrier", "bytes_sent", "process_count", "process_index")
+__all__ = (
+    "Checkpoint",
+    "barrier",
+    "bytes_sent",
+    "latest_step",
+    "load_checkpoint",
+    "process_count",
+    "process_index",
+    "save_checkpoint",
+)
 
 
 @public
@@ -33,7 +44,7 @@ def barrier() -> None:
     Raises:
         ExecutionError: E6203, one never will; E6204, one has ended.
     """
-    current_world().barrier()
+    current_world().barrier(here("a barrier"))
 
 
 @public

@@ -125,15 +125,20 @@ def _replace(target: Path, files: Mapping[str, Sequence[bytes | memoryview]]) ->
                         file.writelines(data)
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o7777)
-            try:
-                temporary.rename(target)
-            except OSError as error:
-                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise
-                _exchange(temporary, target)
+            take_name(temporary, target)
         finally:
             # What is left here is what was there before, or what could not be finished.
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def take_name(temporary: Path, target: Path) -> None:
+    """Give a directory the name of another, which has the first one's afterwards, if it is there."""
+    try:
+        temporary.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        _exchange(temporary, target)
 
 
 def _exchange(new: Path, old: Path) -> None:

@@ -44,6 +44,12 @@ def user_source() -> SourceInfo | None:
     return None
 
 
+def here(what: str) -> str:
+    """Return ``what`` with the place of the user's expression that runs, where it is known."""
+    source = user_source()
+    return what if source is None else f"{what}, at {source.statement}"
+
+
 def line_source(file: str, line: int) -> SourceInfo | None:
     """Return a line of a file, where its text is known."""
     key = (file, line)

@@ -1,4 +1,4 @@
-"""E65xx: compiled code as files (objects, shared libraries, headers and bundles), and files of weights."""
+"""E65xx: compiled code as files (objects, shared libraries, headers and bundles), weights, checkpoints."""
 
 from __future__ import annotations
 
@@ -50,6 +50,15 @@ with tempfile.TemporaryDirectory() as folder:
     np.savez(path, w=np.ones(3, {}))
     mind_mlir.load_weights(path)
 """
+_CHECKPOINT = """\
+import tempfile
+from pathlib import Path
+import numpy as np
+from mind_mlir.distributed import load_checkpoint, save_checkpoint
+with tempfile.TemporaryDirectory() as folder:
+    save_checkpoint(folder, {"w": np.ones(3)}, step=1)
+"""
+_LOAD = '    load_checkpoint(folder, {{"w": np.zeros({})}})\n'
 
 ENTRIES = (
     in_python(
@@ -107,5 +116,23 @@ ENTRIES = (
         context=("path", "reason"),
         bad=_NUMBERS.format("ml_dtypes.bfloat16"),
         good=_NUMBERS.format("np.float32"),
+    ),
+    in_python(
+        "E6507: a checkpoint that is damaged, or none",
+        "A checkpoint is a directory with a manifest, and files of weights, whose digests the manifest has. "
+        "Nothing is used of one that was changed, cut short or is of another version, nor of a directory "
+        "without any.",
+        context=("path", "reason"),
+        bad=_CHECKPOINT
+        + "    Path(folder, 'step-1', 'manifest.json').write_bytes(b'{}')\n"
+        + _LOAD.format("3"),
+        good=_CHECKPOINT + _LOAD.format("3"),
+    ),
+    in_python(
+        "E6508: a checkpoint of another tree",
+        "What is loaded has the names, shapes and dtypes of the tree that it has to be like.",
+        context=("path", "reason"),
+        bad=_CHECKPOINT + _LOAD.format("4"),
+        good=_CHECKPOINT + _LOAD.format("3"),
     ),
 )

@@ -49,6 +49,8 @@ _DTYPES = {
     "F64": DType.F64,
     "C64": DType.CF32,
 }
+#: The dtypes that a file can hold.
+STORED = frozenset(_DTYPES.values())
 
 
 class _Tensor(NamedTuple):

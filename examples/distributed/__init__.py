@@ -1,0 +1,1 @@
+"""Training on several processes: the digits, and GPT-2."""
