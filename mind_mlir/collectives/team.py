@@ -131,6 +131,8 @@ class Team:
 
     def finish(self, rank: int, token: int, out: Array) -> None:
         """Wait for a collective that has been started, and write its result to ``out``."""
+        if token not in self._started:
+            raise failed("E6201", "the end of a collective comes without its start", "start it before")
         gathering, member = self._started.pop(token)
         with self._condition:
             if not gathering.is_over:
