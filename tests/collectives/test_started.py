@@ -124,7 +124,7 @@ def test_what_has_not_been_started_cannot_be_finished() -> None:
 
 def test_a_lane_keeps_order_and_is_drained() -> None:
     lane, gate, done = Lane(), threading.Event(), list[int]()
-    lane.put(lambda: None if gate.wait(10) else None)
+    lane.put(lambda: done.append(-1) if not gate.wait(10) else None)
     for number in range(20):
         lane.put(lambda number=number: done.append(number))  # type: ignore[misc] # a default binds it now
     assert not done
